@@ -335,8 +335,7 @@ void Fit::scale_rows() {
   check_together(comm_, [&] {
     if (task_.points.n > 0) unit_ = unit_rows(task_.points, {pool_.size(), memory, shard.first});
   });
-  points_ = {nullptr, task_.points.n, task_.points.d, prototype_type(task_.points.type)};
-  if (unit_.owner) points_ = unit_.view;
+  points_ = unit_.owner ? unit_.view : PointsView(nullptr, 0, task_.points.d, prototype_type(task_.points.type));
 }
 
 // Plans the memory, and validates the points where they are to be.

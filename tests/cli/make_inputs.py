@@ -78,9 +78,10 @@ def main():
     csv(to / "three.csv", centres)
 
     # Counts of words, sparse and dense, and damaged ones.
-    counts = [[rng.randint(1, 9) if (i % 3 == j // 20) or rng.random() < 0.02 else 0 for j in range(60)]
+    words = random.Random(2)
+    counts = [[words.randint(1, 9) if (i % 3 == j // 20) or words.random() < 0.02 else 0 for j in range(60)]
               for i in range(90)]
-    counts = [[value if rng.random() < 0.4 else 0 for value in row] for row in counts]
+    counts = [[value if words.random() < 0.4 else 0 for value in row] for row in counts]
     npy(to / "counts.npy", counts)
     sparse(to / "counts.npz", counts)
     sparse(to / "csc.npz", counts, format=vector([b"csc"], "|S3", "3s"))
