@@ -1,7 +1,7 @@
 #include "engine/fit_kind.h"
 
-#include "engine/tuned.h"
 #include "engine/search_task.h"
+#include "engine/tuned.h"
 
 #include <fmt/format.h>
 
