@@ -219,7 +219,7 @@ class EnsembleKMeans(_BaseEstimator):
         manymeans.search : The same as a function, which says more of what a search does.
 
         """
-        options = {"search_time": real("time", time), "trials": integer("trials", trials, 1)}
+        options: dict[str, Any] = {"search_time": real("time", time), "trials": integer("trials", trials, 1)}
         options["rounds"] = None if rounds is None else integer("rounds", rounds, 1)
         return self._fit_all(X, sample_weight, options)
 
