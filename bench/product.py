@@ -111,6 +111,15 @@ def title(shape):
     return f"{shape[0]}, {shape[1]:,} x {shape[2]:,} x {shape[3]:,}"
 
 
+def rows(shapes, row):
+    """Lines of a table, each shown when it is known."""
+    lines = []
+    for shape in shapes:
+        lines.append(f"| {title(shape)} | {row(shape)} |")
+        print(lines[-1], file=sys.stderr, flush=True)
+    return lines
+
+
 def report(arguments):
     blas = next(x for x in threadpoolctl.threadpool_info() if x["user_api"] == "blas")
     shapes = [shape for shape in SHAPES if shape[1] * shape[2] * shape[3] <= arguments.most]
@@ -124,9 +133,7 @@ def report(arguments):
         "| shape | manymeans, s | OpenBLAS, s | Gflop/s | speed, OpenBLAS = 1 | on 2 threads | faster than plain tiles |",
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
-    for shape in shapes:
-        lines.append(f"| {title(shape)} | {speed_row(shape, arguments.repeats, arguments.tiled)} |")
-        print(lines[-1], file=sys.stderr, flush=True)
+    lines += rows(shapes, lambda shape: speed_row(shape, arguments.repeats, arguments.tiled))
     lines += [
         "",
         "Per cent of the entries of OpenBLAS's product that are not the nearest number; that differ between one and two "
@@ -136,9 +143,7 @@ def report(arguments):
         "| shape | not nearest, % | 1 and 2 threads, % | two machines, % | summed exactly |",
         "| --- | ---: | ---: | ---: | ---: |",
     ]
-    for shape in shapes:
-        lines.append(f"| {title(shape)} | {bits_row(shape)} |")
-        print(lines[-1], file=sys.stderr, flush=True)
+    lines += rows(shapes, bits_row)
     return "\n".join(lines) + "\n"
 
 

@@ -32,8 +32,7 @@ void bind_checkpoint_flags(CLI::App& app, CheckpointOptions& checkpoint) {
     throw Error(ErrorCode::kUsage, "--every", fmt::format("must be at least 1, found '{}'", texts.front()));
   };
   app.add_option("--every", set_every,
-                 "Write it every COUNT iterations. Left out: every ten seconds, or as seldom as "
-                 "it takes to cost less "
+                 "Write it every COUNT iterations. Left out: every ten seconds, or as seldom as it takes to cost less "
                  "than 1 % of the time.")
       ->type_name("COUNT")
       ->group("Checkpoint");

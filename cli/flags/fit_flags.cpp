@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <string_view>
 #include <vector>
 
@@ -77,7 +78,7 @@ auto binder(CLI::App& app) {
       set(flag, texts.front(), value);
       return true;
     };
-    app.add_option(about.flags, store, about.help)
+    return app.add_option(about.flags, store, about.help)
         ->type_name(about.value)
         ->default_str(shown_default(value))
         ->group("Clustering");
@@ -104,21 +105,17 @@ void bind_search_flags(CLI::App& app, SearchOptions& options) {
 }
 
 std::function<bool()> bind_flags_of_searching_fit(CLI::App& app, SearchOptions& options) {
-  std::vector<const CLI::Option*> flags;
-  const auto add = [&](const char* flag, const char* value, const char* help, auto& member) {
-    const auto store = [flag, &member](const CLI::results_t& texts) {
-      set(flag, texts.front(), member);
-      return true;
-    };
-    flags.push_back(app.add_option(flag, store, help)->type_name(value)->group("Clustering"));
-  };
-  add("--search", "SECONDS",
-      "Search for the best model for so long, as 'manymeans search --time' does, before the fit that begins with it.",
-      options.search_time);
-  add("--search-rounds", "COUNT",
-      "Search for so many rounds, as 'manymeans search --rounds' does: the answer is then a function of the points, "
-      "the options and the seed.",
-      options.rounds);
+  const auto bind = binder(app);
+  const std::array flags = {
+      bind(OptionInfo{"search_time", "--search", "SECONDS",
+                      "Search for the best model for so long, as 'manymeans search --time' does, before the fit that "
+                      "begins with it."},
+           options.search_time),
+      bind(OptionInfo{"rounds", "--search-rounds", "COUNT",
+                      "Search for so many rounds, as 'manymeans search --rounds' does: the answer is then a function "
+                      "of the points, the options and the seed."},
+           options.rounds)};
+  for (CLI::Option* flag : flags) flag->default_str("");  // without them there is no search
   return [flags] { return std::ranges::any_of(flags, [](const CLI::Option* flag) { return flag->count() > 0; }); };
 }
 

@@ -45,6 +45,11 @@ inline uint64_t random_u64(uint64_t key, uint64_t index, uint32_t draw, Purpose 
   return r[0] | static_cast<uint64_t>(r[1]) << 32;
 }
 
+/// floor(u n / 2^64): u is a random number of 64 bits, the result is below n.
+inline uint64_t random_below(uint64_t u, uint64_t n) {
+  return static_cast<uint64_t>(static_cast<unsigned __int128>(u) * n >> 64);
+}
+
 /// mix(seed, K, replica): the seed of one model of an ensemble.
 inline uint64_t member_seed(uint64_t seed, int64_t k, int64_t replica) {
   return random_u64(seed, static_cast<uint64_t>(k), static_cast<uint32_t>(replica), Purpose::kMemberSeed);

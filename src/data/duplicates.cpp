@@ -2,6 +2,7 @@
 
 #include "core/data_type.h"
 #include "core/memory.h"
+#include "core/random.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -67,7 +68,7 @@ bool some_repeat(const Input& input) {
   int64_t like_the_next = 0;
   for (int64_t i = 0; i < count; ++i) {
     const uint64_t u = XXH3_64bits_withSeed(&i, sizeof i, 0);
-    const auto row = static_cast<int64_t>((static_cast<unsigned __int128>(u) * static_cast<uint64_t>(n - 1)) >> 64);
+    const auto row = static_cast<int64_t>(random_below(u, static_cast<uint64_t>(n - 1)));
     found.emplace_back(rows.hash(row), row);
     like_the_next += rows.equal(row, row + 1) ? 1 : 0;
   }

@@ -2,6 +2,7 @@
 #include <manymeans/compare.h>
 #include <manymeans/error.h>
 
+#include "core/all_labels.h"
 #include "core/data_type.h"
 #include "core/fp_environment.h"
 #include "core/mapped_range.h"
@@ -71,21 +72,14 @@ std::vector<const ModelResult*> models_of(const FitResult& fitted, int64_t k) {
   return models;
 }
 
-template <class T>
-std::vector<T> labels_of(const ModelResult& model) {
-  std::vector<uint32_t> labels(static_cast<size_t>(model.labels.size()));
-  model.labels.read(0, model.labels.size(), labels.data());
-  return {labels.begin(), labels.end()};
-}
-
 double agreement_of(const std::vector<const ModelResult*>& models) {
   constexpr size_t kMost = 6;
   if (models.size() < 2) return Criteria::kUndefined;
-  const std::vector<int64_t> best = labels_of<int64_t>(*models[0]);
+  const std::vector<int64_t> best = all_labels<int64_t>(models[0]->labels);
   double sum = 0;
   const size_t count = std::min(models.size(), kMost);
   for (size_t other = 1; other < count; ++other) {
-    sum += compare_labels(best, labels_of<int64_t>(*models[other])).adjusted_rand;
+    sum += compare_labels(best, all_labels<int64_t>(models[other]->labels)).adjusted_rand;
   }
   return sum / static_cast<double>(count - 1);
 }
@@ -97,7 +91,7 @@ Evidence evidence_of(const Input& input, const std::vector<const ModelResult*>& 
   found.k = best.k_requested;
   found.model_seed = best.seed;
   found.inertia = best.inertia;
-  found.criteria = criteria_of(input, labels_of<uint32_t>(best), options, pool);
+  found.criteria = criteria_of(input, all_labels(best.labels), options, pool);
   found.agreement = agreement_of(models);
   return found;
 }

@@ -194,17 +194,12 @@ class Labelling {
     return std::ranges::any_of(predictors_, [](const auto& its) { return its.has_value(); });
   }
 
-  // Rows [first, first + count), whose values are these.
-  void read(size_t member, int64_t first, const PointsView& values, std::span<uint32_t> out) const {
+  // Of the rows row_of(0), row_of(1), ..., whose values are these.
+  template <class RowOf>
+  void read(size_t member, RowOf&& row_of, const PointsView& values, std::span<uint32_t> out) const {
     const auto& predictor = predictors_[member];
     if (predictor) return predictor->predict(values, how_).labels.read(0, std::ssize(out), out.data());
-    for (size_t i = 0; i < out.size(); ++i) out[i] = given(member, first + static_cast<int64_t>(i));
-  }
-  // Any rows.
-  void read(size_t member, std::span<const int64_t> rows, const PointsView& values, std::span<uint32_t> out) const {
-    const auto& predictor = predictors_[member];
-    if (predictor) return predictor->predict(values, how_).labels.read(0, std::ssize(out), out.data());
-    for (size_t i = 0; i < out.size(); ++i) out[i] = given(member, rows[i]);
+    for (size_t i = 0; i < out.size(); ++i) out[i] = given(member, row_of(i));
   }
 
  private:
@@ -285,7 +280,8 @@ Consensus elect(const PointsView& points, int64_t rows, const Labelling& labelli
     const PointsView values = labelling.reads_points() ? host_rows(points, first, count, fetched) : PointsView();
     const auto size = static_cast<size_t>(count);
     labels.resize(members * size);
-    for (size_t m = 0; m < members; ++m) labelling.read(m, first, values, {labels.data() + m * size, size});
+    const auto row_of = [first](size_t i) { return first + static_cast<int64_t>(i); };
+    for (size_t m = 0; m < members; ++m) labelling.read(m, row_of, values, {labels.data() + m * size, size});
     election.count(first, count, labels);
   }
   return election.take();
@@ -300,7 +296,7 @@ void compare_members(const PointsView& points, RowPairs pairs, const Labelling& 
     const Matrix values = labelling.reads_points() ? gather_rows(points, rows) : Matrix();
     std::vector<uint32_t> labels(rows.size());
     for (size_t m = 0; m < members; ++m) {
-      labelling.read(m, rows, values.view(), labels);
+      labelling.read(m, [&rows](size_t i) { return rows[i]; }, values.view(), labels);
       together.add(m, labels);
     }
   }

@@ -9,11 +9,6 @@
 namespace manymeans {
 namespace {
 
-// floor(u n / 2^64)
-int64_t below(uint64_t u, int64_t n) {
-  return static_cast<int64_t>(static_cast<unsigned __int128>(u) * static_cast<uint64_t>(n) >> 64);
-}
-
 // Of `rows` rows, but no more than `most`.
 int64_t all_pairs(int64_t rows, int64_t most) {
   const auto count = static_cast<unsigned __int128>(rows) * static_cast<uint64_t>(rows - 1) / 2;
@@ -37,8 +32,12 @@ std::vector<int64_t> RowPairs::next(int64_t count) {
       if (++second_ == rows_) second_ = ++first_ + 1;
     } else {
       const auto index = static_cast<uint64_t>(done_);
-      first_ = below(random_u64(seed_, index, 0, Purpose::kSampledPair), rows_);
-      second_ = below(random_u64(seed_, index, 1, Purpose::kSampledPair), rows_ - 1);
+      const auto draw = [&](uint32_t number, int64_t rows) {
+        const uint64_t u = random_u64(seed_, index, number, Purpose::kSampledPair);
+        return static_cast<int64_t>(random_below(u, static_cast<uint64_t>(rows)));
+      };
+      first_ = draw(0, rows_);
+      second_ = draw(1, rows_ - 1);
       second_ += second_ >= first_;
     }
     found.push_back(first_);

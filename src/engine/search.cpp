@@ -2,6 +2,7 @@
 
 #include "core/data_type.h"
 #include "core/fp_environment.h"
+#include "core/random.h"
 #include "engine/fit_shard.h"
 #include "engine/search_models.h"
 #include "engine/search_task.h"
@@ -37,11 +38,6 @@ struct Team {
   SearchSession session;
   SwapScores scores;
 };
-
-// floor(u n / 2^64)
-uint64_t below(uint64_t u, uint64_t n) {
-  return static_cast<uint64_t>(static_cast<unsigned __int128>(u) * n >> 64);
-}
 
 void copy_centroid(const Matrix& from, Matrix& to, size_t number) {
   as_float_type(to.type(), [&]<class T>(T) {
@@ -147,10 +143,13 @@ void Search::note() {
 // After a round, for the checkpoint; with the walk of the first model as long as that has not ended.
 void Search::save(const SwapWalk* walk) {
   if (outer_.checkpoint == nullptr) return;
-  SearchRecord& record = member_.sought;
-  record = {best_.centroids, best_.inertia, summary_.rounds, trials_, walk != nullptr, {},
-            summary_.ended,  seconds(),     summary_.steps};
-  if (walk != nullptr) record.walk = walk->record();
+  member_.sought = {.best = best_.centroids,
+                    .inertia = best_.inertia,
+                    .trials = trials_,
+                    .walking = walk != nullptr,
+                    .walk = walk != nullptr ? walk->record() : WalkRecord{},
+                    .seconds = seconds(),
+                    .summary = summary_};
   outer_.checkpoint->searched(member_);
 }
 
@@ -162,7 +161,7 @@ bool Search::go_on() {
   best_.centroids = record.best;
   best_.inertia = record.inertia;
   trials_ = record.trials;
-  summary_ = {record.rounds, record.ended, record.steps};
+  summary_ = record.summary;
   return true;
 }
 
@@ -214,7 +213,7 @@ SwapWalk Search::shaken(int64_t trial) const {
   const auto index = static_cast<uint64_t>(trial);
   const auto u = [&](uint32_t draw) { return random_u64(key, index, draw, Purpose::kSearchTrial); };
   const auto k = static_cast<uint64_t>(best_.centroids.rows());
-  const uint64_t moves = std::min(k, 1 + below(u(0), kMostMoves));
+  const uint64_t moves = std::min(k, 1 + random_below(u(0), kMostMoves));
   std::vector<uint32_t> order(k);
   std::iota(order.begin(), order.end(), 0U);
   const std::vector<int64_t> rows =
@@ -222,7 +221,7 @@ SwapWalk Search::shaken(int64_t trial) const {
   SearchModel model;
   model.centroids = best_.centroids;
   for (uint64_t i = 0; i < rows.size(); ++i) {
-    std::swap(order[i], order[i + below(u(static_cast<uint32_t>(1 + i)), k - i)]);
+    std::swap(order[i], order[i + random_below(u(static_cast<uint32_t>(1 + i)), k - i)]);
     rows_->put(rows[i], model.centroids, order[i]);
   }
   return {std::move(model), kTrialPatience, {key, index, 0, Purpose::kSearchRow}};
@@ -371,7 +370,7 @@ void search_prototypes(const SearchTask& task, const FitContext& fit, std::span<
   for (size_t i = 0; i < members.size(); ++i) {
     Member& member = members[i];
     if (!member.prototypes.empty()) {  // a checkpoint knows that the search was done, and the fit had begun
-      task.summaries[i] = {member.sought.rounds, member.sought.ended, member.sought.steps};
+      task.summaries[i] = member.sought.summary;
       member.result.init = "search";
       continue;
     }

@@ -2,6 +2,7 @@
 
 #include <manymeans/compare.h>
 
+#include "core/all_labels.h"
 #include "core/random.h"
 #include "data/gather.h"
 #include "engine/row_pairs.h"
@@ -62,12 +63,6 @@ std::vector<int64_t> usable(const FitOptions& options, const Sides& sides) {
   std::ranges::sort(ks);
   ks.erase(std::unique(ks.begin(), ks.end()), ks.end());
   return ks;
-}
-
-std::vector<uint32_t> widened(const Labels& labels) {
-  std::vector<uint32_t> all(static_cast<size_t>(labels.size()));
-  labels.read(0, labels.size(), all.data());
-  return all;
 }
 
 // The least, over clusters of at least two rows, of the share of their pairs that the other member has together.
@@ -146,7 +141,7 @@ class StabilitySearch {
 
  private:
   std::vector<uint32_t> labels_by(const ModelResult& model, const PointsView& rows) const {
-    return widened(predict(rows, model.prototypes.view(), how_).labels);
+    return all_labels(predict(rows, model.prototypes.view(), how_).labels);
   }
 
   void judge(int64_t k, const Sides& sides) {
@@ -160,7 +155,7 @@ class StabilitySearch {
     double strength = 0;
     std::array<std::vector<int64_t>, 2> all;  // labels by each model, of the rows of both sides
     for (size_t side = 0; side < 2; ++side) {
-      const std::vector<uint32_t> own = widened(models[side]->labels);
+      const std::vector<uint32_t> own = all_labels(models[side]->labels);
       const std::vector<uint32_t> others = labels_by(*models[1 - side], sides[side].rows.view());
       strength += prediction_strength(own, others, k) / 2;
       all[side].insert(all[side].end(), own.begin(), own.end());

@@ -1,6 +1,7 @@
 #include "init/choose_rows.h"
 
 #include "core/philox_lanes.h"
+#include "core/random.h"
 #include "init/weighted_rows.h"
 
 #include <algorithm>
@@ -115,7 +116,7 @@ std::vector<int64_t> random_rows(const Input& input, const RowWish& model, Threa
 std::vector<int64_t> rows_by_weight(const Input& input, std::span<const uint64_t> u) {
   const int64_t n = input.points.n;
   const auto target = [](uint64_t number, int64_t total) {
-    return static_cast<int64_t>((static_cast<unsigned __int128>(number) * static_cast<uint64_t>(total)) >> 64);
+    return static_cast<int64_t>(random_below(number, static_cast<uint64_t>(total)));
   };
   std::vector<int64_t> rows(u.size());
   if (!input.weighted) {

@@ -91,7 +91,7 @@ class Urn {
 
   // The row that u means: whoever has it tells the others.
   WeightedRow find(uint64_t u) const {
-    const auto target = static_cast<uint64_t>((static_cast<unsigned __int128>(u) * total_) >> 64);
+    const uint64_t target = random_below(u, total_);
     const auto [block, rest] = prefixes_.find(target);
     const int owner = blocks_.owner(static_cast<int64_t>(block));
     WeightedRow found{};

@@ -3,6 +3,7 @@
 #include <manymeans/criteria.h>
 #include <manymeans/error.h>
 
+#include "core/all_labels.h"
 #include "core/data_type.h"
 #include "core/random.h"
 #include "core/threads.h"
@@ -62,12 +63,6 @@ class LeastRows {
 uint64_t number_of(uint64_t seed, int64_t row) {
   constexpr uint32_t kDraw = 1;
   return random_u64(seed, static_cast<uint64_t>(row), kDraw, Purpose::kCriterionRow);
-}
-
-std::vector<uint32_t> all_labels(const Labels& labels) {
-  std::vector<uint32_t> all(static_cast<size_t>(labels.size()));
-  labels.read(0, labels.size(), all.data());
-  return all;
 }
 
 }  // namespace

@@ -69,14 +69,17 @@ void for_each_sought_field(Use&& use) {
   constexpr int64_t kAny = std::numeric_limits<int64_t>::max();
   const auto of_record = [](auto member) { return [member](auto& model) -> auto& { return model.sought.*member; }; };
   const auto of_walk = [](auto member) { return [member](auto& model) -> auto& { return model.sought.walk.*member; }; };
+  const auto of_summary = [](auto member) {
+    return [member](auto& model) -> auto& { return model.sought.summary.*member; };
+  };
   use("sought_inertia", of_record(&SearchRecord::inertia), kAny);
-  use("sought_rounds", of_record(&SearchRecord::rounds), kAny);
+  use("sought_rounds", of_summary(&SearchSummary::rounds), kAny);
   use("sought_trials", of_record(&SearchRecord::trials), kAny);
   use("sought_walking", of_record(&SearchRecord::walking), 1);
   use("sought_most", of_walk(&WalkRecord::most), kAny);
   use("sought_failures", of_walk(&WalkRecord::failures), kAny);
   use("sought_draws", of_walk(&WalkRecord::draws), kAny);
-  use("sought_ended", of_record(&SearchRecord::ended), 1);
+  use("sought_ended", of_summary(&SearchSummary::ended), 1);
   use("sought_seconds", of_record(&SearchRecord::seconds), kAny);
 }
 
@@ -174,7 +177,7 @@ void add_sought(NpzWriter& npz, const CheckpointFile& file) {
   std::vector<int64_t> owners, rounds;
   std::vector<double> seconds, inertias;
   for (size_t i = 0; i < models.size(); ++i) {
-    for (const SearchStep& step : models[i].sought.steps) {
+    for (const SearchStep& step : models[i].sought.summary.steps) {
       owners.push_back(static_cast<int64_t>(i));
       rounds.push_back(step.round);
       seconds.push_back(step.seconds);
@@ -383,7 +386,7 @@ void CheckpointLoader::load_steps() {
   const auto seconds = file_.vector<double>("step_seconds", count);
   const auto inertias = file_.vector<double>("step_inertias", count);
   for (size_t i = 0; i < models.size(); ++i) {
-    result_.models[owner(owners, models[i])].sought.steps.push_back({rounds[i], seconds[i], inertias[i]});
+    result_.models[owner(owners, models[i])].sought.summary.steps.push_back({rounds[i], seconds[i], inertias[i]});
   }
 }
 

@@ -5,7 +5,6 @@
 #include <manymeans/search.h>
 
 #include <cstdint>
-#include <vector>
 
 namespace manymeans {
 
@@ -20,13 +19,11 @@ struct WalkRecord {
 struct SearchRecord {
   Matrix best;          ///< k x D: the best centroids so far; empty where there was no search yet
   double inertia = 0;   ///< theirs
-  int64_t rounds = 0;   ///< done
   int64_t trials = 0;   ///< that have begun
   bool walking = true;  ///< the swaps of the first model have not ended: `walk` says where they are
   WalkRecord walk;
-  bool ended = false;  ///< there is nothing left to search for
-  double seconds = 0;  ///< that it has taken
-  std::vector<SearchStep> steps;
+  double seconds = 0;     ///< that it has taken
+  SearchSummary summary;  ///< so far
 };
 
 }  // namespace manymeans
