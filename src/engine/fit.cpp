@@ -227,11 +227,12 @@ int device_of_rank(const std::string& backend, Comm& comm) {
 }
 
 // The models of a search differ little from one pass to the next, so bounds keep most of their labels. With few columns
-// a screen takes less time than asking them (bench/results/amd-epyc-2cpu/search-beside-breathing.md).
+// a screen takes less time than asking them (bench/results/amd-epyc-2cpu/search-beside-breathing.md); sparse points
+// have no bounds.
 bool wants_bounds(const Task& task, const FitKind& kind) {
   constexpr int64_t kFewestColumns = 12;
   return kind.search != nullptr && task.options.algorithm == "auto" && task.points.d >= kFewestColumns &&
-         (task.options.backend == "auto" || task.options.backend == "cpu");
+         !is_sparse(task.points) && (task.options.backend == "auto" || task.options.backend == "cpu");
 }
 
 BackendOptions backend_options(const Task& task, const FitPlace& place) {

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse
 
 import manymeans
 from manymeans import EnsembleKMeans, KMeans, UsageError
@@ -105,6 +106,13 @@ def test_a_search_goes_on_from_its_checkpoint(points, tmp_path):
         manymeans.search(points, 12, rounds=6, trials=8, seed=1, checkpoint=path, resume=True)
     with pytest.raises(UsageError, match="need checkpoint"):
         manymeans.search(points, 12, rounds=6, resume=True)
+
+
+@pytest.mark.parametrize("columns", [5, 30])  # few, and as many as bounds pay for
+def test_sparse_rows_are_searched_as_dense_ones(columns):
+    rows = scipy.sparse.random(300, columns, density=0.2, format="csr", dtype=np.float32, random_state=1)
+    found = EnsembleKMeans(4, random_state=0).search(rows, rounds=4)
+    assert found.answer_ == EnsembleKMeans(4, random_state=0).search(rows.toarray(), rounds=4).answer_
 
 
 @pytest.mark.parametrize(
