@@ -104,6 +104,7 @@ Found run_fit(FitCommand& command, JobPoints& points, bool initial_file, Progres
   Found found;
   run_job(command.job, command.options, points, line, [&](FitHooks hooks) {
     hooks.initial = initial.view;
+    if (command.job.page.empty()) hooks.labels = LabelsOf::kBest;  // the page compares those of all models
     switch (command.task) {
       case FitTask::kFit: found.fit() = fit(points.view, points.dataset.weights, command.options, hooks); break;
       case FitTask::kSearch: found.result = search(points.view, points.dataset.weights, command.options, hooks); break;

@@ -41,6 +41,12 @@ struct CheckpointOptions {
   bool resume = false;
 };
 
+/// Which models bring their labels. Everything else of them, digests too, is the same either way.
+enum class LabelsOf : uint8_t {
+  kAll,   ///< every model: N labels each
+  kBest,  ///< of each k the model that FitResult::best() names; on a device the labels of the others stay there
+};
+
 /// What the caller wants to be told, and how the caller stops a fit. All may be left out.
 struct FitHooks {
   std::function<bool(const Progress&)> progress = {};  ///< return false to stop after the current pass
@@ -52,6 +58,7 @@ struct FitHooks {
   const std::atomic<bool>* abort = nullptr;   ///< set it to give up within a pass: fit throws kInterrupted
   PointsView initial = {};                    ///< k x D initial prototypes, instead of options.init
   CheckpointOptions checkpoint = {};          ///< by default none
+  LabelsOf labels = LabelsOf::kAll;           ///< with `comm`, the same on all ranks
   /// The ranks that share the rows (mpi_comm() of <manymeans/mpi.h>), all of which call fit(); null: there is one.
   std::shared_ptr<Comm> comm = {};
 };

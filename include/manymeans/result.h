@@ -40,15 +40,15 @@ struct ModelResult {
   uint64_t seed = 0;            ///< the model's own seed, for FitOptions::model_seed
   std::string init;             ///< the method that was used ("auto" resolved)
   Matrix prototypes;            ///< k x D, float32 or float64
-  Labels labels;                ///< N (of this rank, where there are several), ties to the lowest index
+  Labels labels;                ///< N (of this rank, where there are several), ties to the lowest index; maybe none
   std::vector<int64_t> counts;  ///< rows per cluster
   std::vector<double> weights;  ///< weight per cluster (equal to counts without weights)
   double inertia = 0;           ///< weighted sum of squared distances, exact to about 1e-12 relative
   int64_t iterations = 0;       ///< updates done
   StopReason stop_reason = StopReason::kNotBegun;
   double seconds = 0;  ///< its share of the passes
-  /// Where several ranks share the rows, and `labels` are those of this rank, or shards have all rows: what digests
-  /// contain of the labels of all, a number of 128 bits, low half first.
+  /// What digests contain of the labels of all rows, a number of 128 bits, low half first, where `labels` do not tell
+  /// it: several ranks share the rows, shards have them, or FitHooks::labels asked for those of the best only.
   std::optional<std::array<uint64_t, 2>> label_sum = std::nullopt;
 
   /// 32 hexadecimal digits that two fits share only if k, D, type, prototypes, inertia, iterations,

@@ -133,15 +133,21 @@ class Session {
 
   virtual const Labels& labels(int slot) = 0;
   virtual const Statistics& statistics(int slot) = 0;
-  /// These models' labels and statistics will be asked for, each once: a session that has them elsewhere may fetch them
-  /// together.
-  virtual void fetch(std::span<const int> slots) { static_cast<void>(slots); }
+  /// The statistics of these models, and labels of some of them (`labels_of`), will be asked for, each once: a session
+  /// that has them elsewhere may fetch them together.
+  virtual void fetch(std::span<const int> slots, std::span<const int> labels_of) {
+    static_cast<void>(slots);
+    static_cast<void>(labels_of);
+  }
   /// Hands the labels over; the slot is empty afterwards.
   virtual Labels take_labels(int slot) = 0;
-  /// The label sum of all rows after a pass, where labels() are none of theirs: they are elsewhere.
-  virtual std::optional<LabelSum> label_sum(int slot) {
-    static_cast<void>(slot);
-    return std::nullopt;
+  /// The label sums of these models after a pass, for a session whose first row is number `first_row` of all. None
+  /// where labels() has to tell them: a session that has its labels elsewhere may know the sums without handing them
+  /// over.
+  virtual std::vector<LabelSum> label_sums(std::span<const int> slots, int64_t first_row) {
+    static_cast<void>(slots);
+    static_cast<void>(first_row);
+    return {};
   }
 
   /// Moves one row to another cluster, statistics included.

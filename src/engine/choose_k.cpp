@@ -145,6 +145,7 @@ bool fit_references(const Input& input, const ChooseOptions& options, const FitH
   fewer.models = std::max<int64_t>(1, fewer.models / 10);
   FitHooks quiet = hooks;
   quiet.checkpoint = {};
+  quiet.labels = LabelsOf::kBest;
   const int64_t rows = reference_rows(input, fewer);
   const double of_more_rows = std::log(static_cast<double>(input.points.n) / static_cast<double>(rows));
   References references(input, rows, options.fit.seed, pool);
@@ -295,7 +296,9 @@ ChosenK choose_k(const PointsView& points, const ChooseOptions& options, const F
     check(options, hooks);
     const FitOptions all = fit_options(options);
     ChosenK found;
-    const FitResult& fitted = found.fit = fit(points, {}, all, hooks);
+    FitHooks labelled = hooks;
+    labelled.labels = LabelsOf::kAll;  // the agreement is that of several models
+    const FitResult& fitted = found.fit = fit(points, {}, all, labelled);
     found.warnings = fitted.warnings;
     found.interrupted = fitted.interrupted;
     ThreadPool pool(thread_count(options.fit.threads), hooks.abort);
@@ -312,7 +315,7 @@ ChosenK choose_k(const PointsView& points, const ChooseOptions& options, const F
     }
     std::map<int64_t, Stability> stabilities;
     if (!found.interrupted && options.bootstraps > 0) {
-      found.interrupted = !find_stability(input, options, hooks, pool, stabilities);
+      found.interrupted = !find_stability(input, options, labelled, pool, stabilities);
       if (!found.interrupted) add_stability(stabilities, found.evidence);
     }
     check_mapped(points.data);

@@ -255,6 +255,7 @@ class Fit {
         place_(place),
         comm_(place.comm),
         control_(task.hooks, task.options.time_limit, place.comm),
+        labels_(task.hooks.labels),
         backend_(make_backend(task.options.backend, task.points, backend_options(task, place))),
         pool_(backend_->threads(), task.hooks.abort),
         points_(task.points) {}
@@ -284,7 +285,6 @@ class Fit {
   void copy_features();
   PointsView features() const;
   std::optional<Labels> cluster(const Clustering& clustering, int threads);
-  void add_label_sums(FitResult& result);
   FitResult report(const Cost& cost);
 
   Upload& labelled() { return balanced_ ? *balanced_ : *upload_; }
@@ -300,6 +300,7 @@ class Fit {
   const FitPlace& place_;
   Comm& comm_;
   Control control_;
+  BestLabels labels_;
   std::vector<std::pair<std::string, double>> seconds_;
   double last_ = 0;
   std::unique_ptr<Backend> backend_;
@@ -475,6 +476,7 @@ Cost Fit::iterate() {
                            *upload_,
                            labelled(),
                            control_,
+                           labels_,
                            rules_,
                            variance_,
                            place_.kind,
@@ -486,15 +488,6 @@ Cost Fit::iterate() {
     end_phase("search");
   }
   return run_and_save(context, members_, pool_);
-}
-
-// What a digest needs of the other ranks' labels.
-void Fit::add_label_sums(FitResult& result) {
-  if (comm_.alone()) return;
-  for (ModelResult& model : result.models) {
-    const UInt128 sum = comm_.sum(label_sum(model.labels, input_.shard.first));
-    model.label_sum = {static_cast<uint64_t>(sum), static_cast<uint64_t>(sum >> 64)};
-  }
 }
 
 FitResult Fit::report(const Cost& cost) {
@@ -519,7 +512,8 @@ FitResult Fit::report(const Cost& cost) {
     result.warnings.insert(result.warnings.end(), checkpoint_->warnings().begin(), checkpoint_->warnings().end());
   }
   collect(members_, result);
-  add_label_sums(result);
+  labels_.keep_best(result);
+  if (!comm_.alone()) add_label_sums(result, input_.shard.first, comm_);
   if (task_.hooks.log) {
     for (const std::string& warning : result.warnings) task_.hooks.log(warning);
   }

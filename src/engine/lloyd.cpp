@@ -97,7 +97,9 @@ class Cohort {
   std::vector<Member*> next_trials();
   static double rounded_inertia(const InertiaSum& sum, int weight_exponent);
   void finish(std::span<Member* const> done);
-  void finish(Member& member, const InertiaSum& inertia);
+  void finish(Member& member);
+  void fetch(std::span<Member* const> done, std::span<const int> slots);
+  void hand_over_labels(std::span<Member* const> done, std::span<const int> slots);
 
   const FitContext& context_;
   std::span<Member> members_;
@@ -457,16 +459,48 @@ void Cohort::finish(std::span<Member* const> done) {
     slots.push_back(member->slot);
     models.push_back({member->slot, &member->prototypes});
   }
-  std::vector<InertiaSum> inertias = session_->rows().inertias(models);
-  if (own_session_) session_->fetch(slots);
-  for (size_t i = 0; i < done.size(); ++i) finish(*done[i], inertias[i]);
+  const std::vector<InertiaSum> inertias = session_->rows().inertias(models);
+  for (size_t i = 0; i < done.size(); ++i) {
+    done[i]->result.inertia = rounded_inertia(inertias[i], context_.input.weight_exponent);
+  }
+  if (own_session_) fetch(done, slots);
+  for (Member* member : done) finish(*member);
+  if (own_session_) hand_over_labels(done, slots);
 }
 
-void Cohort::finish(Member& member, const InertiaSum& inertia) {
+void Cohort::fetch(std::span<Member* const> done, std::span<const int> slots) {
+  for (const Member* member : done) context_.labels.add(*member);
+  std::vector<int> labels_of;
+  for (const Member* member : done) {
+    if (context_.labels.wants(*member)) labels_of.push_back(member->slot);
+  }
+  session_->fetch(slots, labels_of);
+}
+
+// The labels that the caller may want. Of the others their sums, which a device knows without sending the labels.
+void Cohort::hand_over_labels(std::span<Member* const> done, std::span<const int> slots) {
+  const int64_t first_row = context_.input.shard.first;
+  const bool all = context_.labels.all();
+  const std::vector<LabelSum> sums = all ? std::vector<LabelSum>() : session_->label_sums(slots, first_row);
+  for (size_t i = 0; i < done.size(); ++i) {
+    ModelResult& result = done[i]->result;
+    const bool keep = context_.labels.wants(*done[i]);
+    Labels labels = keep || sums.empty() ? session_->take_labels(slots[i]) : Labels();
+    if (!sums.empty()) {
+      set_label_sum(result, sums[i]);
+    } else if (!all) {
+      set_label_sum(result, label_sum(labels, first_row, pool_));
+    } else if (labels.empty()) {  // they are elsewhere
+      for (const LabelSum sum : session_->label_sums(slots.subspan(i, 1), first_row)) set_label_sum(result, sum);
+    }
+    if (keep) result.labels = std::move(labels);
+  }
+}
+
+void Cohort::finish(Member& member) {
   ModelResult& result = member.result;
   const Statistics& statistics = session_->statistics(member.slot);
   const Input& input = context_.input;
-  result.inertia = rounded_inertia(inertia, input.weight_exponent);
   result.counts = statistics.counts;
   int64_t empty = 0;
   for (const int64_t weight : statistics.weights) {
@@ -478,10 +512,6 @@ void Cohort::finish(Member& member, const InertiaSum& inertia) {
         fmt::format("model {}: {} of {} clusters are empty at the end", member.title(), empty, result.k));
   }
   if (context_.kind.finished) context_.kind.finished({member, input, statistics, member.warnings});
-  if (const std::optional<LabelSum> sum = session_->label_sum(member.slot)) {
-    result.label_sum = {static_cast<uint64_t>(*sum), static_cast<uint64_t>(*sum >> 64)};
-  }
-  if (own_session_) result.labels = session_->take_labels(member.slot);
   result.prototypes = std::move(member.prototypes);
 }
 

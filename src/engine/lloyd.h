@@ -3,6 +3,7 @@
 
 #include "backend/backend.h"
 #include "core/threads.h"
+#include "engine/best_labels.h"
 #include "engine/checkpoint.h"
 #include "engine/control.h"
 #include "engine/fit_kind.h"
@@ -27,6 +28,7 @@ struct FitContext {
   Upload& upload;    ///< the points, for whoever chooses prototypes
   Upload& labelled;  ///< whose sessions label the rows: the same, or one of clusters of given sizes
   Control& control;
+  BestLabels& labels;
   std::vector<StopRule> rules;
   double mean_variance = 0;
   const FitKind& kind;

@@ -27,9 +27,10 @@ bool SearchSession::iterate(std::span<SearchModel* const> models, int64_t update
     members[i].slot = static_cast<int>(i);
     members[i].prototypes = std::move(models[i]->centroids);
   }
-  FitContext context{fit_.input,         options,       fit_.hooks,   fit_.backend,
-                     fit_.upload,        fit_.labelled, fit_.control, parse_stop_rules(kStop, 0),
-                     fit_.mean_variance, fit_.kind,     fit_.cluster};
+  FitContext context{fit_.input,         options,     fit_.hooks,
+                     fit_.backend,       fit_.upload, fit_.labelled,
+                     fit_.control,       fit_.labels, parse_stop_rules(kStop, 0),
+                     fit_.mean_variance, fit_.kind,   fit_.cluster};
   context.session = session_.get();
   fit_cohort(context, members, pool_);
   if (fit_.control.stopped()) return false;

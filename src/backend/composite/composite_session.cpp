@@ -147,8 +147,20 @@ void CompositeSession::copy_labels(size_t part, const Labels& from, Labels& to) 
   });
 }
 
-void CompositeSession::fetch(std::span<const int> slots) {
-  for_each_part(parts_, drivers_, [&](size_t p) { sessions_[p]->fetch(slots); });
+void CompositeSession::fetch(std::span<const int> slots, std::span<const int> labels_of) {
+  for_each_part(parts_, drivers_, [&](size_t p) { sessions_[p]->fetch(slots, labels_of); });
+}
+
+std::vector<LabelSum> CompositeSession::label_sums(std::span<const int> slots, int64_t first_row) {
+  std::vector<std::vector<LabelSum>> of_parts(parts_.size());
+  for_each_part(parts_, drivers_,
+                [&](size_t p) { of_parts[p] = sessions_[p]->label_sums(slots, first_row + parts_[p]->first); });
+  std::vector<LabelSum> sums(slots.size(), 0);
+  for (const std::vector<LabelSum>& part : of_parts) {
+    if (part.empty()) return {};
+    for (size_t i = 0; i < sums.size(); ++i) sums[i] += part[i];
+  }
+  return sums;
 }
 
 Labels CompositeSession::take_labels(int slot) {

@@ -24,7 +24,8 @@ class CompositeSession final : public JoinedSession, private RowQuestions {
   int advance(std::span<PassModel> models, const PassLimits& limits) override;
   const Statistics& statistics(int slot) override;
   const Labels& labels(int slot) override;
-  void fetch(std::span<const int> slots) override;
+  void fetch(std::span<const int> slots, std::span<const int> labels_of) override;
+  std::vector<LabelSum> label_sums(std::span<const int> slots, int64_t first_row) override;
   Labels take_labels(int slot) override;
   void move_row(int slot, int64_t row, uint32_t label) override;
   void relabel(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) override;

@@ -127,6 +127,30 @@ class RowKernels {
     void add(double weight, double d2, const SumFormat& format, int64_t rows);
   };
   virtual void add_terms(const Assigned& assigned, const SumFormat& format, int64_t step, Address sums) = 0;
+  /// Whether it adds label terms.
+  virtual bool adds_label_terms() const { return false; }
+  /// Labels of rows, the first of which is number `first` of all.
+  struct NumberedLabels {
+    Address labels;  ///< SessionMemory::label_width() bytes each
+    int64_t first = 0;
+    int64_t count = 0;  ///< at most 2^32
+  };
+  /// Of their label terms (core/label_term.h) the sums of the words of 32 bits.
+  struct LabelTermSums {
+    uint64_t words[4];
+    uint64_t unused[3];  ///< what add_terms() has a sum for
+
+    LabelSum sum() const {
+      LabelSum all = 0;
+      for (int i = 0; i < 4; ++i) all += static_cast<LabelSum>(words[i]) << (32 * i);
+      return all;
+    }
+  };
+  /// Adds the label terms of these rows to `sums`, LabelTermSums.
+  virtual void add_label_terms(const NumberedLabels& labels, Address sums) {
+    static_cast<void>(labels);
+    static_cast<void>(sums);
+  }
   /// Writes d2, binary64.
   virtual void distances(const Assigned& assigned, Address out) = 0;
   /// The farthest rows, where the device can sort them out and `assigned` has all rows. Waits for the answer.

@@ -105,10 +105,30 @@ const Labels& DeviceSession::labels(int slot) {
   return m.labels;
 }
 
-void DeviceSession::fetch(std::span<const int> slots) {
+void DeviceSession::fetch(std::span<const int> slots, std::span<const int> labels_of) {
   passes_->use_device();
   if (slots.size() > 1 && 2 * slots.size() > models_.size() && few_statistics()) fetch_statistics();
-  fetch_labels(slots);
+  fetch_labels(labels_of);
+}
+
+std::vector<LabelSum> DeviceSession::label_sums(std::span<const int> slots, int64_t first_row) {
+  constexpr int64_t kMostRows = int64_t{1} << 32;  // whose words of 32 bits have a sum of 64
+  using TermSums = RowKernels::LabelTermSums;
+  if (slots.empty() || !rows_->adds_label_terms() || n() > kMostRows) return {};
+  passes_->use_device();
+  const size_t bytes = slots.size() * sizeof(TermSums);
+  label_sums_.reserve(queue().runtime(), bytes, "sums of labels");
+  const Settled settled(queue());
+  queue().fill(label_sums_.at(), std::byte{0}, bytes, "clearing sums of labels");
+  for (size_t i = 0; i < slots.size(); ++i) {
+    if (!model(slots[i]).labelled) return {};
+    rows_->add_label_terms({passes_->labels_in_order(slots[i]), first_row, n()}, label_sums_.at(i * sizeof(TermSums)));
+  }
+  std::vector<TermSums> found(slots.size());
+  queue().read_back(found.data(), label_sums_.at(), bytes, "summing labels");
+  std::vector<LabelSum> sums;
+  for (const TermSums& words : found) sums.push_back(words.sum());
+  return sums;
 }
 
 Labels DeviceSession::take_labels(int slot) {

@@ -26,7 +26,8 @@ class DeviceSession final : public Session, private TeamMember {
 
   int advance(std::span<PassModel> models, const PassLimits& limits) override;
   const Labels& labels(int slot) override;
-  void fetch(std::span<const int> slots) override;
+  void fetch(std::span<const int> slots, std::span<const int> labels_of) override;
+  std::vector<LabelSum> label_sums(std::span<const int> slots, int64_t first_row) override;
   const Statistics& statistics(int slot) override;
   Labels take_labels(int slot) override;
   void move_row(int slot, int64_t row, uint32_t label) override;
@@ -84,6 +85,7 @@ class DeviceSession final : public Session, private TeamMember {
   int unsolved_ = 0;           // batches since the last update that the device made
   size_t fetched_passes_ = 0;  // of this batch, whose counters the host has
   Buffer moved_row_;
+  Buffer label_sums_;                       // LabelTermSums of the models that were asked for last
   std::unique_ptr<Staging> label_staging_;  // where labels are many, from the first that are fetched on
   std::unique_ptr<PassKernels> passes_;
   std::unique_ptr<RowKernels> rows_;

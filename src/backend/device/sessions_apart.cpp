@@ -1,5 +1,6 @@
 #include "backend/device/sessions_apart.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace manymeans::device {
@@ -26,9 +27,24 @@ std::vector<InertiaSum> SessionsApart::inertias(std::span<const ModelPrototypes>
   return sums;
 }
 
-void SessionsApart::fetch(std::span<const int> slots) {
+void SessionsApart::fetch(std::span<const int> slots, std::span<const int> labels_of) {
   const int only = 0;
-  for (const int slot : slots) of(slot).fetch({&only, 1});
+  const std::span<const int> none;
+  for (const int slot : slots) {
+    const bool labels = std::ranges::find(labels_of, slot) != labels_of.end();
+    of(slot).fetch({&only, 1}, labels ? std::span(&only, 1) : none);
+  }
+}
+
+std::vector<LabelSum> SessionsApart::label_sums(std::span<const int> slots, int64_t first_row) {
+  const int only = 0;
+  std::vector<LabelSum> sums;
+  for (const int slot : slots) {
+    const std::vector<LabelSum> sum = of(slot).label_sums({&only, 1}, first_row);
+    if (sum.empty()) return {};
+    sums.push_back(sum[0]);
+  }
+  return sums;
 }
 
 }  // namespace manymeans::device

@@ -17,7 +17,8 @@ class SessionsApart final : public Session, public RowQuestions {
 
   int advance(std::span<PassModel> models, const PassLimits& limits) override;
   const Labels& labels(int slot) override { return of(slot).labels(0); }
-  void fetch(std::span<const int> slots) override;
+  void fetch(std::span<const int> slots, std::span<const int> labels_of) override;
+  std::vector<LabelSum> label_sums(std::span<const int> slots, int64_t first_row) override;
   const Statistics& statistics(int slot) override { return of(slot).statistics(0); }
   Labels take_labels(int slot) override { return of(slot).take_labels(0); }
   void move_row(int slot, int64_t row, uint32_t label) override { of(slot).move_row(0, row, label); }

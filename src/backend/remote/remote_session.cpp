@@ -56,7 +56,7 @@ void RemoteSession::read_pass(AnswerReader& answer, PassModel& model) {
   mine.donors.clear();
 }
 
-void RemoteSession::fetch(std::span<const int> slots) {
+void RemoteSession::fetch(std::span<const int> slots, std::span<const int> /*labels_of*/) {
   Question question = this->question(Asked::kLabelSum);
   for (const int slot : slots) ask_about(question, slot, of(slot).labels.value().prototypes);
   AnswerReader answer = shards_.ask(std::move(question));
@@ -66,9 +66,14 @@ void RemoteSession::fetch(std::span<const int> slots) {
   }
 }
 
-std::optional<LabelSum> RemoteSession::label_sum(int slot) {
-  if (!of(slot).label_sum) fetch({&slot, 1});
-  return of(slot).label_sum;
+// The shards number their rows among all.
+std::vector<LabelSum> RemoteSession::label_sums(std::span<const int> slots, int64_t /*first_row*/) {
+  std::vector<LabelSum> sums;
+  for (const int slot : slots) {
+    if (!of(slot).label_sum) fetch({&slot, 1}, {});
+    sums.push_back(of(slot).label_sum.value());
+  }
+  return sums;
 }
 
 // Whoever asks for these moves some of them next.

@@ -21,8 +21,8 @@ class RemoteSession final : public Session, private RowQuestions {
   const Labels& labels(int /*slot*/) override { return no_labels_; }
   const Statistics& statistics(int slot) override { return of(slot).statistics; }
   Labels take_labels(int /*slot*/) override { return {}; }
-  void fetch(std::span<const int> slots) override;
-  std::optional<LabelSum> label_sum(int slot) override;
+  void fetch(std::span<const int> slots, std::span<const int> labels_of) override;
+  std::vector<LabelSum> label_sums(std::span<const int> slots, int64_t first_row) override;
   void move_row(int slot, int64_t row, uint32_t label) override;
   void relabel(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) override;
   RowQuestions& rows() override { return *this; }

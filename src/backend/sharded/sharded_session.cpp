@@ -80,8 +80,12 @@ void ShardedSession::add_up(std::span<PassModel> models) {
   }
 }
 
-void ShardedSession::fetch(std::span<const int> slots) {
-  if (local_) local_->fetch(slots);
+void ShardedSession::fetch(std::span<const int> slots, std::span<const int> labels_of) {
+  if (local_) local_->fetch(slots, labels_of);
+}
+
+std::vector<LabelSum> ShardedSession::label_sums(std::span<const int> slots, int64_t first_row) {
+  return local_ ? local_->label_sums(slots, first_row) : std::vector<LabelSum>();
 }
 
 // The rank that has the row tells the others what became of the two clusters.

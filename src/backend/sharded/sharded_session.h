@@ -19,7 +19,9 @@ class ShardedSession final : public JoinedSession, private RowQuestions {
   /// ranks do as many passes as the one that may do the fewest; what else limits them is the same for all.
   int advance(std::span<PassModel> models, const PassLimits& limits) override;
   const Labels& labels(int slot) override { return local_ ? local_->labels(slot) : no_labels_; }
-  void fetch(std::span<const int> slots) override;
+  void fetch(std::span<const int> slots, std::span<const int> labels_of) override;
+  /// Of this rank's rows.
+  std::vector<LabelSum> label_sums(std::span<const int> slots, int64_t first_row) override;
   Labels take_labels(int slot) override { return local_ ? local_->take_labels(slot) : Labels(); }
   void move_row(int slot, int64_t row, uint32_t label) override;
   void relabel(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) override;

@@ -85,6 +85,11 @@ void AssignedKernels::add_terms(const Assigned& assigned, const SumFormat& forma
   sum(every(step, assigned), TermSplitter(format), TermSplitter(larger), pointer_to<int64_t>(sums));
 }
 
+void AssignedKernels::add_label_terms(const NumberedLabels& labels, device::Address sums) {
+  sum_label_terms({pointer_to(labels.labels), 0, label_width_}, labels.first, labels.count, pointer_to<int64_t>(sums),
+                  stream_);
+}
+
 void AssignedKernels::distances(const Assigned& assigned, device::Address out) {
   find(every(1, assigned), false, pointer_to<double>(out));
 }

@@ -71,6 +71,9 @@ struct FoundRows {
 
 // All of these are asynchronous.
 
+/// Adds the words of 32 bits of the label terms of `count` rows to sums[0 .. 3]. Row 0 is number `first` of all.
+void sum_label_terms(const LabelRows& labels, int64_t first, int64_t count, int64_t* sums, cudaStream_t stream);
+
 /// Adds the limbs of the terms in both formats to sums[0 ..], and takes the bits of the largest d2 with w' > 0, which
 /// stand behind them.
 void sum_terms(const AssignedRows& rows, const TermSplitter& a, const TermSplitter& b, int64_t* sums,
@@ -94,6 +97,8 @@ class AssignedKernels : public device::RowKernels {
       : input_(input), label_width_(label_width), stream_(stream) {}
 
   void add_terms(const Assigned& assigned, const SumFormat& format, int64_t step, device::Address sums) final;
+  bool adds_label_terms() const final { return true; }
+  void add_label_terms(const NumberedLabels& labels, device::Address sums) final;
   void distances(const Assigned& assigned, device::Address out) final;
   /// 8 bytes a row on the device, and up to 12 readings of them.
   std::optional<std::vector<DistantRow>> farthest_rows(const Assigned& assigned, int64_t count) final;

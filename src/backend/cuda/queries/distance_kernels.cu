@@ -1,6 +1,7 @@
 #include "backend/cuda/device/canonical.cuh"
 #include "backend/cuda/device/limbs.cuh"
 #include "backend/cuda/device/pass_device.cuh"
+#include "backend/cuda/device/philox.cuh"
 #include "backend/cuda/queries/assigned_distances.h"
 #include "backend/cuda/queries/row_dispatch.cuh"
 #include "backend/cuda/runtime/device_memory.h"
@@ -68,6 +69,22 @@ __global__ void __launch_bounds__(kThreads)
     atomicMax(reinterpret_cast<unsigned long long*>(sums + 2 * kLimbs),
               static_cast<unsigned long long>(__double_as_longlong(farthest)));
   }
+}
+
+// sums: of the label terms' words. There are 2^32 rows at most, so none overflows.
+__global__ void __launch_bounds__(kThreads)
+    label_sum_kernel(LabelRows labels, int64_t first, int64_t count, int64_t* sums) {
+  __shared__ int64_t scratch[4 * 32];
+  int64_t words[4] = {};
+  const int64_t stride = static_cast<int64_t>(gridDim.x) * kThreads;
+  for (int64_t row = blockIdx.x * static_cast<int64_t>(kThreads) + threadIdx.x; row < count; row += stride) {
+    const LabelSumWords term = device_label_term(first + row, load_label(labels, 0, row));
+    words[0] += static_cast<uint32_t>(term.low);
+    words[1] += static_cast<int64_t>(term.low >> 32);
+    words[2] += static_cast<uint32_t>(term.high);
+    words[3] += static_cast<int64_t>(term.high >> 32);
+  }
+  block_add(words, sums, scratch);
 }
 
 // out[i] = d2 of row i; rows that farthest_rows() shall not see get 0 if `eligible`.
@@ -153,6 +170,11 @@ void sum_terms(const AssignedRows& rows, const TermSplitter& a, const TermSplitt
     sum_kernel<T, kEight><<<grid_for(rows.count, kThreads), kThreads, 0, stream>>>(rows, a, b, sums);
   });
   check_launch("summing distances");
+}
+
+void sum_label_terms(const LabelRows& labels, int64_t first, int64_t count, int64_t* sums, cudaStream_t stream) {
+  label_sum_kernel<<<grid_for(count, kThreads), kThreads, 0, stream>>>(labels, first, count, sums);
+  check_launch("summing labels");
 }
 
 void find_distances(const AssignedRows& rows, bool eligible, double* out, cudaStream_t stream) {

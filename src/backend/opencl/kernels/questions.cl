@@ -31,7 +31,9 @@ typedef struct {
 #define NUMBERS_FOUND 7
 
 // Two of number i as one.
-long joined(int i, long a, long b) { return i < NUMBERS_FOUND - 1 ? (long)((ulong)a + (ulong)b) : max(a, b); }
+long joined(int i, long a, long b) {
+  return i < NUMBERS_FOUND - 1 ? (long)((ulong)a + (ulong)b) : max(a, b);
+}
 
 // Puts what the work-items of a group found into one place, and joins it to what is in `to`, or writes it there.
 void join_group(const long* sums, __local long* scratch, __global long* to, bool add) {
@@ -73,6 +75,38 @@ __kernel void join_terms(__global const long* found, long count, __global long* 
     for (int i = 0; i < NUMBERS_FOUND; ++i) mine[i] = joined(i, mine[i], found[group * NUMBERS_FOUND + i]);
   }
   join_group(mine, scratch, sums + at, true);
+}
+
+// Philox4x32-10: core/random.h.
+uint4 philox(uint2 key, uint4 counter) {
+  for (int round = 0; round < 10; ++round) {
+    const uint high0 = mul_hi(0xD2511F53u, counter.x), low0 = 0xD2511F53u * counter.x;
+    const uint high2 = mul_hi(0xCD9E8D57u, counter.z), low2 = 0xCD9E8D57u * counter.z;
+    counter = (uint4)(high2 ^ counter.y ^ key.x, low2, high0 ^ counter.w ^ key.y, low0);
+    key += (uint2)(0x9E3779B9u, 0xBB67AE85u);
+  }
+  return counter;
+}
+
+// The label term of a row: core/label_term.h, with kLabelSumKey and Purpose::kLabelSum.
+uint4 label_term(ulong row, uint label) {
+  return philox((uint2)(0x6d65616eu, 0x6d616e79u), (uint4)((uint)row, (uint)(row >> 32), label, 6));
+}
+
+// What each group found, as add_terms has it: sums of the label terms' words. Label 0 is at `at`, and its row is number
+// `first` of all.
+__kernel void add_label_terms(__global const uchar* labels, int width, long at, long first, long count,
+                              __global long* found) {
+  __local long scratch[GROUP_ITEMS * NUMBERS_FOUND];
+  long sums[NUMBERS_FOUND] = {0, 0, 0, 0, 0, 0, 0};
+  FOR_EACH(row, count) {
+    const uint4 term = label_term((ulong)(first + row), load_label(labels, width, at + row));
+    sums[0] += term.x;
+    sums[1] += term.y;
+    sums[2] += term.z;
+    sums[3] += term.w;
+  }
+  join_group(sums, scratch, found + GROUP_NUMBER * NUMBERS_FOUND, false);
 }
 
 __kernel void distances(Assigned assigned, RowBlock rows, __global const uchar* points, __global const uchar* labels,

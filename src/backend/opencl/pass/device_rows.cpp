@@ -24,6 +24,7 @@ struct TermFormats {
 DeviceRows::DeviceRows(const OpenClShared& shared, const device::SessionMemory& memory, const Program& program)
     : shared_(shared), memory_(memory), queue_(memory.queue()) {
   add_terms_ = Kernel(program, "add_terms");
+  add_label_terms_ = Kernel(program, "add_label_terms");
   join_terms_ = Kernel(program, "join_terms");
   distances_ = Kernel(program, "distances");
   transform_ = Kernel(program, "transform");
@@ -53,9 +54,23 @@ void DeviceRows::add_terms(const Assigned& assigned, const SumFormat& format, in
   const Grid grid = shared_.grid(std::min((rows.count + step - 1) / step, kMostItems));
   add_terms_(queue_, grid, labels_of(shared_, assigned, memory_.label_width()), shared_.block_of(rows), formats, step,
              rows.points, shared_.weights_of(rows), assigned.labels, assigned.prototypes, found_.at());
+  join(grid, sums);
+}
+
+// Adds what the groups found.
+void DeviceRows::join(const Grid& grid, Address sums) {
   const auto groups = static_cast<int64_t>(grid.items / grid.group);
   join_terms_(queue_, shared_.one_group(shared_.used.tuned.group), found_.at(), groups, sums,
               static_cast<int64_t>(sums.offset / sizeof(int64_t)));
+}
+
+void DeviceRows::add_label_terms(const NumberedLabels& labels, Address sums) {
+  static_assert(sizeof(LabelTermSums) == kNumbers * sizeof(int64_t));
+  const int width = memory_.label_width();
+  const Grid grid = shared_.grid(std::min(labels.count, kMostItems));
+  add_label_terms_(queue_, grid, labels.labels, Int32{width}, static_cast<int64_t>(labels.labels.offset) / width,
+                   labels.first, labels.count, found_.at());
+  join(grid, sums);
 }
 
 void DeviceRows::distances(const Assigned& assigned, Address out) {

@@ -1,0 +1,44 @@
+// Whose labels a fit hands over (FitHooks::labels), and the label sums of the others.
+#pragma once
+
+#include <manymeans/fit.h>
+
+#include "core/digest.h"
+#include "core/threads.h"
+#include "engine/member.h"
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <utility>
+
+namespace manymeans {
+
+/// What the models of one fit that are done know of each other. Several threads may ask at once.
+class BestLabels {
+ public:
+  explicit BestLabels(LabelsOf of) : all_(of == LabelsOf::kAll) {}
+
+  /// Whether all models' labels are asked for.
+  bool all() const { return all_; }
+  /// This model, a member of the ensemble, is done, and has its inertia.
+  void add(const Member& member);
+  /// Whether the labels of a model that was added may be asked for: none that was added is better than it.
+  bool wants(const Member& member) const;
+  /// Takes the labels of all models that FitResult::best() does not name away.
+  void keep_best(FitResult& result) const;
+
+ private:
+  bool all_;
+  mutable std::mutex mutex_;
+  std::map<int64_t, std::pair<double, int64_t>> best_;  // of each k, inertia and index
+};
+
+/// ModelResult::label_sum.
+void set_label_sum(ModelResult& model, LabelSum sum);
+/// Makes the label sums of this rank's rows, the first of which is number `first_row` of all, those of all rows.
+void add_label_sums(FitResult& result, int64_t first_row, Comm& comm);
+/// label_sum() on the pool's threads.
+LabelSum label_sum(const Labels& labels, int64_t first_row, ThreadPool& pool);
+
+}  // namespace manymeans
