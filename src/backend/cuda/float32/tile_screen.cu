@@ -7,6 +7,7 @@
 #include "backend/cuda/runtime/device_memory.h"
 
 #include <algorithm>
+#include <climits>
 
 namespace manymeans::cuda {
 namespace {
@@ -149,48 +150,71 @@ __global__ void __launch_bounds__(kThreads) tile_kernel(FloatScreenTask task) {
   if (threadIdx.x % 32 == 0 && row < task.points.n) task.marks[blockIdx.y * task.mark_stride + row / 32] = word;
 }
 
+// The gathered rows of a range, and the slices of its columns that blocks look at side by side: the fewer rows there
+// are, the more slices, so that no few blocks walk over all columns while the others idle.
+struct Gathered {
+  int64_t count;
+  int64_t slices;
+  SliceTop* top;  // (count, slices)
+};
+
+__device__ Gathered gathered_rows(const MarkedRows& marked, int64_t k) {
+  const int64_t count = min(static_cast<int64_t>(marked.counts[blockIdx.y]), marked.capacity);
+  const int64_t room = marked.capacity * marked.slices;  // of tops
+  const int64_t groups = (k + kColumns - 1) / kColumns;
+  const int64_t tiles = max(int64_t{1}, (count + kRows - 1) / kRows);
+  const int64_t slices = max(static_cast<int64_t>(marked.slices), gridDim.x / tiles);
+  return {count, min(min(slices, groups), room / max(int64_t{1}, count)), marked.top + blockIdx.y * room};
+}
+
 // The gathered rows of range y, in tiles, against slices of its columns: the blocks of x share the pairs.
 __global__ void __launch_bounds__(kThreads) marked_kernel(FloatScreenTask task, MarkedRows marked) {
   if (stopped(task.ranges)) return;
   __shared__ Tiles tiles;
   const PassRange range = task.ranges.at[blockIdx.y];
-  const int64_t count = min(static_cast<int64_t>(marked.counts[blockIdx.y]), marked.capacity);
-  const int64_t first_row = blockIdx.y * marked.capacity;
+  const Gathered rows = gathered_rows(marked, range.k);
+  const int64_t* const numbers = marked.rows + blockIdx.y * marked.capacity;
   const int64_t groups = (range.k + kColumns - 1) / kColumns;
-  const int64_t items = (count + kRows - 1) / kRows * marked.slices;
+  const int64_t items = (rows.count + kRows - 1) / kRows * rows.slices;
   for (int64_t item = blockIdx.x; item < items; item += gridDim.x) {
-    const int64_t first = item / marked.slices * kRows;
-    const int64_t slice = item % marked.slices;
+    const int64_t first = item / rows.slices * kRows;
+    const int64_t slice = item % rows.slices;
     __syncthreads();
-    if (threadIdx.x < kRows) tiles.rows[threadIdx.x] = marked.rows[first_row + min(first + threadIdx.x, count - 1)];
+    if (threadIdx.x < kRows) tiles.rows[threadIdx.x] = numbers[min(first + threadIdx.x, rows.count - 1)];
     __syncthreads();
-    look(task, range, groups * slice / marked.slices * kColumns,
-         min(range.k, groups * (slice + 1) / marked.slices * kColumns), tiles);
-    if (threadIdx.x >= kRows || first + threadIdx.x >= count) continue;
-    marked.top[(first_row + first + threadIdx.x) * marked.slices + slice] = {
-        tiles.best[threadIdx.x], tiles.second[threadIdx.x], tiles.column[threadIdx.x]};
+    look(task, range, groups * slice / rows.slices * kColumns,
+         min(range.k, groups * (slice + 1) / rows.slices * kColumns), tiles);
+    if (threadIdx.x >= kRows || first + threadIdx.x >= rows.count) continue;
+    rows.top[(first + threadIdx.x) * rows.slices + slice] = {tiles.best[threadIdx.x], tiles.second[threadIdx.x],
+                                                             tiles.column[threadIdx.x]};
   }
 }
 
-// A thread a gathered row: puts the slices together.
-__global__ void conclude_kernel(FloatScreenTask task, MarkedRows marked) {
+// The top two of two slices; of equals the lower column.
+__device__ SliceTop merged(const SliceTop& a, const SliceTop& b) {
+  if (b.best > a.best || (b.best == a.best && b.column < a.column)) {
+    return {b.best, fmaxf(a.best, b.second), b.column};
+  }
+  return {a.best, fmaxf(a.second, b.best), a.column};
+}
+
+// A warp a gathered row: puts the slices together.
+__global__ void __launch_bounds__(kThreads) conclude_kernel(FloatScreenTask task, MarkedRows marked) {
   if (stopped(task.ranges)) return;
   const PassRange range = task.ranges.at[blockIdx.y];
-  const int64_t count = min(static_cast<int64_t>(marked.counts[blockIdx.y]), marked.capacity);
+  const Gathered rows = gathered_rows(marked, range.k);
   const bool far = task.columns.far[blockIdx.y] != 0;
-  for (int64_t i = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x; i < count;
-       i += static_cast<int64_t>(gridDim.x) * kThreads) {
-    const int64_t at = blockIdx.y * marked.capacity + i;
-    SliceTop top = marked.top[at * marked.slices];
-    for (int s = 1; s < marked.slices; ++s) {
-      const SliceTop other = marked.top[at * marked.slices + s];
-      if (other.best > top.best) {
-        top = {other.best, fmaxf(top.best, other.second), other.column};
-      } else {
-        top.second = fmaxf(top.second, other.best);
-      }
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const int64_t warps = static_cast<int64_t>(gridDim.x) * (kThreads / 32);
+  for (int64_t i = blockIdx.x * int64_t{kThreads / 32} + threadIdx.x / 32; i < rows.count; i += warps) {
+    SliceTop top = {-INFINITY, -INFINITY, INT_MAX};
+    for (int64_t s = lane; s < rows.slices; s += 32) top = merged(top, rows.top[i * rows.slices + s]);
+    for (int step = 16; step > 0; step /= 2) {
+      top = merged(top, {__shfl_xor_sync(~0U, top.best, step), __shfl_xor_sync(~0U, top.second, step),
+                         __shfl_xor_sync(~0U, top.column, step)});
     }
-    const int64_t row = marked.rows[at];
+    if (lane != 0) continue;
+    const int64_t row = marked.rows[blockIdx.y * marked.capacity + i];
     if (conclude(task, range, far, top, row)) continue;
     atomicOr(task.marks + blockIdx.y * task.mark_stride + row / 32, 1U << (row % 32));
   }
