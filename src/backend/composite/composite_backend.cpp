@@ -37,7 +37,11 @@ class CompositeBackend final : public Backend {
   }
   std::unique_ptr<Upload> upload(const Input& input, const Workload& workload) override {
     if (deals_out_models(input, workload)) return make_upload_by_models(input, backends_, workload);
-    return make_composite_upload(input, backends_, share_ends(input.points.n, speeds(input, workload)), workload);
+    if (are_of_one_kind()) {
+      return make_composite_upload(input, backends_, share_ends(input.points.n, equal_speeds(input, workload)),
+                                   workload);
+    }
+    return upload_by_speed(input, workload);
   }
 
  private:
@@ -55,17 +59,25 @@ class CompositeBackend final : public Backend {
     return models_apart_.value_or(pays) && workload.models >= static_cast<int64_t>(backends_.size());
   }
 
-  std::vector<double> speeds(const Input& input, const Workload& workload) const {
-    if (are_of_one_kind()) {
-      std::vector<double> equal(backends_.size(), 1.0);
-      const double products = products_of_pass(input, workload);
-      if (products < backends_[0].backend->least_shared_products()) std::fill(equal.begin() + 1, equal.end(), 0.0);
-      return equal;
-    }
-    const std::vector<DeviceRate> rates = measured_rates(backends_, input, workload);
+  std::vector<double> equal_speeds(const Input& input, const Workload& workload) const {
+    std::vector<double> equal(backends_.size(), 1.0);
+    const double products = products_of_pass(input, workload);
+    if (products < backends_[0].backend->least_shared_products()) std::fill(equal.begin() + 1, equal.end(), 0.0);
+    return equal;
+  }
+
+  // A trial says what each can do. Where all have rows, passes say it better, and rows move.
+  std::unique_ptr<Upload> upload_by_speed(const Input& input, const Workload& workload) const {
     constexpr double kLink = 25e9;  // bytes a second, from memory that is not pinned
-    return shares_in_time(input.points.n, rates,
-                          kLink * static_cast<double>(input.points.n) / static_cast<double>(input.points.bytes()));
+    const int64_t n = input.points.n;
+    const double link = kLink * static_cast<double>(n) / static_cast<double>(input.points.bytes());
+    const std::vector<DeviceRate> rates = measured_rates(backends_, input, workload);
+    const std::vector<int64_t> ends = share_ends(n, shares_in_time(n, rates, link));
+    ShareRule rule;
+    if (ends[0] > 0 && std::ranges::adjacent_find(ends) == ends.end()) {
+      rule = [rates, link](const SharedWork& work) { return corrected_ends(work, rates, link); };
+    }
+    return make_composite_upload(input, backends_, ends, workload, std::move(rule));
   }
 
   std::vector<NamedBackend> backends_;

@@ -5,11 +5,12 @@
 
 namespace manymeans {
 
-CompositeSeeding::CompositeSeeding(const Input& input, const CompositeParts& parts, std::vector<SeedingOfPart> seedings)
-    : parts_(parts),
-      drivers_(static_cast<int>(parts.size())),
+CompositeSeeding::CompositeSeeding(const CompositeRows& rows, std::vector<SeedingOfPart> seedings)
+    : parts_(rows.parts),
+      hold_(rows.mover),
+      drivers_(static_cast<int>(rows.parts.size())),
       seedings_(std::move(seedings)),
-      least_(static_cast<size_t>(input.points.n)) {}
+      least_(static_cast<size_t>(rows.input.points.n)) {}
 
 CompositeSeeding::~CompositeSeeding() {
   for (size_t p = 0; p < parts_.size(); ++p) {

@@ -1,7 +1,7 @@
 // Choosing centres among rows that several devices share.
 #pragma once
 
-#include "backend/composite/composite_part.h"
+#include "backend/composite/row_mover.h"
 
 #include <memory>
 #include <span>
@@ -18,7 +18,7 @@ struct SeedingOfPart {
 /// One seeding a part. A row is picked by the prefix sums of the parts: the one in which the target lies looks for it.
 class CompositeSeeding final : public Seeding {
  public:
-  CompositeSeeding(const Input& input, const CompositeParts& parts, std::vector<SeedingOfPart> seedings);
+  CompositeSeeding(const CompositeRows& rows, std::vector<SeedingOfPart> seedings);
   ~CompositeSeeding() override;
 
   std::vector<double> begin(std::span<const SeedCentres> models) override;
@@ -35,6 +35,7 @@ class CompositeSeeding final : public Seeding {
   std::vector<WideInt> totals(int slot);
 
   const CompositeParts& parts_;
+  RowMover::Hold hold_;
   ThreadPool drivers_;  // a thread a part
   std::vector<SeedingOfPart> seedings_;
   std::vector<double> least_;  // of all rows, of the slot that was asked about last

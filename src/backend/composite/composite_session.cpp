@@ -1,6 +1,9 @@
 #include "backend/composite/composite_session.h"
 
+#include "core/label_term.h"
+
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <utility>
 
@@ -32,19 +35,55 @@ void for_each_member(device::PassTeam& team, const CompositeParts& parts, Thread
   });
 }
 
+struct LabelChanges {
+  int64_t rows = 0;
+  LabelSum hash_delta = 0;
+};
+
+// Row 0 is number `first_row` of all.
+LabelChanges changes_between(const Labels& before, const Labels& now, int64_t first_row, ThreadPool& pool) {
+  std::vector<LabelChanges> of_thread(static_cast<size_t>(pool.size()));
+  pool.for_each_range(now.size(), kGrain, [&](int worker, int64_t first, int64_t last) {
+    std::vector<uint32_t> from(static_cast<size_t>(last - first)), to(from.size());
+    before.read(first, last - first, from.data());
+    now.read(first, last - first, to.data());
+    LabelChanges& mine = of_thread[static_cast<size_t>(worker)];
+    for (size_t i = 0; i < to.size(); ++i) {
+      if (from[i] == to[i]) continue;
+      const int64_t row = first_row + first + static_cast<int64_t>(i);
+      ++mine.rows;
+      mine.hash_delta += label_term(row, to[i]) - label_term(row, from[i]);
+    }
+  });
+  LabelChanges all;
+  for (const LabelChanges& some : of_thread) {
+    all.rows += some.rows;
+    all.hash_delta += some.hash_delta;
+  }
+  return all;
+}
+
 }  // namespace
 
-CompositeSession::CompositeSession(const Input& input, const CompositeParts& parts, std::span<const int64_t> k,
-                                   int threads, bool alone)
-    : JoinedSession(input, k, threads),
-      parts_(parts),
+CompositeSession::CompositeSession(const CompositeRows& rows, std::span<const int64_t> k, int threads, bool alone)
+    : JoinedSession(rows.input, k, threads),
+      parts_(rows.parts),
+      mover_(rows.mover),
+      hold_(rows.mover),
+      threads_(threads),
       k_(k.begin(), k.end()),
-      drivers_(static_cast<int>(parts.size())),
-      sessions_(parts.size()),
+      drivers_(static_cast<int>(rows.parts.size())),
+      sessions_(rows.parts.size()),
       labels_(k.size()),
-      added_up_(k.size(), 1) {
-  for_each_part(parts_, drivers_, [&](size_t p) { sessions_[p] = parts_[p]->upload->session(k, threads); });
+      added_up_(k.size(), 1),
+      labelled_(k.size(), 0),
+      carried_(k.size()) {
+  make_sessions();
   if (alone) form_team();
+}
+
+void CompositeSession::make_sessions() {
+  for_each_part(parts_, drivers_, [&](size_t p) { sessions_[p] = parts_[p]->upload->session(k_, threads_); });
 }
 
 void CompositeSession::form_team() {
@@ -94,16 +133,58 @@ const Statistics& CompositeSession::statistics(int slot) {
 }
 
 void CompositeSession::pass(std::span<PassModel> models) {
+  if (mover_ != nullptr) move_rows(models);
   std::vector<std::vector<PassModel>> found(parts_.size(), {models.begin(), models.end()});
+  std::vector<double> seconds(parts_.size());
   for_each_part(parts_, drivers_, [&](size_t p) {
+    const auto begin = std::chrono::steady_clock::now();
     sessions_[p]->advance(found[p], 1);
     for (const PassModel& model : models) sessions_[p]->statistics(model.slot);  // all devices' at the same time
+    seconds[p] = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   });
+  if (!std::exchange(first_pass_, false) && mover_ != nullptr) mover_->count(seconds);
   for (size_t i = 0; i < models.size(); ++i) {
     models[i].result = {};
     for (const std::vector<PassModel>& part : found) models[i].result += part[i].result;
     add_up(models[i].slot);
+    labelled_[static_cast<size_t>(models[i].slot)] = 1;
+    if (!carried_[static_cast<size_t>(models[i].slot)].empty()) compare_with_carried(models[i]);
   }
+}
+
+// Before a pass of these models. Labels come along, so that the pass can say what it changed; the pass finds everything
+// else anew, so no other model may have labels that somebody needs.
+void CompositeSession::move_rows(std::span<const PassModel> models) {
+  if (first_pass_) return;
+  std::vector<char> active(k_.size(), 0);
+  for (const PassModel& model : models) active[static_cast<size_t>(model.slot)] = 1;
+  for (size_t slot = 0; slot < k_.size(); ++slot) {
+    if (labelled_[slot] && !active[slot]) return;
+  }
+  const std::vector<int64_t> ends = mover_->next_ends();
+  if (ends.empty()) return;
+  for (const PassModel& model : models) {
+    const auto slot = static_cast<size_t>(model.slot);
+    labels_[slot] = {};
+    labels(model.slot);
+    carried_[slot] = std::exchange(labels_[slot], {});
+  }
+  for_each_part(parts_, drivers_, [&](size_t p) { sessions_[p].reset(); });
+  mover_->move(ends, drivers_);
+  make_sessions();
+  first_pass_ = true;
+}
+
+// To sessions that have seen no label yet, all of them are new.
+void CompositeSession::compare_with_carried(PassModel& model) {
+  const auto slot = static_cast<size_t>(model.slot);
+  const Labels before = std::exchange(carried_[slot], {});
+  labels_[slot] = {};
+  labels(model.slot);
+  const Labels now = std::exchange(labels_[slot], {});
+  const LabelChanges all = changes_between(before, now, input().shard.first, pool());
+  model.result.changed = all.rows;
+  model.result.hash_delta = all.hash_delta;
 }
 
 // The statistics of all parts.
@@ -160,11 +241,14 @@ std::vector<LabelSum> CompositeSession::label_sums(std::span<const int> slots, i
     if (part.empty()) return {};
     for (size_t i = 0; i < sums.size(); ++i) sums[i] += part[i];
   }
+  for (const int slot : slots)
+    labelled_[static_cast<size_t>(slot)] = 0;  // whoever asks for them is done with the model
   return sums;
 }
 
 Labels CompositeSession::take_labels(int slot) {
   labels(slot);
+  labelled_[static_cast<size_t>(slot)] = 0;
   for_each_part(parts_, drivers_, [&](size_t p) { sessions_[p]->take_labels(slot); });
   return std::exchange(labels_[static_cast<size_t>(slot)], {});
 }

@@ -1,7 +1,7 @@
 // Passes over rows that several devices share: by a team of the devices where they can be one, else by the host.
 #pragma once
 
-#include "backend/composite/composite_part.h"
+#include "backend/composite/row_mover.h"
 #include "backend/device/pass_team.h"
 #include "backend/joined/joined_session.h"
 
@@ -17,8 +17,7 @@ class CompositeSession final : public JoinedSession, private RowQuestions {
  public:
   /// `alone`: no other session of these parts works at the same time. Only then it may be a team: what several teams
   /// wait for could stand behind each other's work on the devices.
-  CompositeSession(const Input& input, const CompositeParts& parts, std::span<const int64_t> k, int threads,
-                   bool alone);
+  CompositeSession(const CompositeRows& rows, std::span<const int64_t> k, int threads, bool alone);
   ~CompositeSession() override;
 
   int advance(std::span<PassModel> models, const PassLimits& limits) override;
@@ -33,7 +32,10 @@ class CompositeSession final : public JoinedSession, private RowQuestions {
 
  private:
   void pass(std::span<PassModel> models) override;
+  void make_sessions();
   void form_team();
+  void move_rows(std::span<const PassModel> models);
+  void compare_with_carried(PassModel& model);
   int advance_team(std::span<PassModel> models, const PassLimits& limits);
 
   std::vector<DistantRow> farthest_rows(int slot, const Matrix& prototypes, int64_t count) override;
@@ -48,12 +50,18 @@ class CompositeSession final : public JoinedSession, private RowQuestions {
   void copy_labels(size_t part, const Labels& from, Labels& to);
 
   const CompositeParts& parts_;
+  RowMover* mover_;  // null: rows stay where they are
+  RowMover::Hold hold_;
+  int threads_;
   std::vector<int64_t> k_;  // by slot
   ThreadPool drivers_;      // a thread a part
   std::vector<std::unique_ptr<Session>> sessions_;
   std::unique_ptr<device::PassTeam> team_;  // null: the host adds up
   std::vector<Labels> labels_;              // by slot, of all rows; empty: not asked for since they changed
   std::vector<char> added_up_;              // by slot: statistics() are those of the last pass
+  std::vector<char> labelled_;              // by slot: there are labels that somebody may ask for
+  std::vector<Labels> carried_;  // by slot: labels that moved with the rows, before the pass that finds them anew
+  bool first_pass_ = true;       // the sessions have made none yet
 };
 
 }  // namespace manymeans

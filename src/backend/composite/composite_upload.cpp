@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
+#include <optional>
 #include <utility>
 
 namespace manymeans {
@@ -16,9 +18,14 @@ class CompositeUpload final : public Upload {
   CompositeUpload(const Input& input, CompositeParts parts, std::vector<std::string> idle, bool one_session)
       : input_(input), parts_(std::move(parts)), idle_(std::move(idle)), one_session_(one_session) {}
 
+  /// From now on rows may move. `seconds`: of the upload.
+  void move_by(ShareRule rule, const Workload& workload, double seconds) {
+    if (one_session_ && parts_.size() > 1) mover_.emplace(input_, parts_, workload, std::move(rule), seconds);
+  }
+
   std::unique_ptr<Session> session(std::span<const int64_t> k, int threads) override {
     if (Upload* const only = only_part()) return only->session(k, threads);
-    return std::make_unique<CompositeSession>(input_, parts_, k, threads, one_session_);
+    return std::make_unique<CompositeSession>(CompositeRows{input_, parts_, mover()}, k, threads, one_session_);
   }
   std::unique_ptr<Seeding> seeding(std::span<const int64_t> k, ThreadPool& pool) override;
   std::string plan() const override;
@@ -32,8 +39,11 @@ class CompositeUpload final : public Upload {
     return parts_[0]->upload.get();
   }
 
+  RowMover* mover() { return mover_ ? &*mover_ : nullptr; }
+
   const Input& input_;
   CompositeParts parts_;
+  std::optional<RowMover> mover_;
   std::vector<std::string> idle_;  // names of backends without rows
   bool one_session_;               // at a time
 };
@@ -48,7 +58,7 @@ std::unique_ptr<Seeding> CompositeUpload::seeding(std::span<const int64_t> k, Th
     seedings[p].seeding = parts_[p]->upload->seeding(k, *seedings[p].pool);
     if (!seedings[p].seeding) return nullptr;
   }
-  return std::make_unique<CompositeSeeding>(input_, parts_, std::move(seedings));
+  return std::make_unique<CompositeSeeding>(CompositeRows{input_, parts_, mover()}, std::move(seedings));
 }
 
 std::string CompositeUpload::plan() const {
@@ -56,6 +66,10 @@ std::string CompositeUpload::plan() const {
   for (const auto& part : parts_) {
     text += fmt::format("{}{} has {} of {} rows: {}", text.empty() ? "" : "; ", part->name, part->rows(),
                         input_.points.n, part->upload->plan());
+  }
+  if (mover_ && mover_->moves() > 0) {
+    text += fmt::format("; rows moved {} time{} to the devices that waited", mover_->moves(),
+                        mover_->moves() == 1 ? "" : "s");
   }
   for (const std::string& name : idle_)
     text += fmt::format("; {} has no rows, since it would only be waited for", name);
@@ -73,7 +87,8 @@ std::vector<std::string> CompositeUpload::warnings() const {
 }  // namespace
 
 std::unique_ptr<Upload> make_composite_upload(const Input& input, std::span<const NamedBackend> backends,
-                                              std::span<const int64_t> ends, const Workload& workload) {
+                                              std::span<const int64_t> ends, const Workload& workload, ShareRule rule) {
+  const auto begin = std::chrono::steady_clock::now();
   CompositeParts parts;
   std::vector<std::string> idle;
   int64_t first = 0;
@@ -90,7 +105,10 @@ std::unique_ptr<Upload> make_composite_upload(const Input& input, std::span<cons
   ThreadPool drivers(static_cast<int>(parts.size()));
   for_each_part(parts, drivers,
                 [&](size_t p) { parts[p]->upload = parts[p]->backend->upload(parts[p]->input, workload); });
-  return std::make_unique<CompositeUpload>(input, std::move(parts), std::move(idle), workload.sessions <= 1);
+  auto upload = std::make_unique<CompositeUpload>(input, std::move(parts), std::move(idle), workload.sessions <= 1);
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  if (rule) upload->move_by(std::move(rule), workload, seconds.count());
+  return upload;
 }
 
 }  // namespace manymeans

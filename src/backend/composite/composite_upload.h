@@ -2,6 +2,7 @@
 #pragma once
 
 #include "backend/composite/composite_part.h"
+#include "backend/composite/row_mover.h"
 
 #include <cstdint>
 #include <memory>
@@ -17,8 +18,10 @@ struct NamedBackend {
   std::unique_ptr<Backend> backend;
 };
 
-/// Backend b gets the rows up to ends[b], from where those of the one before end; one without rows does nothing.
+/// Backend b gets the rows up to ends[b], from where those of the one before end; one without rows does nothing. By
+/// `rule` rows move later; without one they stay.
 std::unique_ptr<Upload> make_composite_upload(const Input& input, std::span<const NamedBackend> backends,
-                                              std::span<const int64_t> ends, const Workload& workload);
+                                              std::span<const int64_t> ends, const Workload& workload,
+                                              ShareRule rule = {});
 
 }  // namespace manymeans

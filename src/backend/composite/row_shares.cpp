@@ -69,6 +69,18 @@ std::vector<double> shares_in_time(int64_t rows, std::span<const DeviceRate> dev
   return shares;
 }
 
+std::vector<int64_t> corrected_ends(const SharedWork& work, std::span<const DeviceRate> devices, double link) {
+  constexpr double kLeastGain = 0.05;  // of a pass; less is noise
+  if (work.passes == 0 || work.waited <= work.moving) return {};
+  if (work.waited <= kLeastGain * *std::ranges::max_element(work.seconds)) return {};
+  const int64_t rows = std::accumulate(work.rows.begin(), work.rows.end(), int64_t{0});
+  std::vector<DeviceRate> measured(devices.begin(), devices.end());
+  for (size_t d = 0; d < measured.size(); ++d) {
+    measured[d].labelled = static_cast<double>(work.rows[d] * work.passes) / work.seconds[d];
+  }
+  return share_ends(rows, shares_in_time(rows, measured, link));
+}
+
 double products_of_pass(const Input& input, const Workload& workload) {
   constexpr double kColumnsOfARow = 8;  // what a row costs beside its columns
   return static_cast<double>(input.points.n) * static_cast<double>(workload.all_clusters) *

@@ -24,6 +24,10 @@ struct DeviceRate {
 /// `rows`. A device reads what its memory does not hold over a link of so many rows a second, meanwhile.
 std::vector<double> shares_in_time(int64_t rows, std::span<const DeviceRate> devices, double link);
 
+/// Where shares should end by what passes took; empty: where they do. Rows move when the devices have waited for each
+/// other for as long as moving takes, so it never takes more than twice what the best moment would have.
+std::vector<int64_t> corrected_ends(const SharedWork& work, std::span<const DeviceRate> devices, double link);
+
 /// Products of a pass of all models, for Backend::least_shared_products().
 double products_of_pass(const Input& input, const Workload& workload);
 

@@ -64,6 +64,102 @@ TEST(CompositeBackend, SaysWhatOneOverAllRowsSays) {
   }
 }
 
+// Other ends every time that they are asked for: every part keeps some rows.
+ShareRule restless_rule(int64_t rows, size_t parts, uint64_t seed) {
+  return [rows, parts, random = std::mt19937_64(seed)](const SharedWork& work) mutable {
+    EXPECT_EQ(std::accumulate(work.rows.begin(), work.rows.end(), int64_t{0}), rows);
+    std::vector<int64_t> ends;
+    while (ends.size() + 1 < parts)
+      ends.push_back(1 + static_cast<int64_t>(random() % static_cast<uint64_t>(rows - 1)));
+    std::ranges::sort(ends);
+    ends.push_back(rows);
+    return ends;
+  };
+}
+
+TEST(CompositeBackend, SaysTheSameWhileRowsMove) {
+  int moved = 0;
+  for (uint64_t seed = 0; seed < 30; ++seed) {
+    const Case made = random_case(72000 + seed);
+    if (made.shape.n > 1100 || made.shape.n < 4) continue;
+    const std::vector<NamedBackend> backends = some_backends(seed, made.shape.d);
+    SCOPED_TRACE(fmt::format("{} seed {}", made.name, seed));
+    ThreadPool pool(1);
+    const Input input = prepare_input(made.points(), made.weights, pool);
+    std::vector<int64_t> ends(backends.size());
+    for (size_t b = 0; b < ends.size(); ++b) ends[b] = std::min(static_cast<int64_t>(b + 1), made.shape.n - 1);
+    ends.back() = made.shape.n;
+    const auto upload =
+        make_composite_upload(input, backends, ends, {}, restless_rule(made.shape.n, backends.size(), seed));
+    UploadScript script(input, *upload, made);
+    ASSERT_EQ(script.run(), expected_script(made)) << upload->plan();
+    moved += upload->plan().find("rows moved") != std::string::npos;
+  }
+  EXPECT_GT(moved, 5);
+}
+
+// Two of the host's backends whose rows move before every pass that allows it.
+class RestlessBackend final : public Backend {
+ public:
+  explicit RestlessBackend(const BackendOptions& options) {
+    backends_.push_back({"cpu", make_backend("cpu", options)});
+    backends_.push_back({"reference", make_backend("reference", {})});
+    backends_.push_back({"late", make_late_backend({})});
+  }
+  std::string_view name() const override { return "restless"; }
+  std::string instruction_set() const override { return {}; }
+  int threads() const override { return 2; }
+  std::unique_ptr<Upload> upload(const Input& input, const Workload& workload) override {
+    const int64_t n = input.points.n;
+    if (n < 3) return make_composite_upload(input, backends_, std::vector<int64_t>{n, n, n}, workload);
+    return make_composite_upload(input, backends_, std::vector<int64_t>{1, 2, n}, workload, restless_rule(n, 3, 5));
+  }
+
+ private:
+  std::vector<NamedBackend> backends_;
+};
+
+std::unique_ptr<Backend> make_restless_backend(const BackendOptions& options) {
+  return std::make_unique<RestlessBackend>(options);
+}
+
+TEST(CompositeBackend, FitsAreTheSameWhileRowsMove) {
+  for (uint64_t seed = 0; seed < 24; ++seed) {
+    const Case made = random_case(73000 + seed);
+    if (made.shape.n > 1100 || made.shape.n < 12) continue;
+    FitOptions options;
+    options.k = {2, 5};
+    options.models = 3;
+    options.max_iter = 12;
+    options.threads = 2;
+    options.strategy = seed % 2 == 0 ? Strategy::kConcatenated : Strategy::kData;
+    options.empty = seed % 3 == 0 ? EmptyPolicy::kKeep : EmptyPolicy::kFarthest;
+    options.stop = seed % 4 == 0 ? "strict,labels:0.01" : "strict";
+    SCOPED_TRACE(fmt::format("{} seed {}", made.name, seed));
+    Tuning tuning;
+    tuning.test_backend = make_restless_backend;
+    FitHooks hooks;
+    hooks.labels = seed % 5 == 0 ? LabelsOf::kBest : LabelsOf::kAll;
+    const FitResult moving = fit_tuned(made.points(), made.weights, options, hooks, tuning);
+    options.backend = "reference";
+    EXPECT_EQ(moving.digest(), fit(made.points(), made.weights, options).digest()) << moving.provenance.plan;
+    EXPECT_EQ(moving.provenance.passes > 3, moving.provenance.plan.find("rows moved") != std::string::npos)
+        << moving.provenance.plan;
+  }
+}
+
+TEST(RowShares, AreCorrectedOnceWaitingTookAsLongAsMoving) {
+  const std::vector<DeviceRate> devices = {{1, 1 << 20}, {1, 1 << 20}};
+  SharedWork work{.rows = {6400, 6400}, .seconds = {3, 1}, .passes = 2, .waited = 1.2, .moving = 2};
+  EXPECT_TRUE(corrected_ends(work, devices, 1e9).empty());
+  work.moving = 1;
+  EXPECT_EQ(corrected_ends(work, devices, 1e9), (std::vector<int64_t>{3200, 12800}));
+  work.waited = 0.1;  // a thirtieth of the passes
+  work.moving = 0.01;
+  EXPECT_TRUE(corrected_ends(work, devices, 1e9).empty());
+  EXPECT_TRUE(corrected_ends(SharedWork{}, devices, 1e9).empty());
+}
+
 TEST(CompositeBackend, DoesManyPassesAtOnce) {
   Case made = make_case(Family::kNormal, DataType::kFloat32, Weighting::kNone, {900, 2, {9, 4}}, 8);
   for (Matrix& prototypes : made.prototypes) {
