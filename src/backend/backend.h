@@ -6,6 +6,7 @@
 //   Session::advance(...)    screen, resolve, accumulate
 //   Session::rows()          questions about rows: distances, inertia, the farthest
 //   Upload::seeding(...)     what k-means++ and k-means|| ask
+//   Upload::swap_scores(...) what swaps of a search would gain
 //   Backend::labeller(...)   labels of other points, without a session
 //
 // Everything returned is exact, so it is the same from every backend: see docs/developer/contract.md.
@@ -15,6 +16,7 @@
 #include <manymeans/points.h>
 
 #include "backend/pass_limits.h"
+#include "backend/swap_scores.h"
 #include "backend/tuning.h"
 #include "backend/two_nearest.h"
 #include "core/digest.h"
@@ -273,6 +275,12 @@ class Upload {
   /// Seeding of models with these numbers of prototypes, on the pool's threads; the pool must outlive it. Null where
   /// the host should do it instead, because the device would have to read the points from there in every step.
   virtual std::unique_ptr<Seeding> seeding(std::span<const int64_t> k, ThreadPool& pool) = 0;
+  /// Swaps of models of k centroids, scored where the points are; several may be asked for, in any thread. Null where
+  /// the host should score them (engine/host_swap_scores.h); plan() says why, if the device could have.
+  virtual std::unique_ptr<SwapScores> swap_scores(int64_t k) {
+    static_cast<void>(k);
+    return nullptr;
+  }
   /// The devices among which the models should be dealt out by deal_models(), each group with a thread of its own.
   /// None: all models are fitted here.
   virtual std::vector<ModelShare> shares() { return {}; }

@@ -1,13 +1,14 @@
 #include <manymeans/error.h>
 
+#include "backend/swap_scores.h"
 #include "core/data_type.h"
 #include "core/fp_environment.h"
 #include "core/random.h"
 #include "engine/fit_shard.h"
+#include "engine/host_swap_scores.h"
 #include "engine/search_models.h"
 #include "engine/search_task.h"
 #include "engine/search_walk.h"
-#include "engine/swap_scores.h"
 #include "engine/tuned.h"
 #include "prototype/prototype.h"
 
@@ -36,7 +37,8 @@ struct Team {
   std::unique_ptr<ThreadPool> own_pool;  // null: the search's
   ThreadPool* pool;
   SearchSession session;
-  SwapScores scores;
+  std::unique_ptr<SwapScores> own_scores;  // null: the search's, which rests while trials go on
+  SwapScores* scores;
 };
 
 void copy_centroid(const Matrix& from, Matrix& to, size_t number) {
@@ -73,6 +75,7 @@ class Search {
   bool go_on();
   bool begin();
   void swap_best();
+  void make_scores();
   void make_teams();
   bool run_round();
   SwapWalk shaken(int64_t trial) const;
@@ -88,9 +91,9 @@ class Search {
   FitHooks hooks_;
   Control control_;
   FitContext fit_;
-  std::optional<SearchRows> rows_;
+  std::optional<SearchRows> rows_;        // where the host scores swaps
   std::optional<SearchSession> session_;  // of the best model
-  std::optional<SwapScores> scores_;      // likewise
+  std::unique_ptr<SwapScores> scores_;    // likewise
   std::vector<Team> teams_;
   SearchModel best_;
   int64_t trials_ = 0;  // that have begun
@@ -195,6 +198,14 @@ void Search::swap_best() {
   }
 }
 
+// By the device that has the rows, else by the host.
+void Search::make_scores() {
+  scores_ = fit_.upload.swap_scores(member_.result.k);
+  if (scores_) return;
+  rows_.emplace(fit_.input, pool_);
+  scores_ = std::make_unique<HostSwapScores>(*rows_);
+}
+
 // Threads of the host work on trials of their own, as a pass of few rows is too short to be shared; a device makes the
 // passes of all trials together. It decides nothing but the time.
 void Search::make_teams() {
@@ -203,7 +214,10 @@ void Search::make_teams() {
   for (int t = 0; t < count; ++t) {
     auto own = count > 1 ? std::make_unique<ThreadPool>(1, hooks_.abort) : nullptr;
     ThreadPool* const pool = own ? own.get() : &pool_;
-    teams_.push_back({std::move(own), pool, {fit_, member_, (trials + count - 1) / count, *pool}, SwapScores(*rows_)});
+    auto own_scores = count > 1 ? std::make_unique<HostSwapScores>(*rows_) : nullptr;
+    SwapScores* const scores = own_scores ? own_scores.get() : scores_.get();
+    const int slots = (trials + count - 1) / count;
+    teams_.push_back({std::move(own), pool, {fit_, member_, slots, *pool}, std::move(own_scores), scores});
   }
 }
 
@@ -220,10 +234,12 @@ SwapWalk Search::shaken(int64_t trial) const {
       scores_->draw({key, index, 1 + kMostMoves, Purpose::kSearchTrial}, static_cast<int64_t>(moves));
   SearchModel model;
   model.centroids = best_.centroids;
+  std::vector<Swap> swaps;
   for (uint64_t i = 0; i < rows.size(); ++i) {
     std::swap(order[i], order[i + random_below(u(static_cast<uint32_t>(1 + i)), k - i)]);
-    rows_->put(rows[i], model.centroids, order[i]);
+    swaps.push_back({.row = rows[i], .removed = order[i]});
   }
+  scores_->put(swaps, model.centroids);
   return {std::move(model), kTrialPatience, {key, index, 0, Purpose::kSearchRow}};
 }
 
@@ -255,7 +271,7 @@ bool Search::run_trials(Team& team, std::span<SwapWalk> walks, std::span<SearchM
     models.clear();
     std::vector<SwapWalk*> left;
     for (SwapWalk* walk : walking) {
-      SearchModel* const model = walk->next(team.scores, *team.pool);
+      SearchModel* const model = walk->next(*team.scores, *team.pool);
       if (model == nullptr) continue;
       models.push_back(model);
       left.push_back(walk);
@@ -324,8 +340,7 @@ SearchSummary Search::run() {
   if (!go_on() && !begin()) return summary_;
   if (summary_.ended) return summary_;
   const bool walking = member_.sought.walking;
-  rows_.emplace(fit_.input, pool_);
-  scores_.emplace(*rows_);
+  make_scores();
   if (walking) swap_best();
   while (more()) {
     if (teams_.empty()) make_teams();

@@ -38,7 +38,7 @@ SearchModel* SwapWalk::next(SwapScores& scores, ThreadPool& pool) {
   if (!over_ && between_rounds()) look(scores, pool);
   if (over_) return nullptr;
   tried_.centroids = best_.centroids;
-  for (const Swap& swap : choose()) scores.rows().put(swap.row, tried_.centroids, swap.removed);
+  scores.put(choose(), tried_.centroids);
   return &tried_;
 }
 

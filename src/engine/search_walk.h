@@ -1,8 +1,8 @@
 // One model that walks by swaps: contract, "Search".
 #pragma once
 
+#include "backend/swap_scores.h"
 #include "engine/search_models.h"
-#include "engine/swap_scores.h"
 #include "io/results/search_record.h"
 
 #include <cstdint>

@@ -71,6 +71,46 @@ TEST(Search, HasOneAnswer) {
   }
 }
 
+// Of whatever type and shape: the points, how many clusters, and weights.
+struct SearchCase {
+  PointsView points;
+  int64_t k;
+  bool weighted = false;
+};
+
+// Rows of equal distances, many duplicates, clusters of one row, one column and many, two clusters and none to swap.
+TEST(Search, HasOneAnswerOnEveryBackend) {
+  const std::vector<float> x = mixture(1000, 3, 20, 9), wide = mixture(120, 200, 21, 4);
+  const std::vector<double> doubles(x.begin(), x.end());
+  std::vector<uint8_t> bytes;
+  std::vector<float> grid;
+  for (const float v : x) {
+    bytes.push_back(static_cast<uint8_t>(100 + 10 * v));
+    grid.push_back(static_cast<float>(static_cast<int>(v)));
+  }
+  const std::vector<SearchCase> cases = {{{x.data(), 300, 3}, 1},
+                                         {{x.data(), 900, 2}, 2},
+                                         {{x.data(), 300, 1}, 9, true},
+                                         {{x.data(), 60, 3}, 50},
+                                         {{grid.data(), 1000, 2}, 7},
+                                         {{grid.data(), 1000, 2}, 40, true},
+                                         {{wide.data(), 120, 200}, 6},
+                                         {{doubles.data(), 400, 7, DataType::kFloat64}, 12, true},
+                                         {{bytes.data(), 180, 16, DataType::kUInt8}, 12}};
+  for (size_t i = 0; i < cases.size(); ++i) {
+    const auto& [points, k, weighted] = cases[i];
+    const std::vector<double> weights = weighted ? some_weights(points.n) : std::vector<double>();
+    SearchOptions options = rounds(k, 12);
+    options.backend = "cpu";
+    const std::string expected = search(points, weights, options).fit.digest();
+    for (const Choice& backend : info().backends) {
+      if (!backend.available) continue;
+      options.backend = backend.name;
+      EXPECT_EQ(search(points, weights, options).fit.digest(), expected) << backend.name << " case " << i;
+    }
+  }
+}
+
 TEST(Search, FindsMoreThanManyFits) {
   const std::vector<float> x = mixture(2000, 2, 3, 40);
   const PointsView points(x.data(), 2000, 2);

@@ -28,6 +28,10 @@ class CompositeUpload final : public Upload {
     return std::make_unique<CompositeSession>(CompositeRows{input_, parts_, mover()}, k, threads, one_session_);
   }
   std::unique_ptr<Seeding> seeding(std::span<const int64_t> k, ThreadPool& pool) override;
+  std::unique_ptr<SwapScores> swap_scores(int64_t k) override {
+    Upload* const only = only_part();
+    return only != nullptr ? only->swap_scores(k) : nullptr;
+  }
   std::string plan() const override;
   std::vector<std::string> warnings() const override;
 

@@ -6,6 +6,7 @@
 #include "backend/cuda/points/copied_points.h"
 #include "backend/cuda/queries/assigned_distances.h"
 #include "backend/cuda/queries/device_seeding.h"
+#include "backend/cuda/queries/device_swap_scores.h"
 #include "backend/cuda/runtime/kept_memory.h"
 #include "backend/cuda/runtime/on_device.h"
 #include "backend/cuda/tensor/matrix_screen.h"
@@ -17,6 +18,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <mutex>
+#include <string>
 
 namespace manymeans {
 namespace cuda {
@@ -89,7 +92,22 @@ class CudaUpload final : public Upload {
     return std::make_unique<DeviceSeeding>(shared_.input, points, static_cast<int>(k.size()), shared_.patience,
                                            options);
   }
-  std::string plan() const override { return shared_.plan.text + shared_.bounds_log->text(); }
+  std::unique_ptr<SwapScores> swap_scores(int64_t k) override {
+    use_device(shared_.device);
+    int64_t free = free_device_memory();
+    if (shared_.options.device_memory > 0) {
+      free = std::min(free, shared_.options.device_memory - shared_.plan.upload_bytes - shared_.plan.session_bytes);
+    }
+    const DevicePoints& points = shared_.slices->points();
+    const SwapRoom room = SwapRoom::make(points, k, free);
+    log_swaps(room.refusal);
+    if (!room.refusal.empty()) return nullptr;
+    return std::make_unique<DeviceSwapScores>(shared_.input, points, k, room, shared_.patience);
+  }
+  std::string plan() const override {
+    const std::lock_guard lock(mutex_);
+    return shared_.plan.text + shared_.bounds_log->text() + swaps_;
+  }
   std::vector<std::string> warnings() const override {
     if (shared_.plan.warning.empty()) return {};
     return {shared_.plan.warning};
@@ -101,6 +119,10 @@ class CudaUpload final : public Upload {
     for (const int64_t& count : k) sessions.push_back(session({&count, 1}, 1));
     return std::make_unique<device::SessionsApart>(std::move(sessions));
   }
+  void log_swaps(const std::string& refusal) {
+    const std::lock_guard lock(mutex_);
+    swaps_ = refusal.empty() ? "; swaps scored on the device" : "; swaps scored by the host: " + refusal;
+  }
   // The plan was made for a number of models, and its slices count on it.
   void check_room_for_counts(int64_t models) const {
     const int64_t rows = std::min(shared_.plan.slice_rows, shared_.input.points.n);
@@ -111,6 +133,8 @@ class CudaUpload final : public Upload {
 
  private:
   CudaShared shared_;
+  mutable std::mutex mutex_;
+  std::string swaps_;  // who scores those of a search, for people
 };
 
 class CudaBackend final : public Backend {

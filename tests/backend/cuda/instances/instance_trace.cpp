@@ -5,6 +5,7 @@
 #include "core/data_type.h"
 #include "core/fixed_point.h"
 #include "data/gather.h"
+#include "engine/host_swap_scores.h"
 #include "engine/removal_costs.h"
 #include "prototype/linear_model.h"
 
@@ -13,6 +14,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <optional>
 
 namespace manymeans::test {
 namespace {
@@ -260,6 +262,18 @@ void seed(Seeding& seeding, const CasePoints& points, Trace& to) {
   to.seeds.insert(to.seeds.end(), run.rows.begin(), run.rows.end());
 }
 
+// What swaps of one model would gain.
+void swap(Upload& upload, const CasePoints& points, int64_t k, ThreadPool& pool, Trace& to) {
+  std::unique_ptr<SwapScores> scores = upload.swap_scores(k);
+  std::optional<SearchRows> rows;
+  if (!scores) {
+    rows.emplace(points.input(), pool);
+    scores = std::make_unique<HostSwapScores>(*rows);
+  }
+  scores->assign(points.first_prototypes(k, 74), pool);
+  to.swaps = scores->swaps(scores->draw({75, 1, 0}, k), pool);
+}
+
 // Distances to two of the prototypes.
 std::vector<double> transformed(RowQuestions& rows, int64_t n, const Matrix& prototypes) {
   const std::vector<int64_t> some = {0, prototypes.rows() - 1};
@@ -304,6 +318,8 @@ Trace trace_of(Upload& upload, const CasePoints& points, const InstanceCase& one
     const Matrix* const first = &prototypes[0];
     if (one.linear) trace.removals = removal_costs(points.input(), {&first, 1}, session->rows(), pool);
     seed(*make_seeding(upload, points.input(), k, pool).seeding, points, trace);
+    constexpr int64_t kMostToSwap = 100;  // with more clusters the host takes long
+    if (!one.linear && k[0] <= kMostToSwap) swap(upload, points, k[0], pool, trace);
   }
   for (size_t m = 0; m < k.size(); ++m) {
     const auto slot = static_cast<int>(m);
@@ -333,6 +349,10 @@ std::string difference(const Trace& expected, const Trace& found) {
   if (expected.removals != found.removals) return "what models are worth";
   if (expected.potentials != found.potentials) return "potentials of seeding";
   if (expected.seeds != found.seeds) return "rows that seeding chose";
+  const auto same_swap = [](const Swap& a, const Swap& b) {
+    return a.row == b.row && a.removed == b.removed && a.cluster == b.cluster && a.change == b.change;
+  };
+  if (!std::ranges::equal(expected.swaps, found.swaps, same_swap)) return "swaps";
   return "";
 }
 

@@ -40,6 +40,7 @@ struct Trace {
   std::vector<std::vector<double>> removals;  ///< of linear models, what each is worth
   std::vector<WideInt> potentials;            ///< of seeding
   std::vector<int64_t> seeds;                 ///< rows that it chose
+  std::vector<Swap> swaps;                    ///< of a search
 };
 Trace trace_of(Upload& upload, const CasePoints& points, const InstanceCase& one, const std::vector<int64_t>& k,
                ThreadPool& pool);

@@ -1,4 +1,4 @@
-#include "engine/swap_scores.h"
+#include "engine/host_swap_scores.h"
 
 #include "small_data.h"
 #include "textbook_search.h"
@@ -11,7 +11,7 @@ namespace manymeans::test {
 namespace {
 
 // Bit for bit those of the contract, on every instruction set and any number of threads.
-TEST(SwapScores, AreThoseOfTheContract) {
+TEST(HostSwapScores, AreThoseOfTheContract) {
   for (const int64_t d : {1, 2, 7}) {
     const int64_t n = 533;
     const std::vector<float> x = mixture(n, d, static_cast<unsigned>(d));
@@ -28,7 +28,7 @@ TEST(SwapScores, AreThoseOfTheContract) {
     const Input input = prepare_input(points, weights, pool);
     const SearchRows rows(input, pool);
     for (const CentreLanes& lanes : centre_lanes()) {
-      SwapScores scores(rows, lanes);
+      HostSwapScores scores(rows, lanes);
       scores.assign(model, pool);
       const std::vector<int64_t> drawn = scores.draw({member_seed(0, 17, 0), 5, 34}, 17);
       const std::vector<Swap> found = scores.swaps(drawn, pool);

@@ -1,4 +1,4 @@
-#include "engine/swap_scores.h"
+#include "engine/host_swap_scores.h"
 
 #include "core/data_type.h"
 #include "data/row_blocks.h"
@@ -25,7 +25,7 @@ std::vector<double> wide_values(const Matrix& centroids) {
 }  // namespace
 
 SearchRows::SearchRows(const Input& input, ThreadPool& pool)
-    : rows_(input.points.n), d_(input.points.d), weights_(input.weights) {
+    : input_(input), rows_(input.points.n), d_(input.points.d), weights_(input.weights) {
   x_.resize(static_cast<size_t>(blocks() * kCentreRows * d_));
   as_float_type(input.points.type, [&]<class T>(T) {
     for_each_block<T>(input.host_points(), input.memory.window, pool,
@@ -38,15 +38,8 @@ SearchRows::SearchRows(const Input& input, ThreadPool& pool)
   });
 }
 
-void SearchRows::put(int64_t row, Matrix& centroids, uint32_t at) const {
-  as_float_type(centroids.type(), [&]<class T>(T) {
-    T* to = centroids.values<T>().data() + at * d_;
-    for (int64_t j = 0; j < d_; ++j) to[j] = static_cast<T>(value(row, j)) + T{0};  // -0 as +0
-  });
-}
-
 // What a row that becomes a centroid takes from the others.
-struct SwapScores::Capture {
+struct HostSwapScores::Capture {
   explicit Capture(size_t d, size_t k) : point(d), taken(d), taken_here(d), change(k), rec(k) {}
 
   std::vector<double> point;              // the row
@@ -56,7 +49,7 @@ struct SwapScores::Capture {
   double gain = 0, weight = 0;            // of all taken rows
 };
 
-void SwapScores::assign(const Matrix& centroids, ThreadPool& pool) {
+void HostSwapScores::assign(const Matrix& centroids, ThreadPool& pool) {
   k_ = centroids.rows();
   centroids_ = wide_values(centroids);
   find_nearest(pool);
@@ -66,7 +59,7 @@ void SwapScores::assign(const Matrix& centroids, ThreadPool& pool) {
   find_costs(pool);
 }
 
-void SwapScores::find_nearest(ThreadPool& pool) {
+void HostSwapScores::find_nearest(ThreadPool& pool) {
   const auto padded = static_cast<size_t>(rows_.blocks() * kCentreRows);
   for (auto* of_rows : {&nearest_, &second_}) of_rows->resize(padded);
   for (auto* of_rows : {&least_, &second_least_}) of_rows->resize(padded);
@@ -86,7 +79,7 @@ void SwapScores::find_nearest(ThreadPool& pool) {
 }
 
 // What depends on an order of rows, in that order.
-void SwapScores::add_up() {
+void HostSwapScores::add_up() {
   prefix_.resize(static_cast<size_t>(rows_.rows()));
   weights_.assign(static_cast<size_t>(k_), 0);
   double sum = 0;
@@ -98,7 +91,7 @@ void SwapScores::add_up() {
 }
 
 // Rows of a cluster side by side, ascending.
-void SwapScores::group() {
+void HostSwapScores::group() {
   const int64_t d = rows_.columns();
   std::vector<int64_t> next(static_cast<size_t>(k_) + 1, 0);
   for (int64_t row = 0; row < rows_.rows(); ++row) ++next[nearest(row) + 1];
@@ -126,7 +119,7 @@ void SwapScores::group() {
 
 // So that a point's distances to all centroids are found as rows' distances are, and compared with squares that are no
 // smaller than the reaches' are.
-void SwapScores::block_centroids() {
+void HostSwapScores::block_centroids() {
   constexpr double kNoSmaller = 1 + 0x1p-50;
   const int64_t d = rows_.columns();
   const auto padded = static_cast<size_t>((k_ + kCentreRows - 1) / kCentreRows * kCentreRows);
@@ -140,7 +133,7 @@ void SwapScores::block_centroids() {
   }
 }
 
-void SwapScores::find_costs(ThreadPool& pool) {
+void HostSwapScores::find_costs(ThreadPool& pool) {
   raw_costs_.assign(static_cast<size_t>(k_), 0);
   costs_.resize(static_cast<size_t>(k_));
   for (int64_t row = 0; row < rows_.rows(); ++row) {
@@ -158,7 +151,7 @@ void SwapScores::find_costs(ThreadPool& pool) {
 
 // What one update gains after a centroid is removed and its rows have gone to their second nearest. `sums` are zero
 // before and after: of each other cluster the weight of the rows that go there, and their differences to its centroid.
-double SwapScores::bonus(int64_t cluster, std::vector<double>& sums, std::vector<uint32_t>& touched) const {
+double HostSwapScores::bonus(int64_t cluster, std::vector<double>& sums, std::vector<uint32_t>& touched) const {
   const int64_t d = rows_.columns();
   touched.clear();
   const auto first = static_cast<size_t>(first_block_[static_cast<size_t>(cluster)] * kCentreRows);
@@ -183,22 +176,8 @@ double SwapScores::bonus(int64_t cluster, std::vector<double>& sums, std::vector
   return gain;
 }
 
-std::vector<int64_t> SwapScores::draw(const SearchDraw& draw, int64_t count) const {
-  std::vector<int64_t> rows;
-  const double total = prefix_.back();
-  if (!(total > 0) || std::isinf(total)) return rows;
-  for (int64_t i = 0; i < count; ++i) {
-    const uint64_t u = random_u64(draw.key, draw.index, draw.draw + static_cast<uint32_t>(i), draw.purpose);
-    const double target = static_cast<double>(u) * 0x1p-64 * total;
-    auto found = std::upper_bound(prefix_.begin(), prefix_.end(), target);
-    if (found == prefix_.end()) found = std::lower_bound(prefix_.begin(), prefix_.end(), total);
-    rows.push_back(found - prefix_.begin());
-  }
-  return rows;
-}
-
 // The rows of one cluster that the point takes, and those that would go to it if their centroid were removed.
-void SwapScores::look_at_cluster(int64_t cluster, const double* point, Capture& capture) const {
+void HostSwapScores::look_at_cluster(int64_t cluster, const double* point, Capture& capture) const {
   const int64_t d = rows_.columns();
   const auto c = static_cast<size_t>(cluster);
   std::fill(capture.taken_here.begin(), capture.taken_here.end(), 0.0);
@@ -241,7 +220,7 @@ void SwapScores::look_at_cluster(int64_t cluster, const double* point, Capture& 
 }
 
 // Those that it may take rows from.
-void SwapScores::look_at_clusters(Capture& capture) const {
+void HostSwapScores::look_at_clusters(Capture& capture) const {
   const double* point = capture.point.data();
   double e[kCentreRows];
   for (int64_t first = 0; first < k_; first += kCentreRows) {
@@ -254,7 +233,7 @@ void SwapScores::look_at_clusters(Capture& capture) const {
   }
 }
 
-Swap SwapScores::best_swap(int64_t row, Capture& capture) const {
+Swap HostSwapScores::best_swap(int64_t row, Capture& capture) const {
   const int64_t d = rows_.columns();
   for (int64_t j = 0; j < d; ++j) capture.point[static_cast<size_t>(j)] = rows_.value(row, j);
   std::fill(capture.taken.begin(), capture.taken.end(), 0.0);
@@ -281,7 +260,7 @@ Swap SwapScores::best_swap(int64_t row, Capture& capture) const {
   return best;
 }
 
-std::vector<Swap> SwapScores::swaps(std::span<const int64_t> rows, ThreadPool& pool) {
+std::vector<Swap> HostSwapScores::best_swaps(std::span<const int64_t> rows, ThreadPool& pool) {
   std::vector<Swap> found(rows.size());
   std::vector<Capture> captures(static_cast<size_t>(pool.size()),
                                 Capture(static_cast<size_t>(rows_.columns()), static_cast<size_t>(k_)));
@@ -291,8 +270,6 @@ std::vector<Swap> SwapScores::swaps(std::span<const int64_t> rows, ThreadPool& p
       found[at] = best_swap(rows[at], captures[static_cast<size_t>(worker)]);
     }
   });
-  std::erase_if(found, [](const Swap& swap) { return !(swap.change < std::numeric_limits<double>::infinity()); });
-  std::ranges::stable_sort(found, {}, &Swap::change);
   return found;
 }
 

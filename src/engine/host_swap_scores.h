@@ -1,11 +1,8 @@
-// What a swap would gain: a centroid is removed, and a row becomes one. Estimates of binary64, each computed in one
-// order: contract, "Search".
+// What swaps would gain, by the host's threads: class SwapScores of backend/swap_scores.h where no device scores them.
 #pragma once
 
-#include <manymeans/points.h>
-
+#include "backend/swap_scores.h"
 #include "core/centre_lanes.h"
-#include "core/random.h"
 #include "core/threads.h"
 #include "data/input.h"
 
@@ -18,59 +15,37 @@ namespace manymeans {
 /// The rows as the estimates read them: binary64, in blocks of kCentreRows. Swaps of several threads may share it.
 class SearchRows {
  public:
+  /// The input must outlive it.
   SearchRows(const Input& input, ThreadPool& pool);
 
+  const Input& input() const { return input_; }
   int64_t rows() const { return rows_; }
   int64_t columns() const { return d_; }
   int64_t blocks() const { return (rows_ + kCentreRows - 1) / kCentreRows; }
   const double* block(int64_t b) const { return x_.data() + b * kCentreRows * d_; }
   double weight(int64_t row) const { return weights_.empty() ? 1.0 : weights_[static_cast<size_t>(row)]; }
-  /// Makes the row a centroid.
-  void put(int64_t row, Matrix& centroids, uint32_t at) const;
   double value(int64_t row, int64_t j) const { return block(row / kCentreRows)[j * kCentreRows + row % kCentreRows]; }
 
  private:
+  const Input& input_;
   int64_t rows_, d_;
   std::vector<double> x_;
   std::span<const double> weights_;
 };
 
-/// A swap: this row takes the place of that centroid.
-struct Swap {
-  int64_t row = 0;
-  uint32_t removed = 0;
-  uint32_t cluster = 0;  ///< whose row it is
-  double change = 0;     ///< of the inertia, foretold
-};
-
-/// The numbers by which rows are drawn: u(index, draw + 0 ..) of the key.
-struct SearchDraw {
-  uint64_t key = 0;
-  uint64_t index = 0;
-  uint32_t draw = 0;
-  Purpose purpose = Purpose::kSearchRow;
-};
-
-/// The swaps of one model.
-class SwapScores {
+class HostSwapScores final : public SwapScores {
  public:
-  explicit SwapScores(const SearchRows& rows, const CentreLanes& lanes = centre_lanes()[0])
-      : rows_(rows), lanes_(lanes) {}
+  explicit HostSwapScores(const SearchRows& rows, const CentreLanes& lanes = centre_lanes()[0])
+      : SwapScores(rows.input()), rows_(rows), lanes_(lanes) {}
 
-  const SearchRows& rows() const { return rows_; }
-  /// Of a model with two centroids or more from now on. O(N K D).
-  void assign(const Matrix& centroids, ThreadPool& pool);
-  /// `count` rows, in proportion to weight and squared distance to the nearest centroid; none where all of that is 0.
-  std::vector<int64_t> draw(const SearchDraw& draw, int64_t count) const;
-  /// For each of these rows the best swap, if there is one, in the order of what they promise. O(N K D) for K rows.
-  std::vector<Swap> swaps(std::span<const int64_t> rows, ThreadPool& pool);
-
-  /// Which centroid is nearest to a row, and which comes next.
-  uint32_t nearest(int64_t row) const { return nearest_[static_cast<size_t>(row)]; }
+  void assign(const Matrix& centroids, ThreadPool& pool) override;
 
  private:
   struct Capture;
 
+  std::span<const double> prefix() override { return prefix_; }
+  std::vector<Swap> best_swaps(std::span<const int64_t> rows, ThreadPool& pool) override;
+  uint32_t nearest(int64_t row) const { return nearest_[static_cast<size_t>(row)]; }
   void find_nearest(ThreadPool& pool);
   void add_up();
   void group();

@@ -1,0 +1,36 @@
+// Which of the centres that a thread has seen are nearest, and which swap is best: comparisons, for the device and for
+// tests on the host.
+#pragma once
+
+#include "core/everywhere.h"
+
+#include <cstdint>
+
+namespace manymeans::cuda {
+
+/// A number of a centre, and how far away it is, or what it costs.
+struct Ranked {
+  double value;
+  uint32_t number;
+
+  /// The lower number first of equals.
+  MANYMEANS_EVERYWHERE friend bool operator<(const Ranked& a, const Ranked& b) {
+    return a.value < b.value || (a.value == b.value && a.number < b.number);
+  }
+};
+
+/// The first two of those that were looked at, in whatever order.
+struct FirstTwo {
+  Ranked first, second;
+
+  MANYMEANS_EVERYWHERE void look_at(const Ranked& other) {
+    if (other < first) {
+      second = first;
+      first = other;
+    } else if (other < second) {
+      second = other;
+    }
+  }
+};
+
+}  // namespace manymeans::cuda
