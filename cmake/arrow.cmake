@@ -43,7 +43,7 @@ if(MANYMEANS_ARROW_INCLUDES)
   if(NOT MANYMEANS_ARROW_FITS_${key})
     message(
       WARNING
-      "The Arrow C++ that was found cannot be used by this compiler: Parquet and Arrow files are left out"
+      "The Arrow C++ that was found cannot be used by this compiler: Parquet and Arrow files are left to a Python"
     )
     unset(MANYMEANS_ARROW_INCLUDES)
     unset(MANYMEANS_ARROW_OF_PYTHON)
@@ -53,5 +53,5 @@ if(MANYMEANS_ARROW_INCLUDES)
   unset(CMAKE_REQUIRED_FLAGS)
 endif()
 if(NOT MANYMEANS_ARROW_INCLUDES)
-  message(STATUS "No Arrow C++: Parquet and Arrow files can be neither read nor written")
+  message(STATUS "No Arrow C++: Parquet and Arrow files are read and written by a Python that has pyarrow")
 endif()

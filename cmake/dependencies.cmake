@@ -36,7 +36,8 @@ if(MANYMEANS_CLI OR MANYMEANS_FUZZ)
   manymeans_need_header(MANYMEANS_CLI11_INCLUDE CLI/CLI.hpp libcli11-dev)
 endif()
 
-# Where they are found, .h5, .parquet and .arrow files can be read and written; where not, a stand-in says how.
+# Where HDF5 is found, .h5 files can be read and written; where not, a stand-in says how. Where Arrow C++ is not found, a
+# Python that has pyarrow is started for .parquet and .arrow files.
 option(MANYMEANS_HDF5 "Read and write HDF5 files where the HDF5 library is found (libhdf5-dev)" ON)
 option(MANYMEANS_ARROW "Read and write Parquet and Arrow files where Arrow C++ is found (by CMake, or in pyarrow)" ON)
 set(MANYMEANS_ARROW_PYTHON "" CACHE FILEPATH "A Python whose pyarrow brings Arrow C++, where the system has none")

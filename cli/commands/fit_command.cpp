@@ -87,10 +87,6 @@ FitResult recommended(ChosenK& chosen) {
 }
 
 Found run_fit(FitCommand& command, JobPoints& points, bool initial_file, ProgressLine& line) {
-  if (command.task == FitTask::kSearch && points.view.place.space == kSparseSpace) {
-    throw Error(ErrorCode::kUsage, command.job.data.name(),
-                "is sparse, and a search reads no sparse points; 'manymeans fit' with --models does");
-  }
   Dataset initial;
   if (initial_file) {
     initial = read_initial({.path = command.options.init,

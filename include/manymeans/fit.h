@@ -174,9 +174,9 @@ struct Info {
   std::vector<Choice> writers;
   std::vector<std::string> devices;
 };
-/// All of it. Devices are looked for, which loads their drivers; that may take a second.
+/// All of it. Drivers of devices are loaded, and a Python that has pyarrow may be started; that may take a second.
 Info info();
-/// All but `backends` and `devices`; no driver is loaded.
+/// All but `backends` and `devices`. No driver is loaded, no Python started: what it would read counts as available.
 Info build_info();
 
 }  // namespace manymeans

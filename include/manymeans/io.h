@@ -230,8 +230,8 @@ struct AppendedColumn {
   const Labels* labels = nullptr;  ///< null: the column is `values`
   std::span<const double> values = {};
 };
-/// A table that is written again with more columns at its end: text line by line as it is, or, where built with Arrow
-/// C++, text, Parquet and Arrow files as Parquet or Arrow, in which each column keeps its type.
+/// A table that is written again with more columns at its end: text line by line as it is, or text, Parquet and
+/// Arrow files as Parquet or Arrow, in which each column keeps its type.
 class AppendedTable {
  public:
   /// To be made before its points are read. `options` are those of the reading. The ending of `output` says what is

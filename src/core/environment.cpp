@@ -85,6 +85,14 @@ std::string opencl_tree() {
   throw without_meaning("MANYMEANS_OPENCL_TREE", tree, "direct, distributed or replicated");
 }
 
+std::string python() {
+  return text("MANYMEANS_PYTHON");
+}
+
+std::string program_path() {
+  return text("PATH");
+}
+
 std::vector<std::string> compiler_settings() {
   std::vector<std::string> settings;
   for (char** setting = ::environ; setting != nullptr && *setting != nullptr; ++setting) {

@@ -28,6 +28,10 @@ std::string opencl_kind();
 std::string opencl_tuned();
 /// MANYMEANS_OPENCL_TREE=direct|distributed|replicated: who finds out which prototypes may be nearest to a leaf's rows.
 std::string opencl_tree();
+/// MANYMEANS_PYTHON: the Python whose pyarrow reads and writes Parquet and Arrow files; empty: one is looked for.
+std::string python();
+/// PATH: the folders of programs, with colons.
+std::string program_path();
 /// Every variable by which drivers of OpenCL devices are told how to compile, with its value.
 std::vector<std::string> compiler_settings();
 

@@ -46,13 +46,15 @@ Info build_info() {
   result.instruction_sets = cpu_instruction_sets();
   result.inits.push_back({"auto", "k-means++ up to k = 5000, k-means|| above", true});
   for (const InitEntry& entry : inits()) result.inits.push_back({std::string(entry.name), "", true});
-  result.readers = reader_choices();
-  result.writers = writer_choices();
+  result.readers = reader_choices(/*look=*/false);
+  result.writers = writer_choices(/*look=*/false);
   return result;
 }
 
 Info info() {
   Info result = build_info();
+  result.readers = reader_choices();
+  result.writers = writer_choices();
   for (const BackendEntry& entry : backends()) result.backends.push_back(describe(entry));
   result.devices = devices();
   return result;

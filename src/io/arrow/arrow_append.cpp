@@ -4,6 +4,7 @@
 
 #include "io/arrow/arrow_sink.h"
 #include "io/arrow/arrow_source.h"
+#include "io/arrow/text_kinds.h"
 #include "io/table/column_selection.h"
 #include "io/table/text_fields.h"
 
@@ -12,13 +13,10 @@
 #include <arrow/ipc/writer.h>
 #include <arrow/table.h>
 #include <arrow/type.h>
-#include <arrow/util/utf8.h>
-#include <fmt/format.h>
 #include <parquet/arrow/writer.h>
 #include <parquet/properties.h>
 
 #include <algorithm>
-#include <charconv>
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -142,66 +140,6 @@ bool append_to_file(const RowsWithMore& rows, const std::string& format, OutputF
 
 // --- Text
 // -------------------------------------------------------------------------------------------------------------
-enum class TextKind : uint8_t { kInteger, kNumber, kText, kBytes };  // each takes what those before it hold
-
-// An integer as it would be written again. What begins with a zero (007) is a name, and no number.
-bool parse_integer(std::string_view text, int64_t& value) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return false;
-  const std::string_view digits = text.substr(text.starts_with('-') ? 1 : 0);
-  return digits.size() == 1 || digits.front() != '0';
-}
-
-class TextRows {
- public:
-  explicit TextRows(const TextLayout& layout) : layout_(layout) {}
-
-  // Calls use(row's fields) for rows from the next one on, at most so many; how many there were.
-  template <class Use>
-  int64_t next(int64_t most, Use&& use) {
-    int64_t count = 0;
-    for (; count < most && at_ < layout_.body.size(); ++count) {
-      const size_t end = std::min(layout_.body.find('\n', at_), layout_.body.size());
-      use(split_line(trim_line(layout_.body.substr(at_, end - at_), layout_.delimiter), layout_.delimiter));
-      at_ = end + 1;
-    }
-    return count;
-  }
-
- private:
-  const TextLayout& layout_;
-  size_t at_ = 0;
-};
-
-TextKind kind_of_cell(const Field& field, char decimal) {
-  double value = 0;
-  int64_t integer = 0;
-  std::string digits;
-  const std::string_view text = field.text;
-  if (parse_integer(text, integer)) return TextKind::kInteger;
-  const std::string_view unsigned_text = text.substr(text.starts_with('-') || text.starts_with('+') ? 1 : 0);
-  const bool is_name =
-      unsigned_text.size() > 1 && unsigned_text[0] == '0' && unsigned_text[1] >= '0' && unsigned_text[1] <= '9';
-  if (!is_name && parse_number(text, decimal, value, digits) == NumberKind::kNumber) return TextKind::kNumber;
-  return arrow::util::ValidateUTF8(text) ? TextKind::kText : TextKind::kBytes;
-}
-
-std::vector<TextKind> find_kinds(const TextLayout& layout) {
-  std::vector<TextKind> kinds(static_cast<size_t>(layout.columns.count), TextKind::kInteger);
-  std::vector<bool> empty(kinds.size(), true);
-  TextRows(layout).next(std::numeric_limits<int64_t>::max(), [&](const std::vector<Field>& fields) {
-    for (size_t j = 0; j < std::min(fields.size(), kinds.size()); ++j) {
-      if (kinds[j] == TextKind::kBytes || is_gap(fields[j].text)) continue;
-      kinds[j] = std::max(kinds[j], kind_of_cell(fields[j], layout.decimal));
-      empty[j] = false;
-    }
-  });
-  for (size_t j = 0; j < kinds.size(); ++j) {
-    if (empty[j]) kinds[j] = TextKind::kText;
-  }
-  return kinds;
-}
-
 std::shared_ptr<arrow::DataType> type_of(TextKind kind) {
   switch (kind) {
     case TextKind::kInteger: return arrow::int64();
@@ -213,32 +151,22 @@ std::shared_ptr<arrow::DataType> type_of(TextKind kind) {
 }
 
 arrow::Status append_cell(const Field& field, TextKind kind, char decimal, arrow::ArrayBuilder& builder) {
-  const bool is_text = kind == TextKind::kText || kind == TextKind::kBytes;
-  if (field.text.empty() || (!is_text && is_gap(field.text))) return builder.AppendNull();
-  if (is_text) return static_cast<arrow::BinaryBuilder&>(builder).Append(text_of(field));
-  if (kind == TextKind::kInteger) {
-    int64_t value = 0;
-    parse_integer(field.text, value);
-    return static_cast<arrow::Int64Builder&>(builder).Append(value);
-  }
-  double value = 0;
-  std::string digits;
-  parse_number(field.text, decimal, value, digits);
-  return static_cast<arrow::DoubleBuilder&>(builder).Append(value);
+  if (is_null_cell(field, kind)) return builder.AppendNull();
+  if (kind == TextKind::kNumber) return static_cast<arrow::DoubleBuilder&>(builder).Append(number_of(field, decimal));
+  if (kind != TextKind::kInteger) return static_cast<arrow::BinaryBuilder&>(builder).Append(text_of(field));
+  int64_t value = 0;
+  parse_integer(field.text, value);
+  return static_cast<arrow::Int64Builder&>(builder).Append(value);
 }
 
 std::shared_ptr<arrow::Schema> schema_of(const TextLayout& layout, const std::vector<TextKind>& kinds) {
   arrow::FieldVector fields;
-  for (size_t j = 0; j < kinds.size(); ++j) {
-    const std::string name = layout.columns.name(static_cast<int64_t>(j));
-    fields.push_back(arrow::field(name.empty() ? fmt::format("c{}", j + 1) : name, type_of(kinds[j])));
-  }
+  for (size_t j = 0; j < kinds.size(); ++j) fields.push_back(arrow::field(name_of(layout, j), type_of(kinds[j])));
   return arrow::schema(std::move(fields));
 }
 
 bool append_to_text(const RowsWithMore& rows, const std::string& format, OutputFile& file) {
   constexpr int64_t kRowsAtOnce = int64_t{1} << 17;
-  arrow::util::InitializeUTF8();
   const TextLayout& layout = *rows.layout;
   const std::vector<TextKind> kinds = find_kinds(layout);
   const auto schema = schema_of(layout, kinds);
@@ -263,7 +191,7 @@ bool append_to_text(const RowsWithMore& rows, const std::string& format, OutputF
 }  // namespace
 
 bool append_to_fields(const RowsWithMore& rows, const std::string& format, OutputFile& file) {
-  return reading_arrow(rows.path, [&] {
+  return reading_fields(rows.path, [&] {
     return rows.layout != nullptr ? append_to_text(rows, format, file) : append_to_file(rows, format, file);
   });
 }

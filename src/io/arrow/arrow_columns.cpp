@@ -1,57 +1,25 @@
 #include "io/arrow/arrow_columns.h"
 
 #include "core/data_type.h"
-#include "io/table/text_fields.h"
+#include "io/arrow/field_numbers.h"
 
 #include <arrow/array.h>
 #include <arrow/extension_type.h>
+#include <arrow/record_batch.h>
+#include <arrow/scalar.h>
 #include <fmt/format.h>
 
+#include <utility>
 #include <vector>
 
 namespace manymeans {
 namespace {
 
-constexpr const char* kMissing =
-    "the value is missing (null); fill it, remove the row, or leave the column out with --columns";
-
-// A run of values, one after the other in the array, and where they go.
-struct Run {
-  int64_t first = 0;
-  int64_t count = 0;
-  double* to = nullptr;
-  int64_t step = 1;
-  // Value i of the run is in row `row + i` of column `column`, or in column `column + i` of row `row`.
-  bool down = true;
-  int64_t row = 0;
-  size_t column = 0;
-  const ArrowTarget* target = nullptr;
-};
-
-size_t column_of(int64_t i, const Run& run) {
-  return run.column + static_cast<size_t>(run.down ? 0 : i);
-}
-
-template <class T>
-void note_value(T value, int64_t i, const Run& run) {
-  const size_t column = column_of(i, run);
-  if constexpr (std::is_integral_v<T> && sizeof(T) >= 4) {
-    if (run.target->float32 != nullptr) run.target->float32->add(column, static_cast<double>(value), 0);
-  }
-  if (run.target->lost == nullptr || !is_lost(value, run.target->type)) return;
-  if (run.target->lost->seen(column)) return;
-  if constexpr (std::is_integral_v<T>) {
-    run.target->lost->add(column, run.row + (run.down ? i : 0), std::to_string(value));
-  }
-}
+using Run = FieldRun;
 
 template <class Array>
 void copy_plain(const arrow::Array& array, const Run& run) {
-  const auto* values = static_cast<const Array&>(array).raw_values() + run.first;
-  for (int64_t i = 0; i < run.count; ++i) {
-    run.to[i * run.step] = static_cast<double>(values[i]);
-    note_value(values[i], i, run);
-  }
+  copy_plain_run(static_cast<const Array&>(array).raw_values(), run);
 }
 
 void copy_half(const arrow::Array& array, const Run& run) {
@@ -70,11 +38,7 @@ void copy_decimal(const arrow::Array& array, const Run& run) {
   const auto& values = static_cast<const Array&>(array);
   for (int64_t i = 0; i < run.count; ++i) {
     // Those of a null are never looked at, and need not be digits.
-    const std::string digits = values.IsNull(run.first + i) ? "0" : values.FormatValue(run.first + i);
-    (void)parse_number(digits, run.to[i * run.step]);
-    if (run.target->float32 != nullptr) {
-      run.target->float32->add(column_of(i, run), run.to[i * run.step], decimals_of(digits));
-    }
+    copy_digits(values.IsNull(run.first + i) ? "0" : values.FormatValue(run.first + i), i, run);
   }
 }
 
@@ -154,29 +118,26 @@ int64_t copy_run(const arrow::Array& array, const Run& run) {
 
 // The rows of a list, one after the other.
 template <class List>
-std::optional<ArrowProblem> copy_lists(const List& lists, int64_t first, int64_t count, const ArrowTarget& target) {
+std::optional<FieldProblem> copy_lists(const List& lists, int64_t first, int64_t count, const FieldTarget& target) {
   const arrow::Array& items = storage_of(*lists.values());
   for (int64_t i = 0; i < count; ++i) {
-    if (lists.IsNull(first + i)) return ArrowProblem{i, fmt::format(": {}", kMissing)};
+    if (lists.IsNull(first + i)) return FieldProblem{i, fmt::format(": {}", kMissingValue)};
     const int64_t length = lists.value_length(first + i), begin = lists.value_offset(first + i);
     if (length != target.width) {
-      return ArrowProblem{i, fmt::format(": the list has {} values, those of the rows before have {}; every row needs "
-                                         "the same number",
-                                         length, target.width)};
+      return FieldProblem{i, wrong_length(length, target.width)};
     }
     if (begin < 0 || begin > items.length() - length) {
-      return ArrowProblem{i, ": the list lies outside of its values; the file is damaged"};
+      return FieldProblem{i, ": the list lies outside of its values; the file is damaged"};
     }
     Run run{begin,  length, target.values + i * target.row_step, 1, false, target.row_number + i, target.lost_column,
             &target};
     const int64_t done = copy_run(items, run);
-    if (done < length) return ArrowProblem{i, fmt::format(", value {}: {}", done + 1, kMissing)};
+    if (done < length) return FieldProblem{i, fmt::format(", value {}: {}", done + 1, kMissingValue)};
   }
   return std::nullopt;
 }
 
-}  // namespace
-
+// The type of the numbers in a field: its own, or that of the items of its lists, dictionaries and extensions undone.
 arrow::Type::type number_type(const arrow::DataType& type) {
   const arrow::DataType& stored = storage_of(type);
   if (is_list(stored)) return number_type(*static_cast<const arrow::BaseListType&>(stored).value_type());
@@ -197,7 +158,7 @@ FieldKind kind_of(const arrow::DataType& type) {
   return stored.id() == arrow::Type::FIXED_SIZE_LIST ? FieldKind::kFixedList : FieldKind::kList;
 }
 
-std::optional<int64_t> first_length(const arrow::Array& array) {
+std::optional<int64_t> length_of_first(const arrow::Array& array) {
   const arrow::Array& stored = storage_of(array);
   if (stored.IsNull(0)) return std::nullopt;
   const auto length_in = [](const auto& lists) -> int64_t {
@@ -208,8 +169,8 @@ std::optional<int64_t> first_length(const arrow::Array& array) {
   return length_in(static_cast<const arrow::LargeListArray&>(stored));
 }
 
-std::optional<ArrowProblem> copy_rows(const arrow::Array& array, int64_t first, int64_t count,
-                                      const ArrowTarget& target) {
+std::optional<FieldProblem> copy_rows(const arrow::Array& array, int64_t first, int64_t count,
+                                      const FieldTarget& target) {
   const arrow::Array& stored = storage_of(array);
   switch (stored.type_id()) {
     case arrow::Type::FIXED_SIZE_LIST:
@@ -222,7 +183,66 @@ std::optional<ArrowProblem> copy_rows(const arrow::Array& array, int64_t first, 
   const Run run{first, count, target.values, target.row_step, true, target.row_number, target.lost_column, &target};
   const int64_t done = copy_run(stored, run);
   if (done == count) return std::nullopt;
-  return ArrowProblem{done, fmt::format(": {}", kMissing)};
+  return FieldProblem{done, fmt::format(": {}", kMissingValue)};
+}
+
+std::string shown_scalar(const arrow::Array& array, int64_t row) {
+  if (array.type_id() == arrow::Type::DICTIONARY) {
+    const auto& coded = static_cast<const arrow::DictionaryArray&>(array);
+    const int64_t code = coded.GetValueIndex(row);
+    const bool known = code >= 0 && code < coded.dictionary()->length();
+    return known ? shown_scalar(*coded.dictionary(), code) : "a code that its dictionary lacks";
+  }
+  const auto scalar = array.GetScalar(row);
+  return scalar.ok() ? (*scalar)->ToString() : scalar.status().ToString();
+}
+
+class ArrowCells : public FieldCells {
+ public:
+  explicit ArrowCells(std::shared_ptr<arrow::Array> array) : array_(std::move(array)) {}
+  std::optional<FieldProblem> copy(int64_t first, int64_t count, const FieldTarget& target) const override {
+    return copy_rows(*array_, first, count, target);
+  }
+  std::optional<int64_t> first_length() const override { return length_of_first(*array_); }
+  bool is_null(int64_t row) const override { return array_->IsNull(row); }
+  std::string text(int64_t row) const override { return shown_scalar(*array_, row); }
+
+ private:
+  std::shared_ptr<arrow::Array> array_;
+};
+
+std::optional<DataType> stored_type(arrow::Type::type type) {
+  switch (type) {
+    case arrow::Type::DOUBLE: return DataType::kFloat64;
+    case arrow::Type::FLOAT: return DataType::kFloat32;
+    case arrow::Type::HALF_FLOAT: return DataType::kFloat16;
+    case arrow::Type::UINT8: return DataType::kUInt8;
+    case arrow::Type::INT8: return DataType::kInt8;
+    default: return std::nullopt;
+  }
+}
+
+}  // namespace
+
+std::vector<FieldInfo> fields_of(const arrow::Schema& schema) {
+  std::vector<FieldInfo> fields;
+  for (const auto& field : schema.fields()) {
+    const arrow::DataType& type = *field->type();
+    FieldInfo& info = fields.emplace_back();
+    info.name = field->name();
+    info.type = type.ToString();
+    info.kind = kind_of(type);
+    info.stored = stored_type(number_type(type));
+    if (info.kind == FieldKind::kFixedList) info.fixed_length = fixed_length(type);
+  }
+  return fields;
+}
+
+FieldRows rows_of(const arrow::RecordBatch& batch) {
+  FieldRows rows;
+  rows.rows = batch.num_rows();
+  for (const auto& column : batch.columns()) rows.fields.push_back(std::make_unique<ArrowCells>(column));
+  return rows;
 }
 
 }  // namespace manymeans

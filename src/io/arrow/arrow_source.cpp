@@ -6,6 +6,7 @@
 #include <arrow/io/memory.h>
 #include <arrow/ipc/reader.h>
 #include <arrow/record_batch.h>
+#include <arrow/util/config.h>
 #include <fmt/format.h>
 #include <parquet/arrow/reader.h>
 #include <parquet/arrow/schema.h>
@@ -86,7 +87,7 @@ class ParquetSource : public ArrowSource {
       // A small file may well hold many rows, but never fewer values than these: memory for a damaged number of rows
       // would be taken before anything is read.
       for (const int column : leaves) {
-        if (group->ColumnChunk(column)->num_values() < rows.back()) fail_arrow(path_, "a column has too few values");
+        if (group->ColumnChunk(column)->num_values() < rows.back()) fail_fields(path_, "a column has too few values");
       }
     }
     return rows;
@@ -211,38 +212,25 @@ class StreamSource : public ArrowSource {
 
 }  // namespace
 
-void fail_arrow(const std::string& path, const std::string& message) {
-  std::string line = message.substr(0, message.find('\n'));
-  while (line.ends_with('.')) line.pop_back();
-  throw Error(ErrorCode::kBadData, path,
-              "the Arrow library cannot read this file: " + line +
-                  "; it is cut off or damaged, or holds what the library was built without");
+FoundFormat by_arrow() {
+  return {true, "by Arrow C++ " ARROW_VERSION_STRING};
 }
 
 void check_arrow(const arrow::Status& status, const std::string& path) {
   if (status.ok()) return;
   if (status.IsOutOfMemory()) throw std::bad_alloc();
-  fail_arrow(path, status.message());
+  fail_fields(path, status.message());
 }
 
 std::unique_ptr<ArrowSource> open_parquet(std::shared_ptr<const MappedFile> file, const std::string& path) {
-  if (file->text().starts_with("PAR1")) return std::make_unique<ParquetSource>(std::move(file), path);
-  if (file->text().starts_with("PARE")) {
-    throw Error(ErrorCode::kBadData, path, "this Parquet file is encrypted; write it again without");
-  }
-  throw Error(ErrorCode::kBadData, path, "this is not a Parquet file: it does not begin with PAR1");
+  check_beginning(*file, FieldsFormat::kParquet, path);
+  return std::make_unique<ParquetSource>(std::move(file), path);
 }
 
 std::unique_ptr<ArrowSource> open_arrow(std::shared_ptr<const MappedFile> file, const std::string& path) {
-  const std::string_view text = file->text();
-  if (text.starts_with("ARROW1")) return std::make_unique<BatchSource>(std::move(file), path);
-  if (text.starts_with("\xff\xff\xff\xff")) return std::make_unique<StreamSource>(std::move(file), path);
-  if (text.starts_with("FEA1")) {
-    throw Error(ErrorCode::kBadData, path,
-                "this is a Feather file of version 1, as pyarrow before 1.0 wrote it; write it again as version 2");
-  }
-  throw Error(ErrorCode::kBadData, path,
-              "this is not an Arrow or Feather file: it begins neither with ARROW1 nor like an Arrow stream");
+  check_beginning(*file, FieldsFormat::kArrow, path);
+  if (is_arrow_stream(*file)) return std::make_unique<StreamSource>(std::move(file), path);
+  return std::make_unique<BatchSource>(std::move(file), path);
 }
 
 }  // namespace manymeans

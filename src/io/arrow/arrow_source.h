@@ -1,9 +1,9 @@
 // Parquet and Arrow files as pieces of rows that threads can take, by Arrow C++. Only its own files include this.
 #pragma once
 
-#include <manymeans/error.h>
-
+#include "io/arrow/fields.h"
 #include "io/files/mapped_file.h"
+#include "io/table/found_format.h"
 
 #include <arrow/result.h>
 #include <arrow/status.h>
@@ -11,9 +11,7 @@
 #include <arrow/type.h>
 
 #include <cstdint>
-#include <exception>
 #include <memory>
-#include <new>
 #include <string>
 #include <utility>
 #include <vector>
@@ -38,32 +36,19 @@ class ArrowSource {
   virtual std::unique_ptr<Pieces> open(const std::vector<int>& fields) const = 0;
 };
 
+/// What reads and writes here.
+FoundFormat by_arrow();
+
 /// All of them throw Error(kBadData) naming the path for a file that the library cannot read.
 std::unique_ptr<ArrowSource> open_parquet(std::shared_ptr<const MappedFile> file, const std::string& path);
 std::unique_ptr<ArrowSource> open_arrow(std::shared_ptr<const MappedFile> file, const std::string& path);
 
-/// What the library said about this file, as one line.
-[[noreturn]] void fail_arrow(const std::string& path, const std::string& message);
-/// The same for a status; std::bad_alloc where that was it.
+/// Throws what fail_fields() does, or std::bad_alloc where that was it.
 void check_arrow(const arrow::Status& status, const std::string& path);
 template <class T>
 T check_arrow(arrow::Result<T> result, const std::string& path) {
   check_arrow(result.status(), path);
   return std::move(result).ValueUnsafe();
-}
-
-/// What `work` with this file returns. The Parquet library has exceptions of its own.
-template <class Work>
-auto reading_arrow(const std::string& path, Work&& work) {
-  try {
-    return std::forward<Work>(work)();
-  } catch (const Error&) {
-    throw;
-  } catch (const std::bad_alloc&) {
-    throw;
-  } catch (const std::exception& error) {
-    fail_arrow(path, error.what());
-  }
 }
 
 }  // namespace manymeans

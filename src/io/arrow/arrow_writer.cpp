@@ -1,5 +1,8 @@
 // Tables as Parquet and as Arrow files, one field a column.
 #include "io/arrow/arrow_sink.h"
+#include "io/arrow/arrow_source.h"
+#include "io/arrow/column_cells.h"
+#include "io/arrow/fields_writer.h"
 #include "io/table/writer.h"
 
 #include <arrow/array.h>
@@ -10,14 +13,10 @@
 #include <arrow/table.h>
 #include <arrow/type.h>
 #include <arrow/util/bit_util.h>
-#include <fmt/format.h>
 #include <parquet/arrow/writer.h>
 #include <parquet/properties.h>
 
 #include <algorithm>
-#include <cmath>
-#include <cstring>
-#include <type_traits>
 #include <utility>
 
 namespace manymeans {
@@ -38,52 +37,20 @@ std::shared_ptr<arrow::DataType> arrow_type(CellType type) {
   return arrow::float32();
 }
 
-// Every field needs a name. Those that are made up are no numbers, which mean places elsewhere.
 std::shared_ptr<arrow::Schema> schema_of(const Table& table) {
   arrow::FieldVector fields;
   if (!table.ids.empty()) fields.push_back(arrow::field(table.id_name, arrow::utf8(), /*nullable=*/false));
   for (int64_t j = 0; j < table.columns; ++j) {
-    const std::string name = table.names.empty() ? fmt::format("c{}", j + 1) : table.names[static_cast<size_t>(j)];
-    fields.push_back(arrow::field(name, arrow_type(table.type), /*nullable=*/table.has_gaps));
+    fields.push_back(arrow::field(field_name(table, j), arrow_type(table.type), /*nullable=*/table.has_gaps));
   }
   return arrow::schema(std::move(fields));
-}
-
-// Some rows of cells.
-struct CellRows {
-  const std::byte* cells;
-  size_t size;  ///< of a cell
-  int64_t rows, columns;
-};
-
-template <size_t kSize>
-void take_column(const CellRows& from, int64_t j, uint8_t* to) {
-  for (int64_t i = 0; i < from.rows; ++i) {
-    std::memcpy(to + static_cast<size_t>(i) * kSize, from.cells + static_cast<size_t>(i * from.columns + j) * kSize,
-                kSize);
-  }
-}
-void take_column(const CellRows& from, int64_t j, uint8_t* to) {
-  switch (from.size) {
-    case 1: return take_column<1>(from, j, to);
-    case 2: return take_column<2>(from, j, to);
-    case 4: return take_column<4>(from, j, to);
-    default: return take_column<8>(from, j, to);
-  }
 }
 
 // Which of these cells are values: -1 and NaN are none.
 std::shared_ptr<arrow::Buffer> validity_of(CellType type, int64_t count, const arrow::Buffer& cells, const Sink& sink) {
   std::shared_ptr<arrow::Buffer> valid = sink.check(arrow::AllocateEmptyBitmap(count, arrow::default_memory_pool()));
-  with_cell_type(type, [&]<class T>(T) {
-    const T* values = reinterpret_cast<const T*>(cells.data());
-    for (int64_t i = 0; i < count; ++i) {
-      bool gap = false;
-      if constexpr (std::is_same_v<T, double>) gap = std::isnan(values[i]);
-      if constexpr (std::is_same_v<T, int32_t>) gap = values[i] < 0;
-      arrow::bit_util::SetBitTo(valid->mutable_data(), i, !gap);
-    }
-  });
+  for_each_gap(type, reinterpret_cast<const std::byte*>(cells.data()), count,
+               [&](int64_t i, bool gap) { arrow::bit_util::SetBitTo(valid->mutable_data(), i, !gap); });
   return valid;
 }
 
@@ -93,11 +60,10 @@ std::shared_ptr<arrow::ArrayData> column_of_ids(std::span<const std::string> ids
   return sink.check(builder.Finish())->data();
 }
 
-// Calls use(batch) for all rows, in batches of at most 32 MiB: what a thread of a reader takes at once.
+// Calls use(batch) for all rows, in batches.
 template <class Use>
 void for_each_batch(const Table& table, const std::shared_ptr<arrow::Schema>& schema, const Sink& sink, Use&& use) {
-  constexpr size_t kBatchBytes = size_t{32} << 20;
-  const auto most = static_cast<int64_t>(std::max<size_t>(1, kBatchBytes / table.row_size()));
+  const int64_t most = batch_rows(table);
   std::vector<std::byte> cells(static_cast<size_t>(std::min(most, table.rows)) * table.row_size());
   for (int64_t first = 0; first < table.rows; first += most) {
     const int64_t count = std::min(most, table.rows - first);
@@ -111,7 +77,7 @@ void for_each_batch(const Table& table, const std::shared_ptr<arrow::Schema>& sc
     for (int64_t j = 0; j < table.columns; ++j) {
       std::shared_ptr<arrow::Buffer> values =
           sink.check(arrow::AllocateBuffer(count * static_cast<int64_t>(size), arrow::default_memory_pool()));
-      take_column({cells.data(), size, count, table.columns}, j, values->mutable_data());
+      take_column({cells.data(), size, count, table.columns}, j, reinterpret_cast<std::byte*>(values->mutable_data()));
       std::shared_ptr<arrow::Buffer> valid;
       if (table.has_gaps) valid = validity_of(table.type, count, *values, sink);
       columns.push_back(arrow::ArrayData::Make(arrow_type(table.type), count, {std::move(valid), std::move(values)}));
@@ -149,13 +115,10 @@ void write_arrow(const Table& table, OutputFile& file) {
 }  // namespace
 
 Writer make_parquet_writer() {
-  return {"Parquet, a field for each column (.parquet)", {".parquet"}, write_parquet, without_bfloat16};
+  return make_fields_writer(FieldsFormat::kParquet, write_parquet, by_arrow);
 }
 Writer make_arrow_writer() {
-  return {"Arrow file, which is Feather version 2, a field for each column (.arrow, .feather)",
-          {".arrow", ".feather"},
-          write_arrow,
-          without_bfloat16};
+  return make_fields_writer(FieldsFormat::kArrow, write_arrow, by_arrow);
 }
 
 }  // namespace manymeans

@@ -1,4 +1,4 @@
-// In place of the readers and writers of Parquet and Arrow files where CMake has not found Arrow C++.
+// In place of the readers and writers of Parquet and Arrow files in the Python module, which has pyarrow beside it.
 #include "io/arrow/arrow_append.h"
 #include "io/table/missing_formats.h"
 

@@ -55,6 +55,15 @@ std::u32string utf8_to_utf32(std::string_view text) {
   return result;
 }
 
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    size_t length = 0;
+    if (decode(text, length) >= kEscape + 0x80 && length == 1) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
 std::string utf32_to_utf8(std::u32string_view text) {
   std::string result;
   const auto tail = [&](char32_t c, int shift) { result += static_cast<char>(0x80 | (c >> shift & 0x3f)); };

@@ -109,10 +109,15 @@ std::span<const ReaderEntry> readers() {
   return kEntries;
 }
 
-std::vector<Choice> reader_choices() {
+std::vector<Choice> reader_choices(bool look) {
   std::vector<Choice> result;
   for (const ReaderEntry& entry : readers()) {
-    const Reader reader = entry.make();
+    Reader reader = entry.make();
+    if (look && reader.find) {
+      const FoundFormat found = reader.find();
+      reader.available = found.available;
+      reader.description = with_found(reader.description, found);
+    }
     result.push_back({std::string(entry.name), reader.description, reader.available});
   }
   return result;

@@ -4,6 +4,7 @@
 #include <manymeans/fit.h>
 #include <manymeans/io.h>
 
+#include "io/table/found_format.h"
 #include "io/table/raw_table.h"
 
 #include <functional>
@@ -29,6 +30,7 @@ struct Reader {
   bool names_rows = false;  ///< knows ReadOptions::id
   bool has_fields = false;  ///< Parquet or Arrow
   bool available = true;    ///< false: its library was not there when this program was built
+  FindFormat find = {};     ///< finds out what reads it; null: this program does, if `available`
 };
 
 /// read_points() without weights from a file of their own, and of a file that may have no rows.
@@ -68,7 +70,8 @@ struct MemberPath {
 /// member.
 MemberPath split_member(const std::string& path);
 
-/// Names and descriptions, for help and `info`.
-std::vector<Choice> reader_choices();
+/// Names and descriptions, for help and `info`. Without `look`, a format whose library is looked for when it is wanted
+/// counts as available.
+std::vector<Choice> reader_choices(bool look = true);
 
 }  // namespace manymeans

@@ -81,11 +81,14 @@ void write_cells(const Table& table, OutputFile& file) {
   for_each_block(table, [&](int64_t, int64_t, std::span<const std::byte> cells) { file.write(cells); });
 }
 
-std::vector<Choice> writer_choices() {
+std::vector<Choice> writer_choices(bool look) {
   std::vector<Choice> result;
   for (const WriterEntry& entry : kWriters) {
     const Writer writer = entry.make();
-    result.push_back({std::string(entry.name), writer.description, writer.missing.empty()});
+    const bool looked = look && writer.find;
+    const FoundFormat found = looked ? writer.find() : FoundFormat{writer.missing.empty(), ""};
+    const std::string description = looked ? with_found(writer.description, found) : writer.description;
+    result.push_back({std::string(entry.name), description, found.available});
   }
   return result;
 }
@@ -96,6 +99,9 @@ Writer writer_for(const std::string& path, const std::string& format) {
   for (const WriterEntry& entry : kWriters) {
     Writer writer = entry.make();
     if (format == entry.name || (format == "auto" && is_ending(ending, writer))) {
+      if (writer.find) {
+        if (const FoundFormat found = writer.find(); !found.available) writer.missing = found.how;
+      }
       if (writer.missing.empty()) return writer;
       throw Error(ErrorCode::kUnavailable, path, "this build of manymeans cannot write such files; " + writer.missing);
     }

@@ -5,6 +5,7 @@
 
 #include "core/data_type.h"
 #include "io/files/output_file.h"
+#include "io/table/found_format.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -69,13 +70,14 @@ struct Writer {
   std::function<CellType(CellType cells)> stored_type = [](CellType cells) { return cells; };
   bool needs_name = false;   ///< a library writes the file by its name, so that it can be no pipe
   std::string missing = {};  ///< how to get one whose library was not there when this program was built
+  FindFormat find = {};      ///< finds out what writes it; null: this program does
 };
 
 /// The stored_type of formats that have no bfloat16.
 CellType without_bfloat16(CellType cells);
 
-/// Names and descriptions, for help and `info`.
-std::vector<Choice> writer_choices();
+/// Names and descriptions, for help and `info`; `look` as for reader_choices().
+std::vector<Choice> writer_choices(bool look = true);
 
 /// The writer with this name; for "auto" by the ending of the path, which is .csv for devices and pipes.
 /// Throws Error(kUsage) that names what there is, Error(kUnavailable) for one that is not

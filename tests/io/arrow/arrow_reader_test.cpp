@@ -9,11 +9,16 @@
 namespace manymeans::test {
 namespace {
 
-bool is_built_in() {
+Choice parquet() {
   for (const Choice& choice : reader_choices()) {
-    if (choice.name == "parquet") return choice.available;
+    if (choice.name == "parquet") return choice;
   }
-  return false;
+  return {};
+}
+
+// A process for each of a thousand damaged files would take minutes: python_formats_test.cpp is about that.
+bool is_built_in() {
+  return parquet().description.find("by Arrow C++") != std::string::npos;
 }
 
 std::string stored(const std::string& name) {
@@ -30,7 +35,7 @@ Dataset read(const std::string& name, const std::vector<std::string>& columns, i
 const std::vector<std::string> kPlain = {"plain.parquet", "plain.feather", "stream.arrow"};
 
 TEST(MissingArrow, SaysHowToGetIt) {
-  if (is_built_in()) GTEST_SKIP() << "the readers are built in";
+  if (parquet().available) GTEST_SKIP() << "there is a reader";
   const Folder folder;
   expect_error(ErrorCode::kUnavailable, {"plain.parquet", "build manymeans again with Arrow C++", "pyarrow"},
                [&] { read_points(stored("plain.parquet")); });

@@ -1,0 +1,12 @@
+// The readers of tables of fields, whoever unpacks them. Includes nothing of Arrow.
+#pragma once
+
+#include "io/arrow/fields.h"
+#include "io/table/reader.h"
+
+namespace manymeans {
+
+/// A reader of files that `open` opens, which is or is not there as `find` says.
+Reader make_fields_reader(FieldsFormat format, OpenFields open, FindFormat find);
+
+}  // namespace manymeans

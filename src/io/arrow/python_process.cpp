@@ -1,0 +1,347 @@
+#include "io/arrow/python_process.h"
+
+#include "core/environment.h"
+#include "io/arrow/fields.h"
+#include "io/arrow/python_script.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <new>
+#include <thread>
+#include <utility>
+
+extern char** environ;
+
+namespace manymeans {
+namespace {
+
+constexpr std::string_view kGreeting = "manymeans fields 1";
+constexpr const char* kVariable = "MANYMEANS_PYTHON";
+constexpr size_t kMostBytes = size_t{1} << 40;  // of an answer: anything above is none
+
+size_t padded(size_t size) {
+  return (size + 7) / 8 * 8;
+}
+
+struct Head {
+  int64_t bytes = 0, items = 0;
+};
+
+// A descriptor above those that the process gets, so that none is closed by being put in its place.
+int moved_up(int file) {
+  constexpr int kAbove = 10;
+  const int moved = file < 0 ? -1 : ::fcntl(file, F_DUPFD_CLOEXEC, kAbove);
+  if (file >= 0) ::close(file);
+  return moved;
+}
+
+// --- Which Python
+// Those that are tried, in this order.
+std::vector<std::string> candidates() {
+  const std::string named = environment::python();
+  if (!named.empty()) return {named};
+  std::vector<std::string> found;
+  const auto add = [&](const std::filesystem::path& program) {
+    if (::access(program.c_str(), X_OK) != 0) return;
+    if (std::ranges::find(found, program.string()) == found.end()) found.push_back(program.string());
+  };
+  std::error_code ignored;
+  const std::filesystem::path beside = std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path();
+  if (!beside.empty()) {
+    add(beside / "python3");
+    add(beside / "python");
+  }
+  const std::string path = environment::program_path();
+  for (size_t at = 0; at < path.size();) {
+    const size_t end = std::min(path.find(':', at), path.size());
+    // An empty or a relative folder would be another one in every folder that somebody works in.
+    if (path[at] == '/') add(std::filesystem::path(path.substr(at, end - at)) / "python3");
+    at = end + 1;
+  }
+  return found;
+}
+
+std::string advice(const std::string& tried) {
+  return fmt::format(
+      "Python's pyarrow is needed, and was not found{}: pip install pyarrow, or name a Python that has it in {}; or "
+      "use "
+      ".npy or .csv (pandas converts: read_parquet or read_feather, then to_csv), or build manymeans again with Arrow "
+      "C++ (./dev build --arrow)",
+      tried.empty() ? "; there is no python3 in PATH" : " (" + tried + ")", kVariable);
+}
+
+// Where it was found the last time, and the environment that it was found in.
+struct Remembered {
+  std::mutex mutex;
+  std::vector<std::string> tried;
+  PythonFound found;
+};
+Remembered& remembered() {
+  static Remembered last;
+  return last;
+}
+
+}  // namespace
+
+// --- Messages
+Request& Request::add(std::span<const std::byte> bytes) {
+  const auto size = static_cast<int64_t>(bytes.size());
+  const auto* head = reinterpret_cast<const std::byte*>(&size);
+  bytes_.insert(bytes_.end(), head, head + sizeof size);
+  bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+  bytes_.resize(padded(bytes_.size()));
+  ++items_;
+  return *this;
+}
+
+Request& Request::add(const std::vector<int>& numbers) {
+  const std::vector<int64_t> wide(numbers.begin(), numbers.end());
+  return add(std::as_bytes(std::span(wide)));
+}
+
+std::span<const std::byte> AnswerItems::next() {
+  if (empty()) throw Error(ErrorCode::kUnavailable, "Python", "its answer ends too early");
+  return items_[at_++];
+}
+
+std::string_view AnswerItems::text() {
+  const std::span<const std::byte> item = next();
+  return {reinterpret_cast<const char*>(item.data()), item.size()};
+}
+
+int64_t AnswerItems::number() {
+  const std::span<const std::byte> item = next();
+  int64_t value = 0;
+  if (item.size() != sizeof value) throw Error(ErrorCode::kUnavailable, "Python", "its answer is no number");
+  std::memcpy(&value, item.data(), sizeof value);
+  return value;
+}
+
+// --- The process
+PythonProcess::PythonProcess(std::string path, int input) : path_(std::move(path)) {
+  const PythonFound found = find_python();
+  if (found.program.empty()) {
+    throw Error(ErrorCode::kUnavailable, path_,
+                "this build of manymeans cannot read or write such files by itself; " + found.reason);
+  }
+  program_ = found.program;
+  try {
+    begin(input);
+    if (const PythonFound now = greet(); now.program.empty()) {
+      throw Error(ErrorCode::kUnavailable, path_, advice(program_ + ": " + now.reason));
+    }
+  } catch (...) {
+    end();
+    throw;
+  }
+}
+
+PythonProcess::PythonProcess(Begun, std::string program, int input) : path_(program), program_(std::move(program)) {
+  try {
+    begin(input);
+  } catch (...) {
+    end();
+    throw;
+  }
+}
+
+PythonProcess::~PythonProcess() {
+  end();
+}
+
+// No shell, and no name of a file among the arguments. A group of its own: a Ctrl-C is for this process, whose end is
+// the end of the other.
+void PythonProcess::begin(int input) {
+  std::array<int, 2> ends = {-1, -1};
+  const bool open = ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) == 0;
+  socket_ = moved_up(ends[0]);
+  const int theirs = moved_up(ends[1]);
+  complaints_ = moved_up(::memfd_create("manymeans-python", MFD_CLOEXEC));
+  const int file = input < 0 ? -1 : ::fcntl(input, F_DUPFD_CLOEXEC, theirs + 1);
+  int error = open && socket_ >= 0 && theirs >= 0 && complaints_ >= 0 && (input < 0 || file >= 0) ? 0 : errno;
+  if (error == 0) {
+    posix_spawn_file_actions_t files;
+    ::posix_spawn_file_actions_init(&files);
+    ::posix_spawn_file_actions_adddup2(&files, theirs, STDIN_FILENO);
+    ::posix_spawn_file_actions_adddup2(&files, theirs, STDOUT_FILENO);
+    ::posix_spawn_file_actions_adddup2(&files, complaints_, STDERR_FILENO);
+    if (file >= 0) ::posix_spawn_file_actions_adddup2(&files, file, STDERR_FILENO + 1);
+    posix_spawnattr_t attributes;
+    ::posix_spawnattr_init(&attributes);
+    sigset_t none, all;
+    ::sigemptyset(&none);
+    ::sigfillset(&all);
+    ::posix_spawnattr_setsigmask(&attributes, &none);
+    ::posix_spawnattr_setsigdefault(&attributes, &all);
+    ::posix_spawnattr_setpgroup(&attributes, 0);
+    ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    std::string program = program_, flag = "-c", script = kPythonScript;
+    const std::array<char*, 4> arguments = {program.data(), flag.data(), script.data(), nullptr};
+    error = ::posix_spawnp(&process_, program.c_str(), &files, &attributes, arguments.data(), environ);
+    if (error != 0) process_ = -1;
+    ::posix_spawn_file_actions_destroy(&files);
+    ::posix_spawnattr_destroy(&attributes);
+  }
+  if (theirs >= 0) ::close(theirs);
+  if (file >= 0) ::close(file);
+  if (error == 0) return;
+  throw Error(ErrorCode::kUnavailable, path_, fmt::format("{} cannot be started: {}", program_, std::strerror(error)));
+}
+
+// Who it is; `program` is empty where it has no pyarrow.
+PythonFound PythonProcess::greet() {
+  const Answer answer = receive_answer();
+  AnswerItems items(answer);
+  if (answer.items.size() != 3 || items.text() != kGreeting) {
+    throw Error(ErrorCode::kUnavailable, path_, program_ + " is no Python: it answers something else");
+  }
+  PythonFound found;
+  found.reason = items.text();
+  found.version = items.text();
+  if (found.reason.empty()) found.program = program_;
+  return found;
+}
+
+bool PythonProcess::send(std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t sent = ::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent <= 0) return false;
+    bytes = bytes.subspan(static_cast<size_t>(sent));
+  }
+  return true;
+}
+
+bool PythonProcess::receive(std::span<std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t received = ::recv(socket_, bytes.data(), bytes.size(), 0);
+    if (received < 0 && errno == EINTR) continue;
+    if (received <= 0) return false;
+    bytes = bytes.subspan(static_cast<size_t>(received));
+  }
+  return true;
+}
+
+Answer PythonProcess::receive_answer() {
+  Head head;
+  if (!receive(std::as_writable_bytes(std::span(&head, 1)))) fail_ended();
+  const auto size = static_cast<size_t>(head.bytes);
+  const bool possible = head.bytes >= 0 && size <= kMostBytes && size % 8 == 0 && head.items >= 0 &&
+                        static_cast<size_t>(head.items) <= size / 8;
+  const auto fail = [&] {
+    throw Error(ErrorCode::kUnavailable, path_, program_ + " is no Python: it answers something else");
+  };
+  if (!possible) fail();
+  const std::shared_ptr<std::byte> bytes(new std::byte[size], std::default_delete<std::byte[]>());
+  if (!receive({bytes.get(), size})) fail_ended();
+  Answer answer{bytes, {}};
+  for (size_t at = 0; std::ssize(answer.items) < head.items;) {
+    uint64_t length = 0;
+    if (size - at < sizeof length) fail();
+    std::memcpy(&length, bytes.get() + at, sizeof length);
+    at += sizeof length;
+    if (length > size - at) fail();
+    answer.items.push_back({bytes.get() + at, static_cast<size_t>(length)});
+    at += padded(length);
+  }
+  return answer;
+}
+
+Answer PythonProcess::ask(const Request& request) {
+  const std::lock_guard lock(mutex_);
+  const Head head{std::ssize(request.bytes_), request.items_};
+  if (!send(std::as_bytes(std::span(&head, 1))) || !send(request.bytes_)) fail_ended();
+  Answer answer = receive_answer();
+  AnswerItems items(answer);
+  const std::string_view outcome = items.text();
+  if (outcome == "memory") throw std::bad_alloc();
+  if (outcome == "bad") fail_fields(path_, std::string(items.text()));
+  if (outcome != "ok") {
+    throw Error(ErrorCode::kUnavailable, path_,
+                fmt::format("the Arrow library cannot write this file: {}", items.text()));
+  }
+  answer.items.erase(answer.items.begin());
+  return answer;
+}
+
+// The last line that it wrote to standard error, where Python says what went wrong.
+std::string PythonProcess::how_it_ended() {
+  constexpr auto kPatience = std::chrono::milliseconds(1000);
+  const auto until = std::chrono::steady_clock::now() + kPatience;
+  int status = 0;
+  pid_t done = 0;
+  while ((done = ::waitpid(process_, &status, WNOHANG)) == 0 && std::chrono::steady_clock::now() < until) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  if (done != 0) process_ = -1;
+  std::string text(4096, '\0');
+  const off_t size = ::lseek(complaints_, 0, SEEK_END);
+  const ssize_t count =
+      ::pread(complaints_, text.data(), text.size(), std::max<off_t>(0, size - static_cast<off_t>(text.size())));
+  text.resize(static_cast<size_t>(std::max<ssize_t>(0, count)));
+  while (text.ends_with('\n')) text.pop_back();
+  text.erase(0, text.rfind('\n') + 1);
+  std::string how = "has closed its output";
+  if (done > 0 && WIFSIGNALED(status)) {
+    how = fmt::format("was ended by signal {} ({})", WTERMSIG(status), ::strsignal(WTERMSIG(status)));
+  } else if (done > 0 && WIFEXITED(status)) {
+    how = fmt::format("has ended with code {}", WEXITSTATUS(status));
+  }
+  return text.empty() ? how : how + ": " + text;
+}
+
+void PythonProcess::fail_ended() {
+  if (end_.empty()) end_ = how_it_ended();  // whoever asks next is told the same
+  throw Error(ErrorCode::kUnavailable, path_, fmt::format("{} {}", program_, end_));
+}
+
+// It has nothing to put in order: whatever it has made, this process has.
+void PythonProcess::end() {
+  if (socket_ >= 0) ::close(socket_);
+  if (complaints_ >= 0) ::close(complaints_);
+  socket_ = complaints_ = -1;
+  if (process_ < 0) return;
+  ::kill(process_, SIGKILL);
+  while (::waitpid(process_, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  process_ = -1;
+}
+
+PythonFound find_python() {
+  Remembered& last = remembered();
+  const std::lock_guard lock(last.mutex);
+  std::vector<std::string> programs = candidates();
+  if (!last.found.program.empty() && programs == last.tried) return last.found;
+  std::string tried;
+  for (const std::string& program : programs) {
+    PythonFound found;
+    try {
+      found = PythonProcess(PythonProcess::Begun{}, program, -1).greet();
+    } catch (const Error& error) {
+      const std::string_view what = error.what();
+      found.reason = what.substr(what.find("] ") + 2);
+    }
+    if (!found.program.empty()) {
+      last.tried = std::move(programs);
+      return last.found = found;
+    }
+    const std::string said = found.reason.starts_with(program) ? found.reason : program + ": " + found.reason;
+    tried += (tried.empty() ? "" : "; ") + said;
+  }
+  return {"", "", advice(tried)};
+}
+
+}  // namespace manymeans

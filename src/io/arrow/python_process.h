@@ -1,0 +1,100 @@
+// Another process: a Python that has pyarrow. Includes nothing of Arrow.
+#pragma once
+
+#include <manymeans/error.h>
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace manymeans {
+
+/// What is asked: items, as arrow_process.py describes them.
+class Request {
+ public:
+  explicit Request(std::string_view name) { add(name); }
+  Request& add(std::span<const std::byte> bytes);
+  Request& add(std::string_view text) { return add(std::as_bytes(std::span(text.data(), text.size()))); }
+  Request& add(int64_t number) { return add(std::as_bytes(std::span(&number, 1))); }
+  Request& add(const std::vector<int>& numbers);
+
+ private:
+  friend class PythonProcess;
+  std::vector<std::byte> bytes_;
+  int64_t items_ = 0;
+};
+
+/// What was answered.
+struct Answer {
+  std::shared_ptr<const std::byte> bytes;  ///< keeps the items, which are aligned to eight
+  std::vector<std::span<const std::byte>> items;
+};
+
+/// Reads the items of an answer one after the other. Throws Error(kUnavailable) where they are not what is asked for.
+class AnswerItems {
+ public:
+  explicit AnswerItems(const Answer& answer) : items_(answer.items) {}
+  bool empty() const { return at_ == items_.size(); }
+  std::span<const std::byte> next();
+  std::string_view text();
+  int64_t number();
+
+ private:
+  const std::vector<std::span<const std::byte>>& items_;
+  size_t at_ = 0;
+};
+
+/// A Python that was looked for.
+struct PythonFound {
+  std::string program;  ///< empty: there is none that has pyarrow
+  std::string version;  ///< of pyarrow
+  std::string reason;   ///< why there is none, and what to do about it
+};
+
+/// The Python that MANYMEANS_PYTHON names, else one beside this program, else the first python3 of PATH that has
+/// pyarrow. Looked for once, and again where the environment has changed.
+PythonFound find_python();
+
+/// Any thread may ask; a question waits for the one before. The process ends with the object, and by itself when this
+/// process is gone.
+class PythonProcess {
+ public:
+  /// `path`: of the file that it is about, for messages; `input`: a descriptor of it, which the process has as 3, or
+  /// -1. Throws Error(kUnavailable) where there is no Python that has pyarrow.
+  explicit PythonProcess(std::string path, int input = -1);
+  ~PythonProcess();
+  PythonProcess(const PythonProcess&) = delete;
+  PythonProcess& operator=(const PythonProcess&) = delete;
+
+  /// Throws Error(kBadData) with what Python says of the file, std::bad_alloc where its memory does not suffice, and
+  /// Error(kUnavailable) where it has ended.
+  Answer ask(const Request& request);
+
+ private:
+  friend PythonFound find_python();
+  struct Begun {};
+  PythonProcess(Begun, std::string program, int input);
+  void begin(int input);
+  PythonFound greet();
+  bool send(std::span<const std::byte> bytes);
+  bool receive(std::span<std::byte> bytes);
+  Answer receive_answer();
+  [[noreturn]] void fail_ended();
+  std::string how_it_ended();
+  void end();
+
+  std::string path_, program_;
+  std::string end_;  // how it has ended; empty: it has not, as far as anybody knows
+  std::mutex mutex_;
+  int socket_ = -1, complaints_ = -1;
+  pid_t process_ = -1;
+};
+
+}  // namespace manymeans

@@ -1,0 +1,56 @@
+// Columns of text as fields of integers, numbers or text. Includes nothing of Arrow.
+#pragma once
+
+#include "io/table/text_fields.h"
+#include "io/text/text_layout.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace manymeans {
+
+/// What a column of text becomes; each takes what those before it hold.
+enum class TextKind : uint8_t { kInteger, kNumber, kText, kBytes };
+
+/// One a column; a column of gaps is text. Reads all rows.
+std::vector<TextKind> find_kinds(const TextLayout& layout);
+
+/// What the field of this column is called.
+std::string name_of(const TextLayout& layout, size_t column);
+
+/// An integer as it would be written again. What begins with a zero (007) is a name, and no number.
+bool parse_integer(std::string_view text, int64_t& value);
+
+/// Whether such a cell becomes a null.
+bool is_null_cell(const Field& field, TextKind kind);
+
+/// The number of a cell of a column of kind kNumber.
+double number_of(const Field& field, char decimal);
+
+/// The rows of a text, one after the other.
+class TextRows {
+ public:
+  explicit TextRows(const TextLayout& layout) : layout_(layout) {}
+
+  /// Calls use(row's fields) for rows from the next one on, at most so many; how many there were.
+  template <class Use>
+  int64_t next(int64_t most, Use&& use) {
+    int64_t count = 0;
+    for (; count < most && at_ < layout_.body.size(); ++count) {
+      const size_t end = std::min(layout_.body.find('\n', at_), layout_.body.size());
+      use(split_line(trim_line(layout_.body.substr(at_, end - at_), layout_.delimiter), layout_.delimiter));
+      at_ = end + 1;
+    }
+    return count;
+  }
+
+ private:
+  const TextLayout& layout_;
+  size_t at_ = 0;
+};
+
+}  // namespace manymeans
