@@ -58,8 +58,8 @@ constexpr DataType product_type(DataType a, DataType b) {
 
 /// None of these changes a bit of the product.
 struct MultiplyOptions {
-  bool transpose_a = false;          ///< the factor is the transpose of `a`
-  bool transpose_b = false;          ///< likewise
+  bool transpose_a = false;  ///< the factor is the transpose of `a`
+  bool transpose_b = false;  ///< likewise
   /// "cpu", "cuda", "opencl", of a device as "cuda:1", or "reference": slow, and written to be read. auto: cuda where
   /// a factor or the output lies on a device, else cpu.
   std::string backend = "auto";
@@ -82,9 +82,9 @@ struct ProductCounts {
 /// The product A B. Entry (i, j) is the exact sum of a_il b_lj, rounded once (contract, "Products"); what is exactly
 /// zero is +0, and what is not finite follows IEEE 754.
 ///
-/// Throws Error: kUsage (shapes, options, an output of a wrong type or shape, or one that overlaps a factor, memory of a
-/// device and a backend that does not read it), kUnavailable (memory, a device's too, backend), kInterrupted.
-/// Time O(rows * columns * depth), memory as in MultiplyOptions::memory beside the product.
+/// Throws Error: kUsage (shapes, options, an output of a wrong type or shape, or one that overlaps a factor, memory of
+/// a device and a backend that does not read it), kUnavailable (memory, a device's too, backend), kInterrupted. Time
+/// O(rows * columns * depth), memory as in MultiplyOptions::memory beside the product.
 Matrix multiply(const MatrixView& a, const MatrixView& b, const MultiplyOptions& options = {},
                 ProductCounts* counts = nullptr);
 /// The same, written to memory of the caller; without an Error all of it is written.

@@ -1,6 +1,5 @@
-#include <manymeans/multiply.h>
-
 #include <manymeans/error.h>
+#include <manymeans/multiply.h>
 
 #include "backend/multiplier.h"
 #include "core/fp_environment.h"
@@ -102,8 +101,8 @@ struct ProductBackend {
 };
 constexpr ProductBackend kBackends[] = {
     {"cpu", multiply_on_cpu, false},
-    {"reference", [](const ProductTask& task, const ProductWork& work) { return multiply_by_reference(task, work.pool); },
-     false},
+    {"reference",
+     [](const ProductTask& task, const ProductWork& work) { return multiply_by_reference(task, work.pool); }, false},
     {"cuda", multiply_on_cuda, true},
     {"opencl", multiply_on_opencl, true},
 };
@@ -154,10 +153,11 @@ Chosen choose_backend(std::span<const MemoryPlace* const> places, const std::str
   }
   if (asked == "auto") chosen = backend_of_name(std::string(first->space));
   if (chosen.backend->name == first->space) return {chosen.backend, first->device};
-  throw Error(ErrorCode::kUsage, "backend",
-              fmt::format("the values lie in the memory of a device, and the backend '{}' cannot read them; use auto or "
-                          "{}, or copy them to the host's memory",
-                          asked, first->space));
+  throw Error(
+      ErrorCode::kUsage, "backend",
+      fmt::format("the values lie in the memory of a device, and the backend '{}' cannot read them; use auto or "
+                  "{}, or copy them to the host's memory",
+                  asked, first->space));
 }
 
 void await_values(const MemoryPlace& place, const void* data, const MatrixView& shape) {

@@ -271,8 +271,8 @@ TEST_P(MultiplyOn, RandomShapesAreTheProcessors) {
     const Given b = make_matrix({rows.columns, columns.columns}, type, random, next);
     const Matrix expected = multiply(a.view, b.view);
     Given out = make_matrix({rows.rows, columns.columns}, type, random, [] { return -7.0; });
-    const ProductView view{out.bytes.data(),    rows.rows,           columns.columns, type,
-                           out.view.row_stride, out.view.column_stride};
+    const ProductView view{out.bytes.data(),      rows.rows, columns.columns, type, out.view.row_stride,
+                           out.view.column_stride};
     ProductCounts counts = multiply_into(a.view, b.view, view, options());
     EXPECT_EQ(counts.entries, rows.rows * columns.columns);
     EXPECT_EQ(counts.certified + counts.resolved, counts.entries);

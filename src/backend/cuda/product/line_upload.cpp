@@ -49,8 +49,8 @@ void LineUpload::pack(int64_t first, const PackedLines& to, bool wide, const Str
   for (int64_t o = 0; o < std::max<int64_t>(outer, 1); o += together) {
     check_abort(pool_.abort());
     const int64_t some = std::min(together, outer - o);
-    PackTask task = {raw_.data(), lines_.type, inner, 1, static_cast<int32_t>(o), static_cast<int32_t>(some), 0,
-                     lines_.depth, to};
+    PackTask task = {raw_.data(), lines_.type,  inner, 1, static_cast<int32_t>(o), static_cast<int32_t>(some),
+                     0,           lines_.depth, to};
     if (!along_lines()) {
       task.stride = 1;
       task.step = inner;

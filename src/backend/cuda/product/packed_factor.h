@@ -1,7 +1,7 @@
 // A factor's packed lines, with their memory.
 #pragma once
 
-#include "backend/cuda/product/product_kernels.h"
+#include "backend/cuda/product/packed_product.h"
 #include "backend/cuda/runtime/device_memory.h"
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // Where a packed line stands, and values of other types.
 #pragma once
 
-#include "backend/cuda/product/product_kernels.h"
+#include "backend/cuda/product/packed_product.h"
 
 #include <cstdint>
 

@@ -1,7 +1,7 @@
 // Factors become packed lines, and what is known of each line. Bound by memory: values are read once, turned in shared
 // memory, written once.
 #include "backend/cuda/product/packed_lines.cuh"
-#include "backend/cuda/product/product_kernels.h"
+#include "backend/cuda/product/packed_product.h"
 #include "backend/cuda/runtime/device_memory.h"
 
 #include <algorithm>
@@ -82,7 +82,7 @@ __global__ void __launch_bounds__(kThreads) pack_kernel(PackTasks tasks) {
   const int32_t band = static_cast<int32_t>(blockIdx.x) / tasks.blocks[blockIdx.y];
   const int32_t depth_block = static_cast<int32_t>(blockIdx.x) % tasks.blocks[blockIdx.y];
   if (band >= tasks.bands[blockIdx.y]) return;
-  const int32_t line_first = band * kBandLines;                 // among the task's lines
+  const int32_t line_first = band * kBandLines;                   // among the task's lines
   const int64_t value_first = int64_t{depth_block} * kPackDepth;  // likewise
   const bool along_lines = llabs(task.step) <= llabs(task.stride);
 #pragma unroll 4
@@ -185,7 +185,7 @@ void pack_lines(std::span<const PackTask> tasks, bool wide, cudaStream_t stream)
     const int32_t end = last ? task.to.padded : task.first_line + task.lines;
     all.task[i] = task;
     all.bands[i] = (end - task.first_line) / kBandLines;
-    all.blocks[i] = static_cast<int32_t>((task.values + kPackDepth - 1) / kPackDepth);
+    all.blocks[i] = static_cast<int32_t>(std::max<int64_t>(1, (task.values + kPackDepth - 1) / kPackDepth));
     most = std::max(most, int64_t{all.bands[i]} * all.blocks[i]);
   }
   const dim3 grid(static_cast<unsigned>(most), static_cast<unsigned>(tasks.size()));

@@ -9,7 +9,7 @@ namespace manymeans::cuda {
 
 struct ProductSize {
   int64_t rows, columns, depth;
-  bool wide;         // float64
+  bool wide;           // float64
   bool keeps_entries;  // the product goes to the host's memory, so that the device has room of its own for it
   int multiprocessors;
 };
@@ -31,8 +31,8 @@ struct ProductPlan {
 /// factors on their way.
 ProductPlan plan_product(const ProductSize& size, int64_t room, int64_t more);
 
-/// The most roundings that a product meets on its way into a sum: those of kSumsDepth values, and one for every sum that
-/// is added to others.
+/// The most roundings that a product meets on its way into a sum: those of kSumsDepth values, and one for every sum
+/// that is added to others.
 int64_t roundings_of(const ProductPlan& plan);
 
 }  // namespace manymeans::cuda

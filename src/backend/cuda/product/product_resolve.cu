@@ -2,7 +2,7 @@
 // sum kept, which leaves one entry in some ten million; those, and float64, become one long integer. Bound by the
 // caches, from which the lines are read.
 #include "backend/cuda/product/packed_lines.cuh"
-#include "backend/cuda/product/product_kernels.h"
+#include "backend/cuda/product/packed_product.h"
 #include "backend/cuda/runtime/device_memory.h"
 #include "backend/product_certify.h"
 #include "core/product_sum.h"

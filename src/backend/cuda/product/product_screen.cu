@@ -3,7 +3,7 @@
 // what it gives, the conversion of float32 for a third of what that unit does, and two blocks on a multiprocessor fill
 // each other's pauses: one certifies while the other sums.
 #include "backend/cuda/product/packed_lines.cuh"
-#include "backend/cuda/product/product_kernels.h"
+#include "backend/cuda/product/packed_product.h"
 #include "backend/cuda/product/unproved.cuh"
 #include "backend/cuda/runtime/device_memory.h"
 #include "backend/cuda/runtime/kernel_memory.h"
@@ -18,13 +18,15 @@ namespace {
 
 constexpr int kThreads = 128;
 constexpr int kStages = 4;
-constexpr int kGroupTiles = 16;  // tiles of rows whose blocks follow each other, so that columns are read from the cache
+constexpr int kGroupTiles =
+    16;  // tiles of rows whose blocks follow each other, so that columns are read from the cache
 
 // The slices that are multiplied for high, middle and low sums.
 struct SlicePair {
   int a, b;
 };
-__constant__ const SlicePair kPairs[3][3] = {{{0, 0}, {0, 0}, {0, 0}}, {{0, 1}, {1, 0}, {0, 0}}, {{0, 2}, {2, 0}, {3, 3}}};
+__constant__ const SlicePair kPairs[3][3] = {
+    {{0, 0}, {0, 0}, {0, 0}}, {{0, 1}, {1, 0}, {0, 0}}, {{0, 2}, {2, 0}, {3, 3}}};
 
 struct ScreenTask {
   ProductBlock block;
@@ -60,8 +62,8 @@ struct Unit<double> {
   }
 };
 
-// c += a b^T of 16 x 8 entries. Of a[2 v + h] the row is lane / 4 + 8 h, of b[v] the column lane / 4; which value of the
-// line value v is, the lanes agree on. Every product is exact, every sum rounds once, to nearest.
+// c += a b^T of 16 x 8 entries. Of a[2 v + h] the row is lane / 4 + 8 h, of b[v] the column lane / 4; which value of
+// the line value v is, the lanes agree on. Every product is exact, every sum rounds once, to nearest.
 __device__ __forceinline__ void multiply_add(double (&c)[4], const double (&a)[8], const double (&b)[4]) {
 #if __CUDA_ARCH__ >= 900
   asm volatile(
@@ -151,8 +153,11 @@ template <int kM, int kN>
 class Walk {
  public:
   __device__ Walk(const ScreenTask& task, const TilePlace& place)
-      : band_a_(int64_t{task.block.a.chunks} * kBandBytes), slice_bytes_a_(task.block.a.slice_bytes),
-        slice_bytes_b_(task.block.b.slice_bytes), kind_(place.kind), chunks_(place.chunks) {
+      : band_a_(int64_t{task.block.a.chunks} * kBandBytes),
+        slice_bytes_a_(task.block.a.slice_bytes),
+        slice_bytes_b_(task.block.b.slice_bytes),
+        kind_(place.kind),
+        chunks_(place.chunks) {
     const int64_t skipped = int64_t{place.first_chunk} * kBandBytes + static_cast<int>(threadIdx.x) * 16;
     a_ = task.block.a.values + place.row / kBandLines * band_a_ + skipped;
     b_ = task.block.b.values + place.column / kBandLines * band_a_ + skipped;
@@ -294,12 +299,15 @@ constexpr int kept_bytes() {
 }
 
 template <int kWarpM, int kWarpN>
-constexpr int kBlocksTogether = kWarpM * kWarpN > 1024 ? 2 : kWarpM * kWarpN > 256 ? 3 : 4;
+constexpr int kBlocksTogether = kWarpM * kWarpN > 1024 ? 2
+                                : kWarpM* kWarpN > 256 ? 3
+                                                       : 4;
 
 // Four warps, two by two. `kLong`: the depth is more than kSumsDepth values, so that sums of so many are added up in
 // shared memory: a product that met all roundings of a long line would prove less.
 template <class Value, int kWarpM, int kWarpN, bool kLong, bool kStore>
-__global__ void __launch_bounds__(kThreads, (kBlocksTogether<kWarpM, kWarpN>)) screen_kernel(const __grid_constant__ ScreenTask task) {
+__global__ void __launch_bounds__(kThreads, (kBlocksTogether<kWarpM, kWarpN>))
+    screen_kernel(const __grid_constant__ ScreenTask task) {
   constexpr int kM = 2 * kWarpM, kN = 2 * kWarpN;
   constexpr int kStageBytes = (kM + kN) * kChunkBytes;
   constexpr int kSumsChunks = kSumsDepth * static_cast<int>(sizeof(Value)) / kChunkBytes;
@@ -383,8 +391,7 @@ __global__ void __launch_bounds__(256) certify_kernel(const __grid_constant__ Pr
       proved = certify_float(sum_of_splits(block, 0, at), bound, exact, entry);
       static_cast<float*>(block.out)[to] = entry;
     }
-    leave_unproved(
-        block.unproved, proved ? 0 : 1, [row](int) { return row; }, [column](int) { return column; });
+    leave_unproved(block.unproved, proved ? 0 : 1, [row](int) { return row; }, [column](int) { return column; });
   }
 }
 
@@ -413,9 +420,6 @@ void launch_tiles(const ProductBlock& block, bool is_long, cudaStream_t stream) 
   if constexpr (sizeof(Value) == 8) {
     is_long ? launch<Value, kWarpM, kWarpN, true, true>(block, stream)
             : launch<Value, kWarpM, kWarpN, false, true>(block, stream);
-  } else if (block.sums != nullptr) {
-    is_long ? launch<Value, kWarpM, kWarpN, true, true>(block, stream)
-            : launch<Value, kWarpM, kWarpN, false, true>(block, stream);
   } else {
     is_long ? launch<Value, kWarpM, kWarpN, true, false>(block, stream)
             : launch<Value, kWarpM, kWarpN, false, false>(block, stream);
@@ -442,7 +446,10 @@ void choose_tiles(const ProductBlock& block, int multiprocessors, cudaStream_t s
   const auto enough = [&](int down, int across) {
     return tiles_of(block.rows(), block.columns(), down, across) * block.parts() >= int64_t{2} * multiprocessors;
   };
-  if (large_fits && enough(128, 64)) {
+  if (!block.wide && block.sums != nullptr) {  // a few tiles, whose depth is split: each part of it is long
+    enough(64, 64) ? launch<float, 32, 32, true, true>(block, stream)
+                   : launch<float, 16, 16, true, true>(block, stream);
+  } else if (large_fits && enough(128, 64)) {
     launch_tiles<Value, 64, 32>(block, is_long, stream);
   } else if (enough(64, 64)) {
     launch_tiles<Value, 32, 32>(block, is_long, stream);
@@ -454,8 +461,8 @@ void choose_tiles(const ProductBlock& block, int multiprocessors, cudaStream_t s
 }  // namespace
 
 int product_splits(int64_t rows, int64_t columns, int64_t depth, int multiprocessors) {
-  const int64_t tiles = tiles_of(rows, columns, 32, 32);
-  if (tiles >= multiprocessors) return 1;
+  if (tiles_of(rows, columns, 32, 32) >= multiprocessors) return 1;
+  const int64_t tiles = tiles_of(rows, columns, 64, 64);
   const int64_t wanted = (int64_t{2} * multiprocessors + tiles - 1) / tiles;
   return static_cast<int>(std::clamp<int64_t>(std::min(wanted, depth / (2 * kSumsDepth)), 1, 1024));
 }

@@ -1,14 +1,14 @@
 // What becomes of entries that a screen did not prove.
 #pragma once
 
-#include "backend/cuda/product/product_kernels.h"
+#include "backend/cuda/product/packed_product.h"
 
 #include <cstdint>
 
 namespace manymeans::cuda {
 
-/// Puts entries into the list, or marks their cells where it is full. Entry e of this thread is (row(e), column(e)), and
-/// bit e of `failed` says that it was not proved.
+/// Puts entries into the list, or marks their cells where it is full. Entry e of this thread is (row(e), column(e)),
+/// and bit e of `failed` says that it was not proved.
 template <class Row, class Column>
 __device__ __forceinline__ void leave_unproved(const Unproved& to, uint64_t failed, const Row& row,
                                                const Column& column) {

@@ -11,7 +11,7 @@
 namespace manymeans::opencl {
 namespace {
 
-constexpr int64_t kPiece = 1024;  // values of a line that are read at once
+constexpr int64_t kPiece = 1024;                      // values of a line that are read at once
 constexpr double kNever = 0x1p30, kAlways = -0x1p20;  // widths: of lines that are not finite, and of zeros
 
 // The weight of the lowest bit that is set.

@@ -44,8 +44,8 @@ double gamma_of(int64_t depth, int products) {
 }
 
 Kernel make_kernel(const OpenClDevice& device) {
-  const std::string options = "-cl-std=CL1.2 -w -DTILE_ROWS=" + std::to_string(kTileRows) +
-                              " -DBLOCK_DEPTH=" + std::to_string(kBlockDepth);
+  const std::string options =
+      "-cl-std=CL1.2 -w -DTILE_ROWS=" + std::to_string(kTileRows) + " -DBLOCK_DEPTH=" + std::to_string(kBlockDepth);
   return {device.program(kMatrixProductSource, options), "add_products"};
 }
 

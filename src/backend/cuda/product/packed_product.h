@@ -1,9 +1,9 @@
 // Kernels of matrix products, and how the factors stand on the device (contract, "Products"; docs/developer/screens.md,
 // "Products").
 //
-// A packed line is chunks of 64 bytes: 16 values of float32, 8 of float64. The chunks of 32 lines, a band, stand side by
-// side, chunk after chunk: a tile of the screen copies 2 KiB at a time, and eight threads read 128 bytes of shared memory
-// that follow each other.
+// A packed line is chunks of 64 bytes: 16 values of float32, 8 of float64. The chunks of 32 lines, a band, stand side
+// by side, chunk after chunk: a tile of the screen copies 2 KiB at a time, and eight threads read 128 bytes of shared
+// memory that follow each other.
 #pragma once
 
 #include "core/data_type.h"
@@ -42,16 +42,16 @@ struct PackedLines {
   int32_t chunks = 0;       // of a line
   int32_t count = 0;        // lines
   int32_t padded = 0;
-  int32_t blocks = 0;             // of kPackDepth values of a line
-  LineMeasure* parts = nullptr;   // block b of line i at [b * padded + i]
-  double* bounds = nullptr;       // float32: norms, rounded up. float64: what scales a line back
-  int32_t* widths = nullptr;      // bits from the largest to the lowest one
-  int32_t* exponents = nullptr;   // float64: of the largest value
+  int32_t blocks = 0;            // of kPackDepth values of a line
+  LineMeasure* parts = nullptr;  // block b of line i at [b * padded + i]
+  double* bounds = nullptr;      // float32: norms, rounded up. float64: what scales a line back
+  int32_t* widths = nullptr;     // bits from the largest to the lowest one
+  int32_t* exponents = nullptr;  // float64: of the largest value
 };
 
 /// Value (i, l) of lines [first_line, first_line + lines), values [first_value, first_value + values), is number
-/// i * stride + l * step of `from`. first_line is a multiple of a band, first_value of kPackDepth. Lines and values behind
-/// the last are packed as zeros.
+/// i * stride + l * step of `from`. first_line is a multiple of a band, first_value of kPackDepth. Lines and values
+/// behind the last are packed as zeros.
 struct PackTask {
   const void* from = nullptr;
   DataType type = DataType::kFloat32;
@@ -72,7 +72,7 @@ struct Unproved {
 
 struct ProductBlock {
   PackedLines a, b;
-  bool wide = false;  // float64
+  bool wide = false;        // float64
   int32_t exact_width = 0;  // up to which the widths of row and column together leave sums exact
   double gamma = 0;         // float32: times both norms bounds the error of a sum
   double second_gamma = 0;  // float32: of the compensated sum
