@@ -30,9 +30,10 @@ FOLDERS = {
         "queries",
         "pass",
         "linear",
+        "product",
         ".",
     ],
-    "src/backend/opencl": ["kernels", "runtime", "tree", "pass", "linear", "."],
+    "src/backend/opencl": ["kernels", "runtime", "tree", "pass", "linear", "product", "."],
     "src/io": ["files", "table", "text", "binary", "numpy", "arrow", "hdf5", "results"],
     "cli": ["streams", "ranks", "output", "flags", "fitting", "commands", "."],
 }

@@ -5,6 +5,7 @@
 #include "flags/flag_values.h"
 #include "flags/read_flags.h"
 #include "output/output_files.h"
+#include "streams/device_watch.h"
 #include "streams/standard_streams.h"
 #include "streams/stop_signal.h"
 
@@ -31,10 +32,11 @@ const char* const kExamples =
     "  manymeans multiply x.npy x.npy --transpose-a --output gram.npy\n"
     "      The normal equations of x: columns times columns.\n"
     "  manymeans multiply layers.npz:w1 layers.npz:w2 --output product.npy\n"
-    "  manymeans multiply big.npy b.npy --output c.npy --memory 2GB\n\n"
+    "  manymeans multiply big.npy b.npy --output c.npy --memory 2GB\n"
+    "  manymeans multiply big.npy b.npy --output c.npy --backend cuda\n\n"
     "Each entry is the exact sum of its products, rounded once: there is no better\n"
-    "float32 (or float64), and it is the same for any number of threads and on any\n"
-    "machine. The product is float64 where a factor is, else float32. NaN and\n"
+    "float32 (or float64), and it is the same for any number of threads, on any\n"
+    "machine and with any backend. The product is float64 where a factor is, else float32. NaN and\n"
     "infinity are taken as IEEE 754 says; an entry that is exactly zero is +0.\n"
     "Factors in .npy files are read where they lie, and the product is computed and\n"
     "written some rows at a time, so none of the three has to fit in memory. OUTPUT\n"
@@ -57,7 +59,8 @@ class ProductRows {
     options_.transpose_a = options_.transpose_b = false;
     const auto memory = static_cast<int64_t>(command.memory.bytes);
     const int64_t rows = memory > 0 ? memory / 4 : std::min(build_info().available_memory / 8, int64_t{1} << 30);
-    options_.memory = memory / 4;
+    const bool on_device = options_.backend.starts_with("cuda") || options_.backend.starts_with("opencl");
+    options_.memory = on_device ? memory : memory / 4;  // of a device that is its own memory
     block_ = std::clamp<int64_t>(rows / std::max<int64_t>(1, b_.columns * static_cast<int64_t>(size_of(type()))), 1,
                                  std::max<int64_t>(1, a_.rows));
   }
@@ -141,6 +144,7 @@ void run(MultiplyCommand& command) {
   check_files({.outputs = {{"--output", command.output, {}}},
                .inputs = {command.a, command.b},
                .prints = command.json || !command.quiet});
+  const DeviceWatch watch(command.options.backend);
   const Dataset a = read_factor(command, command.a), b = read_factor(command, command.b);
   command.options.abort = &defer_stop_signals();
   ProductRows rows(command, a, b);
@@ -172,6 +176,10 @@ void add_multiply_command(CLI::App& program, int& exit_code) {
                   "Most memory to use, as 256MiB or 2GB; 0: what suits the machine. Never changes the answer.")
       ->type_name("SIZE")
       ->default_str("0")
+      ->group("Product");
+  app->add_option("--backend,--device", command->options.backend, "Where to compute. Never changes the answer.")
+      ->type_name("NAME")
+      ->default_str("auto")
       ->group("Product");
   app->add_option("--threads", number_into("--threads", command->options.threads, 0),
                   "Threads; 0: all usable ones. Never changes the answer.")

@@ -11,7 +11,7 @@
 
 namespace manymeans {
 
-/// Values of a matrix where they lie, in the host's memory: value (i, j) is number i * row_stride + j * column_stride
+/// Values of a matrix where they lie: value (i, j) is number i * row_stride + j * column_stride
 /// from `data`. Strides count values, and may be zero or negative. The values are aligned for their type.
 struct MatrixView {
   const void* data = nullptr;
@@ -20,16 +20,14 @@ struct MatrixView {
   DataType type = DataType::kFloat32;
   int64_t row_stride = 0;
   int64_t column_stride = 1;
+  MemoryPlace place = {};  ///< the host's memory, or that of a CUDA device
 
   MatrixView() = default;
   /// Row-major without gaps.
   MatrixView(const void* values, int64_t row_count, int64_t column_count, DataType value_type)
       : data(values), rows(row_count), columns(column_count), type(value_type), row_stride(column_count) {}
-  /// Throws Error(kUsage) for points in the memory of a device.
   MatrixView(const PointsView& points) : MatrixView(points.data, points.n, points.d, points.type) {
-    if (points.on_device()) {
-      throw Error(ErrorCode::kUsage, "multiply", "the values lie on a device; copy them to the host's memory first");
-    }
+    place = points.place;
   }
 
   MatrixView transposed() const {
@@ -50,6 +48,7 @@ struct ProductView {
   DataType type = DataType::kFloat32;  ///< that of product_type()
   int64_t row_stride = 0;              ///< as in MatrixView, but no two values lie at one place
   int64_t column_stride = 1;
+  MemoryPlace place = {};  ///< as in MatrixView
 };
 
 /// The type of a product: float64 where a factor is, else float32.
@@ -59,13 +58,16 @@ constexpr DataType product_type(DataType a, DataType b) {
 
 /// None of these changes a bit of the product.
 struct MultiplyOptions {
-  bool transpose_a = false;          ///< the factor is the transpose of `a`
-  bool transpose_b = false;          ///< likewise
-  std::string backend = "auto";      ///< "cpu", which is what auto means, or "reference": slow, and written to be read
+  bool transpose_a = false;  ///< the factor is the transpose of `a`
+  bool transpose_b = false;  ///< likewise
+  /// "cpu", "cuda", "opencl", of a device as "cuda:1", or "reference": slow, and written to be read. auto: cuda where
+  /// a factor or the output lies on a device, else cpu.
+  std::string backend = "auto";
   std::string instruction_set = {};  ///< of cpu, a name that info() lists; empty: the best, or MANYMEANS_CPU_ISA
   int threads = 0;                   ///< 0: all usable ones
   /// Bytes that copies of the factors in the order of the work may take, beside factors and product. 0: a quarter of
-  /// what is available, at most 1 GiB. A few MiB are enough, and a little slower.
+  /// what is available, at most 1 GiB. A few MiB are enough, and a little slower. For cuda and opencl: most memory of
+  /// the device; 0: what is free.
   int64_t memory = 0;
   const std::atomic<bool>* abort = nullptr;  ///< set it to give up: the function throws Error(kInterrupted)
 };
@@ -80,9 +82,9 @@ struct ProductCounts {
 /// The product A B. Entry (i, j) is the exact sum of a_il b_lj, rounded once (contract, "Products"); what is exactly
 /// zero is +0, and what is not finite follows IEEE 754.
 ///
-/// Throws Error: kUsage (shapes, options, an output of a wrong type or shape, or one that overlaps a factor),
-/// kUnavailable (memory, backend), kInterrupted.
-/// Time O(rows * columns * depth), memory as in MultiplyOptions::memory beside the product.
+/// Throws Error: kUsage (shapes, options, an output of a wrong type or shape, or one that overlaps a factor, memory of
+/// a device and a backend that does not read it), kUnavailable (memory, a device's too, backend), kInterrupted. Time
+/// O(rows * columns * depth), memory as in MultiplyOptions::memory beside the product.
 Matrix multiply(const MatrixView& a, const MatrixView& b, const MultiplyOptions& options = {},
                 ProductCounts* counts = nullptr);
 /// The same, written to memory of the caller; without an Error all of it is written.

@@ -259,7 +259,15 @@ def _its_device(X: Any) -> Any:
     return device if hasattr(device, "__enter__") else contextlib.nullcontext()
 
 
-def _from_device(X: Any) -> Points:
+def from_device(X: Any) -> Points:
+    """Give an array of a CUDA device where it lies, or a copy there: contiguous, of a type that the library reads.
+
+    Raises
+    ------
+    BadDataError
+        Where this build, or the library, cannot read it.
+
+    """
     if not _has_cuda():
         raise BadDataError(
             "X is on a CUDA device, which this build of manymeans cannot read; copy it to the CPU's memory first, "
@@ -268,12 +276,23 @@ def _from_device(X: Any) -> Points:
     if hasattr(X, "detach"):
         X = X.detach()
     with _its_device(X):
-        X = _readable_on_device(X)
-        if is_tensor(X):  # 1: CUDA's default stream, which the library waits for
-            array = _manymeans.DeviceArray.from_capsule(X.__dlpack__(stream=1))
-        else:
-            array = _manymeans.DeviceArray.from_interface(X)
+        array = array_in_place(_readable_on_device(X))
     return Points(array, bfloat16=array.bfloat16)
+
+
+def array_in_place(X: Any) -> _manymeans.DeviceArray:
+    """Give an array of a CUDA device where it lies.
+
+    Raises
+    ------
+    BadDataError
+        Where it is not contiguous.
+
+    """
+    with _its_device(X):
+        if is_tensor(X):  # 1: CUDA's default stream, which the library waits for
+            return _manymeans.DeviceArray.from_capsule(X.__dlpack__(stream=1))
+        return _manymeans.DeviceArray.from_interface(X)
 
 
 def _from_tensor(X: Any) -> Points:
@@ -362,7 +381,7 @@ def unwrap(X: Any) -> Points | None:
         array, names, _ = _manymeans.arrow_points(X)
         return Points(array, names=list(names) or None)
     if is_on_cuda(X):
-        return _from_device(X)
+        return from_device(X)
     if is_tensor(X):
         return _from_tensor(X)
     return None

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from . import _manymeans, _threads
 from ._errors import BadDataError, UsageError
-from ._input import DTYPES, is_on_cuda, is_scipy_sparse, refuse_files, unmasked, unwrap
+from ._input import DTYPES, array_in_place, from_device, is_on_cuda, is_scipy_sparse, refuse_files, unmasked, unwrap
 
 _LARGEST_INTEGER = 2**53
 
@@ -40,7 +40,8 @@ def multiply(
     transpose_a: bool = False,
     transpose_b: bool = False,
     n_threads: int | None = None,
-    out: npt.NDArray[Any] | None = None,
+    backend: str = "auto",
+    out: Any = None,
     return_counts: bool = False,
 ) -> Any:
     """Multiply two matrices; each entry is the exact sum of its products, rounded once.
@@ -52,20 +53,24 @@ def multiply(
     ----------
     a, b : array-like of two dimensions
         float64, float32, float16, bfloat16, uint8 and int8 are read where they lie, with any strides; other integers
-        are converted to float64 where that is exact.
+        are converted to float64 where that is exact. Arrays of torch, CuPy and others on a CUDA device are read there.
     transpose_a, transpose_b : bool, default=False
         Multiply the transpose, which costs nothing. `a.T` does the same.
     n_threads : int, optional
         Threads; by default what threadpoolctl, OMP_NUM_THREADS or the machine allows. It changes no bit.
-    out : ndarray, optional
-        Where to write the product: of its shape and type, with any strides, apart from `a` and `b`.
+    backend : str, default="auto"
+        "cpu", "cuda", "opencl" (of several devices "cuda:1"), or "reference": where to compute. It changes no bit.
+        "auto" is "cuda" where `a`, `b` or `out` lies on a CUDA device, else "cpu".
+    out : ndarray or array of a CUDA device, optional
+        Where to write the product: of its shape and type, apart from `a` and `b`; with any strides in the memory of the
+        CPU, C-contiguous on a device.
     return_counts : bool, default=False
         Also give the `ProductCounts`.
 
     Returns
     -------
     product : ndarray
-        `out` where it was given. float64 where a factor is, else float32.
+        `out` where it was given; else in the memory of the CPU. float64 where a factor is, else float32.
     counts : ProductCounts
         Only with `return_counts`.
 
@@ -74,8 +79,9 @@ def multiply(
     UsageError
         For shapes that do not fit each other, and for an `out` that cannot take the product.
     BadDataError
-        For what is no matrix of numbers, integers beyond 2^53, and arrays in the memory of a device: products run on
-        the processor.
+        For what is no matrix of numbers, integers beyond 2^53, and arrays of a device that this build cannot read.
+    OutOfMemoryError
+        Where the product, or lines of the factors on a device, do not fit.
 
     Examples
     --------
@@ -92,12 +98,16 @@ def multiply(
         "transpose_a": _switch("transpose_a", transpose_a),
         "transpose_b": _switch("transpose_b", transpose_b),
         "threads": _threads.effective(n_threads),
+        "backend": backend,
         "a_bfloat16": x_bfloat16,
         "b_bfloat16": y_bfloat16,
     }
-    if out is not None:
+    to = out
+    if is_on_cuda(out):
+        to = array_in_place(out)
+    elif out is not None:
         _check_out(out)
-    made, *counted = _manymeans.multiply(x, y, out, wanted)
+    made, *counted = _manymeans.multiply(x, y, to, wanted)
     product = made if out is None else out
     return (product, ProductCounts(*counted)) if return_counts else product
 
@@ -123,11 +133,17 @@ def _has_plain_strides(array: npt.NDArray[Any]) -> bool:
     return bool(array.flags.aligned) and all(stride % array.itemsize == 0 for stride in array.strides)
 
 
-def _matrix(given: Any, name: str) -> tuple[npt.NDArray[Any], bool]:
+def _matrix(given: Any, name: str) -> tuple[Any, bool]:
     """Give an array of one of the library's types, with whatever strides, and whether it holds bfloat16."""
     refuse_files(given, name)
     if is_on_cuda(given):
-        raise BadDataError(f"[{name}] lies on a CUDA device; products run on the processor, copy it to the host first")
+        try:
+            there = from_device(given)
+        except BadDataError as error:
+            raise BadDataError(f"[{name}] {str(error).removeprefix('X ')}") from None
+        if there.array.ndim != 2:
+            raise BadDataError(f"[{name}] has the shape {there.array.shape}; a matrix has two dimensions")
+        return there.array, there.bfloat16
     if is_scipy_sparse(given):
         raise BadDataError(f"[{name}] is a sparse matrix; toarray() gives one that can be multiplied")
     taken = unwrap(unmasked(given, name))

@@ -1,4 +1,4 @@
-// Products of matrices: what the engine asks of the processor's folders (contract, "Products").
+// Products of matrices: what the engine asks of the backends (contract, "Products").
 #pragma once
 
 #include <manymeans/multiply.h>
@@ -20,6 +20,7 @@ struct ProductLines {
   int64_t depth;  // values of a line
   int64_t stride;
   int64_t step;
+  MemoryPlace place = {};
 };
 
 /// Entry (i, j), of line i of a and line j of b, goes to out[i * row_stride + j * column_stride].
@@ -28,16 +29,21 @@ struct ProductTask {
   DataType type;  // float32 or float64
   void* out;
   int64_t row_stride, column_stride;
+  MemoryPlace out_place = {};
 };
 
 struct ProductWork {
   ThreadPool& pool;
   std::string_view instruction_set;  // as choose_kernels() takes it
   int64_t memory;                    // of copies, in bytes
+  int device = 0;                    // of a backend that has several
+  int64_t device_memory = 0;         // of its memory; 0: what is free
 };
 
 ProductCounts multiply_by_reference(const ProductTask& task, ThreadPool& pool);
 ProductCounts multiply_on_cpu(const ProductTask& task, const ProductWork& work);
+ProductCounts multiply_on_cuda(const ProductTask& task, const ProductWork& work);
+ProductCounts multiply_on_opencl(const ProductTask& task, const ProductWork& work);
 
 /// use(const Value*) for the values of a factor, as they are stored.
 template <class Use>

@@ -1,15 +1,22 @@
+#include <manymeans/error.h>
 #include <manymeans/multiply.h>
 
 #include "backend/multiplier.h"
 #include "core/fp_environment.h"
 #include "core/mapped_range.h"
 #include "core/memory.h"
+#include "core/memory_space.h"
 #include "core/out_of_memory.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <cstddef>
+#include <span>
+#include <string_view>
+#include <system_error>
 #include <utility>
 
 namespace manymeans {
@@ -87,23 +94,87 @@ int64_t memory_of(const MultiplyOptions& options) {
   return options.memory > 0 ? options.memory : std::min(available_memory() / 4, kMost);
 }
 
-void check_backend(const std::string& name) {
-  if (name == "auto" || name == "cpu" || name == "reference") return;
-  if (name == "cuda" || name == "opencl") {
-    throw Error(ErrorCode::kUnavailable, "backend",
-                "products run on the processor only, not on " + name + "; auto, cpu or reference is right");
+struct ProductBackend {
+  std::string_view name;
+  ProductCounts (*multiply)(const ProductTask&, const ProductWork&);
+  bool has_devices;
+};
+constexpr ProductBackend kBackends[] = {
+    {"cpu", multiply_on_cpu, false},
+    {"reference",
+     [](const ProductTask& task, const ProductWork& work) { return multiply_by_reference(task, work.pool); }, false},
+    {"cuda", multiply_on_cuda, true},
+    {"opencl", multiply_on_opencl, true},
+};
+
+// A backend, and which of its devices.
+struct Chosen {
+  const ProductBackend* backend;
+  int device;
+};
+
+Chosen backend_of_name(const std::string& asked) {
+  const size_t colon = std::min(asked.find(':'), asked.size());
+  const std::string_view name = std::string_view(asked).substr(0, colon);
+  for (const ProductBackend& backend : kBackends) {
+    if (name != backend.name && !(name == "auto" && backend.name == "cpu")) continue;
+    if (colon == asked.size()) return {&backend, 0};
+    int device = -1;
+    const char* end = asked.data() + asked.size();
+    const auto [last, problem] = std::from_chars(asked.data() + colon + 1, end, device);
+    if (backend.has_devices && problem == std::errc() && last == end && device >= 0) return {&backend, device};
+    throw Error(ErrorCode::kUsage, "backend", "'" + asked + "' names no device; as in cuda:0");
   }
   throw Error(ErrorCode::kUsage, "backend",
-              "there is no backend '" + name + "' of products; known: auto, cpu, reference");
+              "there is no backend '" + asked + "' of products; known: auto, cpu, reference, cuda, opencl");
+}
+
+[[noreturn]] void refuse_place(const MemoryPlace& place) {
+  PointsView points;
+  points.place = place;
+  const MemorySpace& space = memory_space(points);
+  refuse(fmt::format("the values {}; {}", space.whereabouts(), space.advice()));
+}
+
+// Where what lies on a device can be read: that device.
+Chosen choose_backend(std::span<const MemoryPlace* const> places, const std::string& asked) {
+  Chosen chosen = backend_of_name(asked);
+  const MemoryPlace* first = nullptr;
+  for (const MemoryPlace* place : places) {
+    if (place->on_host()) continue;
+    if (first == nullptr) first = place;
+    if (place->space != first->space || place->device != first->device) {
+      refuse("the factors and the output lie on different devices; copy them to one");
+    }
+  }
+  if (first == nullptr) return chosen;
+  if (std::ranges::none_of(kBackends, [&](const ProductBackend& backend) { return backend.name == first->space; })) {
+    refuse_place(*first);
+  }
+  if (asked == "auto") chosen = backend_of_name(std::string(first->space));
+  if (chosen.backend->name == first->space) return {chosen.backend, first->device};
+  throw Error(
+      ErrorCode::kUsage, "backend",
+      fmt::format("the values lie in the memory of a device, and the backend '{}' cannot read them; use auto or "
+                  "{}, or copy them to the host's memory",
+                  asked, first->space));
+}
+
+void await_values(const MemoryPlace& place, const void* data, const MatrixView& shape) {
+  if (place.on_host() || shape.rows == 0 || shape.columns == 0) return;
+  PointsView points(data, shape.rows, shape.columns, shape.type);
+  points.place = place;
+  await_points(points);
 }
 
 ProductTask task_of(const MatrixView& a, const MatrixView& b, const ProductView& out) {
-  return {.a = {a.data, a.type, a.rows, a.columns, a.row_stride, a.column_stride},
-          .b = {b.data, b.type, b.columns, b.rows, b.column_stride, b.row_stride},
+  return {.a = {a.data, a.type, a.rows, a.columns, a.row_stride, a.column_stride, a.place},
+          .b = {b.data, b.type, b.columns, b.rows, b.column_stride, b.row_stride, b.place},
           .type = out.type,
           .out = out.data,
           .row_stride = out.row_stride,
-          .column_stride = out.column_stride};
+          .column_stride = out.column_stride,
+          .out_place = out.place};
 }
 
 // No more than there is work for: waking a thread takes as long as some thousand products.
@@ -114,12 +185,16 @@ int threads_for(const ProductTask& task, int asked) {
   return products < kEnough ? 1 : thread_count(asked);
 }
 
-ProductCounts multiply_checked(const ProductTask& task, const MultiplyOptions& options) {
+ProductCounts multiply_checked(const ProductTask& task, const MultiplyOptions& options, const Chosen& chosen) {
   const FpEnvironmentGuard environment;
-  ThreadPool pool(threads_for(task, options.threads), options.abort);
-  const ProductWork work{pool, options.instruction_set, memory_of(options)};
-  const ProductCounts counts =
-      options.backend == "reference" ? multiply_by_reference(task, pool) : multiply_on_cpu(task, work);
+  ThreadPool pool(chosen.backend->has_devices ? thread_count(options.threads) : threads_for(task, options.threads),
+                  options.abort);
+  const ProductWork work{.pool = pool,
+                         .instruction_set = options.instruction_set,
+                         .memory = memory_of(options),
+                         .device = chosen.device,
+                         .device_memory = options.memory};
+  const ProductCounts counts = chosen.backend->multiply(task, work);
   check_mapped(task.a.data);
   check_mapped(task.b.data);
   return counts;
@@ -138,10 +213,13 @@ ProductCounts multiply_into(const MatrixView& given_a, const MatrixView& given_b
   const MatrixView a = transposed_if(given_a, options.transpose_a), b = transposed_if(given_b, options.transpose_b);
   check_shapes(a, b);
   check_output(a, b, out);
-  check_backend(options.backend);
+  const Chosen chosen = choose_backend(std::array{&a.place, &b.place, &out.place}, options.backend);
   if (options.threads < 0) refuse(fmt::format("threads is {}; it must be at least 0", options.threads));
   if (out.rows == 0 || out.columns == 0) return {};
-  return checking_memory([&] { return multiply_checked(task_of(a, b, out), options); });
+  await_values(a.place, a.data, a);
+  await_values(b.place, b.data, b);
+  await_values(out.place, out.data, MatrixView(out.data, out.rows, out.columns, out.type));
+  return checking_memory([&] { return multiply_checked(task_of(a, b, out), options, chosen); });
 }
 
 namespace {

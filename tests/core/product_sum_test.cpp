@@ -4,8 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <barrier>
 #include <cmath>
 #include <limits>
+#include <numeric>
+#include <thread>
 #include <vector>
 
 namespace manymeans::test {
@@ -85,6 +89,64 @@ TEST(ProductSum, ManyOfOneSign) {
   for (int l = 0; l < 1'000'000; ++l) sum.add(-0x1.fffffffffffffp+0, 0x1.fffffffffffffp+0);
   EXPECT_EQ(sum.rounded<double>(),
             nearest_double(exact(0x1.fffffffffffffp+0) * exact(0x1.fffffffffffffp+0) * -1'000'000));
+}
+
+// Threads that add up as the lanes of a warp do.
+class ThreadTeam {
+ public:
+  explicit ThreadTeam(int members) : numbers_(static_cast<size_t>(members)), meeting_(members) {}
+
+  struct Member {
+    ThreadTeam* team;
+    size_t number;
+
+    int least(int mine) const { return static_cast<int>(*std::ranges::min_element(all(mine))); }
+    int most(int mine) const { return static_cast<int>(*std::ranges::max_element(all(mine))); }
+    bool any(bool mine) const { return *std::ranges::max_element(all(mine ? 1 : 0)) != 0; }
+    int64_t sum(int64_t mine) const {
+      const std::vector<int64_t>& numbers = all(mine);
+      return std::accumulate(numbers.begin(), numbers.end(), int64_t{0});
+    }
+
+   private:
+    const std::vector<int64_t>& all(int64_t mine) const {
+      team->meeting_.arrive_and_wait();
+      team->numbers_[number] = mine;
+      team->meeting_.arrive_and_wait();
+      return team->numbers_;
+    }
+  };
+
+ private:
+  std::vector<int64_t> numbers_;
+  std::barrier<> meeting_;
+};
+
+TEST(ProductSum, IsTheSameInATeam) {
+  constexpr int kMembers = 3;
+  std::mt19937_64 random(5);
+  for (int round = 0; round < 60; ++round) {
+    const int reach = round % 2 == 0 ? 5 : 500;
+    std::vector<std::pair<double, double>> pairs;
+    for (uint64_t l = random() % 10; l > 0; --l) {
+      pairs.emplace_back(random_double(random, -reach, reach), random_double(random, -reach, reach));
+      if (random() % 2 == 0) pairs.emplace_back(-pairs.back().first, pairs.back().second);
+    }
+    if (round % 10 == 9) pairs.emplace_back(kInfinity, 1);
+    ThreadTeam team(kMembers);
+    std::vector<double> found(kMembers);
+    std::vector<std::thread> threads;
+    for (size_t member = 0; member < kMembers; ++member) {
+      threads.emplace_back([&, member] {
+        ProductSum sum;
+        for (size_t l = member; l < pairs.size(); l += kMembers) sum.add(pairs[l].first, pairs[l].second);
+        sum.join(ThreadTeam::Member{&team, member});
+        found[member] = sum.rounded<double>();
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    for (const double sum : found) EXPECT_EQ(sum, sum_of<double>(pairs));
+  }
 }
 
 }  // namespace

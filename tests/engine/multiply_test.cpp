@@ -1,6 +1,7 @@
 #include <manymeans/multiply.h>
 
 #include "backend/backend.h"
+#include "backend/devices.h"
 #include "core/exact_numbers.h"
 #include "core/hostile_environment.h"
 
@@ -184,12 +185,34 @@ Factors hostile_factors(DataType type, int kind, Random& random) {
   return factors;
 }
 
-TEST(Multiply, HostileProductsAreExactSumsRoundedOnce) {
+// The backends that multiply here.
+std::vector<std::string> product_backends() {
+  std::vector<std::string> names = {"cpu"};
+  for (const char* device : {"cuda", "opencl"}) {
+    if (device_count(device) > 0) names.emplace_back(device);
+  }
+  return names;
+}
+
+class MultiplyOn : public ::testing::TestWithParam<std::string> {
+ protected:
+  static MultiplyOptions options() {
+    MultiplyOptions here;
+    here.backend = GetParam();
+    here.threads = 2;
+    return here;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(All, MultiplyOn, ::testing::ValuesIn(product_backends()),
+                         [](const auto& backend) { return backend.param; });
+
+TEST_P(MultiplyOn, HostileProductsAreExactSumsRoundedOnce) {
   Random random(7);
-  for (int round = 0; round < 10'000; ++round) {
+  const int rounds = GetParam() == "opencl" ? 2'000 : 10'000;
+  for (int round = 0; round < rounds; ++round) {
     const DataType type = round % 2 == 0 ? DataType::kFloat32 : DataType::kFloat64;
     const Factors given = hostile_factors(type, round / 2, random);
-    const Matrix product = multiply(given.a.view, given.b.view, {.threads = 1});
+    const Matrix product = multiply(given.a.view, given.b.view, options());
     if (type == DataType::kFloat64) {
       expect_definition<double>(given.a, given.b, product);
     } else {
@@ -236,26 +259,90 @@ TEST(Multiply, SameBitsHoweverItIsCut) {
   }
 }
 
+// Odd shapes and strides, in one piece and in several, beside the processor. The output has gaps, and either order.
+TEST_P(MultiplyOn, RandomShapesAreTheProcessors) {
+  Random random(81);
+  for (int round = 0; round < 200; ++round) {
+    const DataType type = round % 3 == 0 ? DataType::kFloat64 : DataType::kFloat32;
+    const Shape rows = random_shape(random, round), columns = random_shape(random, round);
+    const int kind = static_cast<int>(random() % (round % 4 == 3 ? 2 : 8));
+    const auto next = hostile_values(type, kind == 3 || kind == 7 ? 0 : kind, random);
+    const Given a = make_matrix({rows.rows, rows.columns}, type, random, next);
+    const Given b = make_matrix({rows.columns, columns.columns}, type, random, next);
+    const Matrix expected = multiply(a.view, b.view);
+    Given out = make_matrix({rows.rows, columns.columns}, type, random, [] { return -7.0; });
+    const ProductView view{out.bytes.data(),      rows.rows, columns.columns, type, out.view.row_stride,
+                           out.view.column_stride};
+    ProductCounts counts = multiply_into(a.view, b.view, view, options());
+    EXPECT_EQ(counts.entries, rows.rows * columns.columns);
+    EXPECT_EQ(counts.certified + counts.resolved, counts.entries);
+    for (int64_t i = 0; i < rows.rows; ++i) {
+      for (int64_t j = 0; j < columns.columns; ++j) {
+        ASSERT_TRUE(same_bits(load(out.view, i, j), expected.at(i, j))) << "round " << round << ", " << i << ", " << j;
+      }
+    }
+  }
+}
+
+// A large one, of which no tile is whole at the edges.
+TEST_P(MultiplyOn, LargeSquaresAreTheProcessors) {
+  Random random(82);
+  const int64_t side = GetParam() == "cuda" ? 3001 : 301;
+  for (const DataType type : {DataType::kFloat32, DataType::kFloat64}) {
+    const int64_t n = type == DataType::kFloat64 ? side / 3 : side;
+    const auto next = [&random] { return random_double(random, -3, 0); };
+    const Given a = make_matrix({n, n + 2}, type, random, next), b = make_matrix({n + 2, n - 1}, type, random, next);
+    const Matrix expected = multiply(a.view, b.view);
+    for (int repeat = 0; repeat < 3; ++repeat) expect_same(expected, multiply(a.view, b.view, options()));
+    MultiplyOptions little = options();
+    little.memory = int64_t{24} << 20;
+    expect_same(expected, multiply(a.view, b.view, little));
+  }
+}
+
+// Sums that are neither exact nor certain, all of them: more than a list of exceptions holds.
+TEST_P(MultiplyOn, WhereNothingIsProved) {
+  for (const DataType type : {DataType::kFloat32, DataType::kFloat64}) {
+    Random random(83);
+    const int64_t n = 150;
+    int64_t turn = 0;
+    const double tie = type == DataType::kFloat64 ? 0x1p7 : 0x1p36;
+    const Given ones = make_matrix({n, 3}, type, random, [] { return 1.0; });
+    const auto next = [&] { return std::array{0x1p60, tie, 0x1p-200}[static_cast<size_t>(turn++ / n)]; };
+    const Given more = make_matrix({3, n}, type, random, [&] {
+      const double value = next();
+      return type == DataType::kFloat32 && value < 1 ? 0x1p-60 : value;
+    });
+    ProductCounts counts;
+    const Matrix product = multiply(ones.view, more.view, options(), &counts);
+    EXPECT_EQ(counts.resolved, n * n);
+    const double expected = 0x1p60 + 2 * tie;  // a tie but for the last value
+    for (int64_t i = 0; i < n; ++i) {
+      for (int64_t j = 0; j < n; ++j) ASSERT_EQ(product.at(i, j), expected) << i << ", " << j;
+    }
+  }
+}
+
 // Long lines are packed piece by piece, so that sums wait for the next piece.
-TEST(Multiply, LongLinesInPieces) {
+TEST_P(MultiplyOn, LongLinesInPieces) {
   Random random(9);
   for (const DataType type : {DataType::kFloat32, DataType::kFloat64}) {
     const auto next = [&random] { return random_double(random, -3, 0); };
     const Given a = make_matrix({7, 20'011}, type, random, next), b = make_matrix({20'011, 33}, type, random, next);
-    const Matrix whole = multiply(a.view, b.view);
-    expect_same(whole, multiply(a.view, b.view, {.memory = 1}));
-    expect_same(whole, multiply(a.view, b.view, {.memory = 4 << 20}));
+    const Matrix whole = multiply(a.view, b.view, options());
+    if (GetParam() == "cpu") expect_same(whole, multiply(a.view, b.view, {.memory = 1}));
+    if (GetParam() == "cpu") expect_same(whole, multiply(a.view, b.view, {.memory = 4 << 20}));
     expect_same(whole, multiply(a.view, b.view, {.backend = "reference"}));
   }
 }
 
-TEST(Multiply, OrdinaryEntriesAreCertifiedAndTiesResolved) {
+TEST_P(MultiplyOn, OrdinaryEntriesAreCertifiedAndTiesResolved) {
   Random random(10);
   for (const DataType type : {DataType::kFloat32, DataType::kFloat64}) {
     const auto next = [&random] { return random_double(random, -3, 0); };
     const Given a = make_matrix({200, 300}, type, random, next), b = make_matrix({300, 200}, type, random, next);
     ProductCounts counts;
-    multiply(a.view, b.view, {}, &counts);
+    multiply(a.view, b.view, options(), &counts);
     EXPECT_EQ(counts.entries, 40'000);
     EXPECT_EQ(counts.certified + counts.resolved, counts.entries);
     EXPECT_LT(counts.resolved, 40);
@@ -264,18 +351,18 @@ TEST(Multiply, OrdinaryEntriesAreCertifiedAndTiesResolved) {
   int turn = 0;
   const Given b = make_matrix({2, 1}, DataType::kFloat32, random, [&turn] { return turn++ == 0 ? 0x1p60 : 0x1p36; });
   ProductCounts counts;
-  EXPECT_EQ(multiply(a.view, b.view, {}, &counts).at(0, 0), 0x1p60);
+  EXPECT_EQ(multiply(a.view, b.view, options(), &counts).at(0, 0), 0x1p60);
   EXPECT_EQ(counts.resolved, 0);  // the sum is exact in binary64: a tie, and known to be one
   turn = 0;
   const Given more = make_matrix({3, 1}, DataType::kFloat32, random,
                                  [&turn] { return std::array{0x1p60, 0x1p36, 0x1p-40}[static_cast<size_t>(turn++)]; });
   const Given ones = make_matrix({1, 3}, DataType::kFloat32, random, [] { return 1.0; });
-  EXPECT_EQ(multiply(ones.view, more.view, {}, &counts).at(0, 0), 0x1p60 + 0x1p37);
+  EXPECT_EQ(multiply(ones.view, more.view, options(), &counts).at(0, 0), 0x1p60 + 0x1p37);
   EXPECT_EQ(counts.resolved, 1);
 }
 
 // Integers of eight bits are summed exactly, ties and zeros too.
-TEST(Multiply, NarrowTypes) {
+TEST_P(MultiplyOn, NarrowTypes) {
   Random random(11);
   std::vector<int8_t> a(30 * 70);
   std::vector<uint8_t> b(70 * 50);
@@ -283,7 +370,7 @@ TEST(Multiply, NarrowTypes) {
   for (uint8_t& value : b) value = static_cast<uint8_t>(random());
   ProductCounts counts;
   const Matrix product =
-      multiply({a.data(), 30, 70, DataType::kInt8}, {b.data(), 70, 50, DataType::kUInt8}, {}, &counts);
+      multiply({a.data(), 30, 70, DataType::kInt8}, {b.data(), 70, 50, DataType::kUInt8}, options(), &counts);
   EXPECT_EQ(product.type(), DataType::kFloat32);
   EXPECT_EQ(counts.resolved, 0);
   for (size_t i = 0; i < 30; ++i) {
@@ -295,17 +382,21 @@ TEST(Multiply, NarrowTypes) {
   }
   const std::vector<uint16_t> halves = {0x3c00, 0x4000, 0x0001};  // float16: 1, 2, 2^-24; bfloat16: 2^-7, 2, 2^-133
   const MatrixView column(halves.data(), 3, 1, DataType::kFloat16);
-  EXPECT_EQ(multiply(column, column, {.transpose_a = true}).at(0, 0), 5);
+  MultiplyOptions turned = options();
+  turned.transpose_a = true;
+  EXPECT_EQ(multiply(column, column, turned).at(0, 0), 5);
   const MatrixView brain(halves.data(), 3, 1, DataType::kBFloat16);
-  EXPECT_EQ(multiply(brain, brain, {.transpose_a = true}).at(0, 0), 0x1p-14 + 4);
+  EXPECT_EQ(multiply(brain, brain, turned).at(0, 0), 0x1p-14 + 4);
   const double wide[] = {1, 1, 0x1p-30};
-  const Matrix mixed = multiply({wide, 1, 3, DataType::kFloat64}, column);
+  const Matrix mixed = multiply({wide, 1, 3, DataType::kFloat64}, column, options());
   EXPECT_EQ(mixed.type(), DataType::kFloat64);
   EXPECT_EQ(mixed.at(0, 0), 3 + 0x1p-54 - 0x1p-54);
 }
 
 TEST(Multiply, EmptySumsAreZeroAndEmptyProductsAreEmpty) {
-  for (const char* backend : {"cpu", "reference"}) {
+  std::vector<std::string> backends = product_backends();
+  backends.emplace_back("reference");
+  for (const std::string& backend : backends) {
     const Matrix zeros =
         multiply({nullptr, 3, 0, DataType::kFloat64}, {nullptr, 0, 2, DataType::kFloat32}, {.backend = backend});
     EXPECT_EQ(zeros.rows(), 3);
@@ -348,10 +439,21 @@ TEST(Multiply, BadInputIsRefused) {
   };
   EXPECT_EQ(said(x, y, {}),
             "[multiply] a is 2 x 3, b is 2 x 3, transposes taken; a needs as many columns as b has rows");
-  EXPECT_EQ(said(x, y, {.transpose_b = true, .backend = "cuda"}),
-            "[backend] products run on the processor only, not on cuda; auto, cpu or reference is right");
   EXPECT_EQ(said(x, y, {.transpose_b = true, .backend = "gpu"}),
-            "[backend] there is no backend 'gpu' of products; known: auto, cpu, reference");
+            "[backend] there is no backend 'gpu' of products; known: auto, cpu, reference, cuda, opencl");
+  for (const char* none : {"cpu:0", "cuda:", "cuda:-1", "cuda:1x", "opencl:0,cpu"}) {
+    EXPECT_EQ(said(x, y, {.transpose_b = true, .backend = none}),
+              "[backend] '" + std::string(none) + "' names no device; as in cuda:0");
+  }
+  MatrixView there = y;
+  there.place = {"cuda", 0};
+  EXPECT_EQ(said(x, there, {.transpose_b = true, .backend = "cpu"}),
+            "[backend] the values lie in the memory of a device, and the backend 'cpu' cannot read them; use auto or "
+            "cuda, or copy them to the host's memory");
+  MatrixView elsewhere = x;
+  elsewhere.place = {"cuda", 1};
+  EXPECT_EQ(said(elsewhere, there, {.transpose_b = true}),
+            "[multiply] the factors and the output lie on different devices; copy them to one");
   EXPECT_EQ(said(x, y, {.transpose_b = true, .threads = -1}), "[multiply] threads is -1; it must be at least 0");
   EXPECT_EQ(said(x, y, {.transpose_b = true, .memory = -1}), "[multiply] memory is -1; it must be at least 0");
   EXPECT_EQ(said({nullptr, 2, 3, DataType::kFloat32}, y, {.transpose_b = true}), "[multiply] a has no values");
@@ -373,21 +475,23 @@ TEST(Multiply, BadInputIsRefused) {
   EXPECT_EQ(into({out.data(), 2, 2, DataType::kFloat32, 2}), "none");
 }
 
-TEST(Multiply, CanBeGivenUp) {
+TEST_P(MultiplyOn, CanBeGivenUp) {
   const std::vector<float> values(100 * 100, 1);
   const MatrixView x(values.data(), 100, 100, DataType::kFloat32);
   const std::atomic<bool> stop = true;
-  EXPECT_THROW(multiply(x, x, {.abort = &stop}), Error);
+  MultiplyOptions stopped = options();
+  stopped.abort = &stop;
+  EXPECT_THROW(multiply(x, x, stopped), Error);
 }
 
-TEST(Multiply, TheCallersRoundingDoesNotMatter) {
+TEST_P(MultiplyOn, TheCallersRoundingDoesNotMatter) {
   Random random(12);
   const auto next = [&random] { return random_double(random, -3, 0); };
   const Given a = make_matrix({20, 30}, DataType::kFloat32, random, next),
               b = make_matrix({30, 20}, DataType::kFloat32, random, next);
   const Matrix expected = multiply(a.view, b.view);
   const HostileEnvironment hostile;
-  expect_same(expected, multiply(a.view, b.view));
+  expect_same(expected, multiply(a.view, b.view, options()));
 }
 
 }  // namespace

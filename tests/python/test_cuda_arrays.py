@@ -159,3 +159,18 @@ def test_errors(mixture):
         KMeans(4).fit(torch_tensor(mixture.astype("c8")))
     with pytest.raises(ValueError, match="features"):
         KMeans(4).fit(torch_tensor(mixture)).predict(torch_tensor(mixture[:, :1].copy()))
+
+
+@pytest.mark.parametrize("wrap", WAYS)
+@pytest.mark.parametrize("dtype", ["f4", "f8", "f2", "u1"])
+def test_products(wrap, dtype, mixture):
+    X = np.clip(mixture[:500] * 10, 0, 100).astype(dtype)
+    b = np.ascontiguousarray(X[:90].T)
+    expected = manymeans.multiply(X, b, backend="cpu")
+    for x, y in [(wrap(X), wrap(b)), (X, wrap(b)), (wrap(X), b)]:
+        assert (manymeans.multiply(x, y) == expected).all()
+    out = cupy_array(np.zeros(expected.shape, expected.dtype))
+    assert manymeans.multiply(wrap(X), b, out=out) is out
+    assert (out.get() == expected).all()
+    with pytest.raises(manymeans.UsageError, match="the backend 'cpu' cannot read them"):
+        manymeans.multiply(wrap(X), b, backend="cpu")

@@ -148,9 +148,24 @@ def test_sparse_matrices_and_switches_are_refused():
         manymeans.multiply(np.ones((2, 2)), np.ones((2, 2)), transpose_a="yes")
 
 
-def test_arrays_on_a_device_are_refused():
+def test_arrays_on_a_device_are_refused_where_there_is_none():
+    if manymeans._input._has_cuda():
+        pytest.skip("there is a CUDA device")
+
     class OnDevice:
         __cuda_array_interface__ = {}
 
-    with pytest.raises(manymeans.BadDataError, match="lies on a CUDA device; products run on the processor"):
+    with pytest.raises(manymeans.BadDataError, match=r"\[a\] is on a CUDA device, which this build"):
         manymeans.multiply(OnDevice(), np.ones((2, 2)))
+
+
+def test_backends(factors):
+    a, b = factors
+    expected = manymeans.multiply(a, b)
+    for backend in manymeans.info(devices=True)["backends"]:
+        if backend["available"]:
+            assert (manymeans.multiply(a, b, backend=backend["name"]) == expected).all()
+    with pytest.raises(manymeans.UsageError, match="there is no backend 'gpu' of products"):
+        manymeans.multiply(a, b, backend="gpu")
+    with pytest.raises(manymeans.UsageError, match=r"\[backend\] is 3"):
+        manymeans.multiply(a, b, backend=3)

@@ -3,12 +3,25 @@
 
 #include "backend/backend.h"
 #include "backend/devices.h"
+#include "backend/multiplier.h"
 
 namespace manymeans {
 
-std::unique_ptr<Backend> make_opencl_backend(const BackendOptions&) {
+namespace {
+
+[[noreturn]] void refuse() {
   throw Error(ErrorCode::kUnavailable, "backend opencl",
               "this build has none (CMake option MANYMEANS_OPENCL, which needs OpenCL's headers); use --backend cpu");
+}
+
+}  // namespace
+
+std::unique_ptr<Backend> make_opencl_backend(const BackendOptions&) {
+  refuse();
+}
+
+ProductCounts multiply_on_opencl(const ProductTask&, const ProductWork&) {
+  refuse();
 }
 
 std::vector<std::string> opencl_devices() {

@@ -2,6 +2,7 @@
 #include "backend/cpu/kernels/instruction_set.h"
 #include "backend/cpu/product/product_panels.h"
 #include "backend/multiplier.h"
+#include "backend/product_bounds.h"
 #include "core/product_sum.h"
 
 #include <algorithm>
@@ -93,39 +94,23 @@ class CpuProduct {
   std::vector<Worker> workers_;
 };
 
-// Bits of `depth` - 1: so many more has a sum of `depth` numbers at most.
-int bits_of_sum(int64_t depth) {
-  return static_cast<int>(std::bit_width(static_cast<uint64_t>(std::max<int64_t>(depth, 1) - 1)));
-}
-
-// beta: sums of products of two slices are exact.
-int slice_bits_of(const ProductTask& task) {
-  return task.type == DataType::kFloat64 ? (53 - bits_of_sum(task.a.depth)) / 2 : 0;
-}
-
 // n u / (1 - n u), rounded up, for the most roundings that a product may meet on its way into a sum: its own, those of
 // a block, and one for each block of each product of slices.
 double gamma_of(int64_t depth, int products) {
-  const auto roundings =
-      static_cast<double>(std::min(depth, kBlockDepth) + products * quotient_up(depth, kBlockDepth) + 2);
-  return roundings * 0x1p-53 * (1 + 0x1p-10);
+  return gamma_of_roundings(std::min(depth, kBlockDepth) + products * quotient_up(depth, kBlockDepth) + 2);
 }
 
 CpuProduct::CpuProduct(const ProductTask& task, const ProductWork& work)
     : task_(task),
       pool_(work.pool),
       kernels_(choose_kernels(work.instruction_set).product),
-      slice_bits_(slice_bits_of(task)),
-      exact_width_(53 - bits_of_sum(task.a.depth)),
+      slice_bits_(task.type == DataType::kFloat64 ? slice_bits(task.a.depth) : 0),
+      exact_width_(exact_width(task.a.depth)),
       a_(task.a, {kernels_.rows, kernels_.measure_rows, kernels_.slice_rows, gamma_of(task.a.depth, 1)}, slice_bits_),
       b_(task.b, {kernels_.columns, kernels_.measure_columns, kernels_.slice_columns, 1}, slice_bits_),
       plan_(make_plan(work.memory)),
       workers_(static_cast<size_t>(work.pool.size())) {
-  if (sliced()) {
-    const auto depth = static_cast<double>(task.a.depth);
-    error_ = gamma_of(task.a.depth, 3) * depth * 1.25 * std::ldexp(1.0, -2 * slice_bits_) * (1 + 0x1p-10) +
-             depth * 0x1p-1000;  // the least numbers, which scaling may round
-  }
+  if (sliced()) error_ = sliced_error(task.a.depth, gamma_of(task.a.depth, 3));
 }
 
 int64_t CpuProduct::bytes_of(const ProductPlan& plan) const {

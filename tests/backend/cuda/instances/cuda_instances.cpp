@@ -22,6 +22,7 @@
 #include "instance_trace.h"
 #include "kernel_uses.h"
 #include "never_ends.h"
+#include "product_cases.h"
 
 #include <fmt/format.h>
 
@@ -115,6 +116,18 @@ class Runner {
     } catch (const Error& error) {
       fail(one.name + ": " + error.what());
     }
+  }
+
+  void run(const ProductCase& one) {
+    begin_rows(one.rows);
+    watchdog_.begin(one.name);
+    mark_launches(true);
+    try {
+      if (!product_agrees(one, settings_.repeats)) fail(one.name);
+    } catch (const Error& error) {
+      fail(one.name + ": " + error.what());
+    }
+    compared_ += settings_.repeats;
   }
 
   bool failed() const { return failures_ != 0; }
@@ -248,11 +261,18 @@ std::vector<InstanceCase> wanted_cases(const Settings& settings) {
   return cases;
 }
 
+std::vector<ProductCase> wanted_products(const Settings& settings) {
+  std::vector<ProductCase> cases = product_cases();
+  std::erase_if(cases, [&](const ProductCase& one) { return one.name.find(settings.only) == std::string::npos; });
+  return cases;
+}
+
 int run_all(const Settings& settings) {
   const std::vector<InstanceCase> cases = wanted_cases(settings);
   if (settings.list) {
     for (const KernelUse& use : kernel_uses()) std::printf("%s\n", use.name.c_str());
     for (const InstanceCase& one : cases) std::printf("case %s\n", one.name.c_str());
+    for (const ProductCase& one : wanted_products(settings)) std::printf("case %s\n", one.name.c_str());
     const int strangers = count_strangers();
     std::printf("%zu kernels, %zu cases, %d kernels and tables disagree\n", kernel_uses().size(), cases.size(),
                 strangers);
@@ -263,6 +283,7 @@ int run_all(const Settings& settings) {
   if (settings.hang) runner.hang();
   const auto begin = std::chrono::steady_clock::now();
   for (const InstanceCase& one : cases) runner.run(one);
+  for (const ProductCase& one : wanted_products(settings)) runner.run(one);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
   const int unused = count_unused() + count_strangers();
   if (settings.only.empty() && unused != 0) std::printf("cuda_instances: %d KERNELS NEVER LAUNCHED\n", unused);

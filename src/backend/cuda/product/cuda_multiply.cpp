@@ -1,0 +1,258 @@
+// The product of matrices on one device: pack, screen, resolve (docs/developer/screens.md, "Products").
+#include "backend/backend.h"
+#include "backend/cuda/product/line_upload.h"
+#include "backend/cuda/product/product_plan.h"
+#include "backend/cuda/runtime/endless_kernel.h"
+#include "backend/cuda/runtime/kernel_memory.h"
+#include "backend/multiplier.h"
+#include "backend/product_bounds.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace manymeans {
+namespace cuda {
+namespace {
+
+ProductSize size_of_task(const ProductTask& task) {
+  return {.rows = task.a.count,
+          .columns = task.b.count,
+          .depth = task.a.depth,
+          .wide = task.type == DataType::kFloat64,
+          .keeps_entries = task.out_place.on_host(),
+          .multiprocessors = multiprocessors_here()};
+}
+
+// The transpose, where rows of the product are neighbours in memory: kernels write columns.
+ProductTask by_rows(const ProductTask& task) {
+  if (task.column_stride == 1 || task.row_stride != 1) return task;
+  ProductTask turned = task;
+  std::swap(turned.a, turned.b);
+  std::swap(turned.row_stride, turned.column_stride);
+  return turned;
+}
+
+// Of the device's memory.
+int64_t room_for(const ProductWork& work) {
+  const int64_t room = free_device_memory() / 16 * 15;
+  return work.device_memory > 0 ? std::min(room, work.device_memory) : room;
+}
+
+Patience patience_for(const ProductTask& task, const ThreadPool& pool) {
+  constexpr double kProducts = 1e11, kBytes = 1e8;  // a second, of a slow device and a slow link
+  const auto rows = static_cast<double>(task.a.count), columns = static_cast<double>(task.b.count);
+  const auto depth = static_cast<double>(task.a.depth);
+  const double seconds = rows * columns * depth / kProducts + (rows * columns + (rows + columns) * depth) * 8 / kBytes;
+  return {Patience::Seconds(seconds), least_patience(), pool.abort(), nullptr};
+}
+
+// A factor, block after block of its lines.
+class FactorSide {
+ public:
+  FactorSide(const ProductLines& lines, int64_t room, ThreadPool& pool) : lines_(lines) {
+    constexpr int64_t kMostBytes = int64_t{64} << 20;
+    if (lines.place.on_host()) upload_.emplace(lines, std::min(kMostBytes, room / 16), pool);
+  }
+
+  int64_t upload_bytes() const { return upload_ ? upload_->bytes(lines_.count) : 0; }
+  void allocate(const LineShape& shape, int64_t most_lines) {
+    wide_ = shape.wide;
+    packed_.emplace(shape, most_lines);
+    if (upload_) upload_->prepare(most_lines);
+  }
+  /// Packs these lines; those that lie on the device are left to whoever packs `there`.
+  void begin(int64_t first, int64_t count, const Stream& stream, std::vector<PackTask>& there) {
+    packed_->begin(count);
+    if (upload_) return upload_->pack(first, packed_->lines(), wide_, stream);
+    const auto* from = static_cast<const std::byte*>(lines_.data);
+    if (from != nullptr) from += first * lines_.stride * static_cast<int64_t>(size_of(lines_.type));
+    there.push_back({from, lines_.type, lines_.stride, lines_.step, 0, static_cast<int32_t>(count), 0, lines_.depth,
+                     packed_->lines()});
+  }
+  const PackedLines& lines() const { return packed_->lines(); }
+
+ private:
+  ProductLines lines_;
+  bool wide_ = false;
+  std::optional<LineUpload> upload_;
+  std::optional<PackedFactor> packed_;
+};
+
+class CudaProduct {
+ public:
+  CudaProduct(const ProductTask& task, const ProductWork& work)
+      : task_(by_rows(task)),
+        pool_(work.pool),
+        size_(size_of_task(task_)),
+        stream_(patience_for(task_, work.pool)),
+        room_(room_for(work)),
+        a_(task_.a, room_, work.pool),
+        b_(task_.b, room_, work.pool),
+        fetching_(runtime(), {}, work.pool.size(), work.pool.abort()) {
+    plan_ = plan_product(size_, room_, a_.upload_bytes() + b_.upload_bytes());
+    allocate();
+  }
+  CudaProduct(const CudaProduct&) = delete;
+  CudaProduct& operator=(const CudaProduct&) = delete;
+
+  ProductCounts run();
+
+ private:
+  void allocate();
+  void set_bounds();
+  int64_t value_bytes() const { return size_.wide ? 8 : 4; }
+  void multiply_block(int64_t row, int64_t column);
+  void fetch(int64_t row, int64_t column);
+  void scatter(const std::byte* from, std::byte* to) const;
+  std::byte* place(int64_t row, int64_t column) const {
+    return static_cast<std::byte*>(task_.out) + (row * task_.row_stride + column * task_.column_stride) * value_bytes();
+  }
+
+  const ProductTask task_;
+  ThreadPool& pool_;
+  ProductSize size_;
+  ProductPlan plan_{};
+  const Stream stream_;
+  int64_t room_;
+  FactorSide a_, b_;
+  device::Staging fetching_;
+  DeviceBuffer<std::byte> entries_;
+  DeviceBuffer<double> sums_;
+  DeviceBuffer<uint2> list_;
+  DeviceBuffer<std::byte> counted_;  // how many are not proved, and the cells
+  PinnedBuffer<unsigned long long> found_;
+  AlignedBuffer<std::byte> fetched_;
+  LineRounding rounding_{};
+  ProductBlock block_;
+};
+
+void CudaProduct::allocate() {
+  a_.allocate(plan_.shape, plan_.rows);
+  b_.allocate(plan_.shape, plan_.columns);
+  if (size_.keeps_entries) {
+    entries_ = DeviceBuffer<std::byte>(static_cast<size_t>(plan_.rows * plan_.columns * value_bytes()), "the product");
+  }
+  if (plan_.keeps_sums()) {
+    const int64_t padded = padded_lines(plan_.rows) * padded_lines(plan_.columns);
+    sums_ = DeviceBuffer<double>(static_cast<size_t>(plan_.parts() * padded), "sums of the product");
+  }
+  list_ = DeviceBuffer<uint2>(plan_.unproved, "entries that are not proved");
+  counted_ = DeviceBuffer<std::byte>(sizeof(unsigned long long) + static_cast<size_t>(plan_.cells()),
+                                     "entries that are not proved");
+  found_ = PinnedBuffer<unsigned long long>(1, "counts of a product");
+  set_bounds();
+}
+
+void CudaProduct::set_bounds() {
+  const int64_t depth = size_.depth;
+  const double gamma = gamma_of_roundings(roundings_of(plan_));
+  rounding_.squares_up = 1 + static_cast<double>(depth + 8) * 0x1p-52;
+  rounding_.first_slice = 1.5 * std::ldexp(1.0, 52 - slice_bits(depth));
+  rounding_.second_slice = 1.5 * std::ldexp(1.0, 52 - 2 * slice_bits(depth));
+  block_.wide = size_.wide;
+  block_.exact_width = exact_width(depth);
+  block_.gamma = gamma;
+  const double again = gamma_of_roundings(depth / 32 + 64);
+  block_.second_gamma = again * again;
+  block_.error = sliced_error(depth, gamma);
+  block_.sums = sums_.data();
+  block_.splits = plan_.splits;
+  block_.unproved.counted = reinterpret_cast<unsigned long long*>(counted_.data());
+  block_.unproved.cells = reinterpret_cast<uint8_t*>(counted_.data() + sizeof(unsigned long long));
+  block_.unproved.list = list_.data();
+  block_.unproved.capacity = plan_.unproved;
+}
+
+ProductCounts CudaProduct::run() {
+  const Settled settled(stream_);
+  ProductCounts counts{.entries = size_.rows * size_.columns};
+  for (int64_t j = 0; j < size_.columns; j += plan_.columns) {
+    for (int64_t i = 0; i < size_.rows; i += plan_.rows) {
+      check_abort(pool_.abort());
+      multiply_block(i, j);
+      copy_to_host(found_, block_.unproved.counted, 1, stream_, "counting what was not proved");
+      if (size_.keeps_entries) fetch(i, j);
+      stream_.synchronize("multiplying");
+      counts.resolved += static_cast<int64_t>(found_[0]);
+    }
+  }
+  counts.certified = counts.entries - counts.resolved;
+  return counts;
+}
+
+void CudaProduct::multiply_block(int64_t row, int64_t column) {
+  std::vector<PackTask> there;
+  std::vector<PackedLines> packed;
+  fill_zero(counted_.data(), counted_.size(), stream_, "beginning a product");
+  if (row == 0) {  // columns stay for all rows
+    b_.begin(column, std::min(plan_.columns, size_.columns - column), stream_, there);
+    packed.push_back(b_.lines());
+  }
+  a_.begin(row, std::min(plan_.rows, size_.rows - row), stream_, there);
+  packed.push_back(a_.lines());
+  if (!there.empty()) pack_lines(there, size_.wide, stream_);
+  finish_lines(packed, rounding_, size_.wide, stream_);
+  block_.a = a_.lines();
+  block_.b = b_.lines();
+  block_.unproved.cells_across = (block_.columns() + kCellEntries - 1) / kCellEntries;
+  block_.out = size_.keeps_entries ? entries_.data() : place(row, column);
+  block_.row_stride = size_.keeps_entries ? block_.columns() : task_.row_stride;
+  block_.column_stride = size_.keeps_entries ? 1 : task_.column_stride;
+  screen_product(block_, size_.multiprocessors, stream_);
+  resolve_product(block_, size_.multiprocessors, stream_);
+}
+
+// Into the host's memory.
+void CudaProduct::fetch(int64_t row, int64_t column) {
+  const int64_t rows = block_.rows(), columns = block_.columns();
+  const auto row_bytes = static_cast<size_t>(columns * value_bytes());
+  const bool by_rows = task_.column_stride == 1 || columns == 1;
+  const bool dense = by_rows && (task_.row_stride == columns || rows == 1);
+  const auto fetch_all = [&](std::byte* to) {
+    fetching_.fetch(
+        static_cast<size_t>(rows) * row_bytes, {&to, 1}, [&](size_t) { return address_of(entries_.data()); }, stream_,
+        "fetching the product");
+  };
+  if (dense) return fetch_all(place(row, column));
+  if (by_rows && row_bytes >= 4096) {
+    std::vector<std::byte*> to(static_cast<size_t>(rows));
+    for (int64_t i = 0; i < rows; ++i) to[static_cast<size_t>(i)] = place(row + i, column);
+    return fetching_.fetch(
+        row_bytes, to, [&](size_t i) { return address_of(entries_.data() + i * row_bytes); }, stream_,
+        "fetching the product");
+  }
+  const size_t bytes = static_cast<size_t>(rows) * row_bytes;
+  if (fetched_.size() < bytes) fetched_ = AlignedBuffer<std::byte>(bytes);
+  fetch_all(fetched_.data());
+  pool_.for_each_range(rows, 1 + (1 << 16) / columns, [&](int, int64_t first, int64_t last) {
+    for (int64_t i = first; i < last; ++i) {
+      scatter(fetched_.data() + static_cast<size_t>(i) * row_bytes, place(row + i, column));
+    }
+  });
+}
+
+// A row.
+void CudaProduct::scatter(const std::byte* from, std::byte* to) const {
+  const auto bytes = static_cast<size_t>(value_bytes());
+  for (int64_t j = 0; j < block_.columns(); ++j) {
+    std::memcpy(to + j * task_.column_stride * value_bytes(), from + j * value_bytes(), bytes);
+  }
+}
+
+}  // namespace
+}  // namespace cuda
+
+ProductCounts multiply_on_cuda(const ProductTask& task, const ProductWork& work) {
+  BackendOptions options;
+  options.threads = 1;
+  options.device = work.device;
+  const std::unique_ptr<Backend> backend = make_backend("cuda", options);  // makes its device the thread's
+  backend->use_here();
+  return cuda::CudaProduct(task, work).run();
+}
+
+}  // namespace manymeans

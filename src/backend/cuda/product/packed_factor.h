@@ -1,0 +1,43 @@
+// A factor's packed lines, with their memory.
+#pragma once
+
+#include "backend/cuda/product/packed_product.h"
+#include "backend/cuda/runtime/device_memory.h"
+
+#include <cstdint>
+
+namespace manymeans::cuda {
+
+/// How long lines are packed.
+struct LineShape {
+  int64_t depth;
+  bool wide;  // float64: slices, and the values
+
+  int64_t chunks() const;
+  int64_t blocks() const;
+  int64_t slices() const { return wide ? kValueSlices + 1 : 1; }
+  /// Of so many lines, with what is known of them.
+  int64_t bytes(int64_t lines) const;
+};
+
+inline int64_t padded_lines(int64_t lines) {
+  return (lines + kLinePadding - 1) / kLinePadding * kLinePadding;
+}
+
+class PackedFactor {
+ public:
+  PackedFactor(const LineShape& shape, int64_t most_lines);
+
+  /// From here on so many lines.
+  void begin(int64_t lines);
+  const PackedLines& lines() const { return lines_; }
+
+ private:
+  DeviceBuffer<std::byte> values_;
+  DeviceBuffer<LineMeasure> parts_;
+  DeviceBuffer<double> bounds_;
+  DeviceBuffer<int32_t> widths_, exponents_;
+  PackedLines lines_;
+};
+
+}  // namespace manymeans::cuda

@@ -1,0 +1,38 @@
+// How much of a product is on the device at a time.
+#pragma once
+
+#include "backend/cuda/product/packed_factor.h"
+
+#include <cstdint>
+
+namespace manymeans::cuda {
+
+struct ProductSize {
+  int64_t rows, columns, depth;
+  bool wide;           // float64
+  bool keeps_entries;  // the product goes to the host's memory, so that the device has room of its own for it
+  int multiprocessors;
+};
+
+/// Blocks of the product: the largest that fit. Both factors' lines are there as a whole.
+struct ProductPlan {
+  int64_t rows, columns;
+  int splits;         // of the depth
+  uint32_t unproved;  // entries that the list holds
+  int64_t bytes;
+
+  LineShape shape;
+  int64_t parts() const { return int64_t{splits} * (shape.wide ? 3 : 1); }
+  bool keeps_sums() const { return shape.wide || splits > 1; }
+  int64_t cells() const;
+};
+
+/// Throws Error(kUnavailable) where `room` bytes of the device's memory are too few; `more` of them are for pieces of
+/// factors on their way.
+ProductPlan plan_product(const ProductSize& size, int64_t room, int64_t more);
+
+/// The most roundings that a product meets on its way into a sum: those of kSumsDepth values, and one for every sum
+/// that is added to others.
+int64_t roundings_of(const ProductPlan& plan);
+
+}  // namespace manymeans::cuda

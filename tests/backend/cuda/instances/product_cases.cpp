@@ -1,0 +1,67 @@
+#include "product_cases.h"
+
+#include <manymeans/multiply.h>
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <random>
+
+namespace manymeans::test {
+namespace {
+
+std::vector<std::byte> normal_values(DataType type, int64_t count, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::normal_distribution<double> normal;
+  std::vector<std::byte> bytes(static_cast<size_t>(count) * size_of(type));
+  for (size_t i = 0; i < static_cast<size_t>(count); ++i) {
+    const double value = normal(random);
+    const auto narrow = static_cast<float>(value);
+    if (type == DataType::kFloat64) {
+      std::memcpy(bytes.data() + i * 8, &value, 8);
+    } else {
+      std::memcpy(bytes.data() + i * 4, &narrow, 4);
+    }
+  }
+  return bytes;
+}
+
+}  // namespace
+
+// Tiles are chosen by how many a device of 132 multiprocessors is given; sums wait in shared memory where lines are
+// long, and in the device's memory where the depth is split.
+std::vector<ProductCase> product_cases() {
+  std::vector<ProductCase> cases;
+  const auto add = [&](DataType type, int64_t rows, int64_t depth, int64_t columns) {
+    cases.push_back(
+        {fmt::format("product {}, {} x {} x {}", name_of(type), rows, depth, columns), type, rows, depth, columns});
+  };
+  for (const int64_t depth : {300, 1100}) {
+    add(DataType::kFloat32, 2050, depth, 1111);
+    add(DataType::kFloat32, 1099, depth, 1103);
+    add(DataType::kFloat32, 401, depth, 399);
+  }
+  add(DataType::kFloat32, 101, 100'003, 99);
+  add(DataType::kFloat32, 101, 3'001, 99);
+  for (const int64_t depth : {100, 301}) {
+    add(DataType::kFloat64, 1501, depth, 1499);
+    add(DataType::kFloat64, 641, depth, 639);
+    add(DataType::kFloat64, 201, depth, 199);
+  }
+  add(DataType::kFloat64, 101, 20'003, 99);
+  return cases;
+}
+
+bool product_agrees(const ProductCase& one, int repeats) {
+  const std::vector<std::byte> a = normal_values(one.type, one.rows * one.depth, 1);
+  const std::vector<std::byte> b = normal_values(one.type, one.depth * one.columns, 2);
+  const MatrixView x(a.data(), one.rows, one.depth, one.type), y(b.data(), one.depth, one.columns, one.type);
+  const Matrix expected = multiply(x, y, {.backend = "cpu"});
+  for (int repeat = 0; repeat < repeats; ++repeat) {
+    const Matrix found = multiply(x, y, {.backend = "cuda"});
+    if (std::memcmp(found.bytes().data(), expected.bytes().data(), expected.bytes().size()) != 0) return false;
+  }
+  return true;
+}
+
+}  // namespace manymeans::test

@@ -1,0 +1,23 @@
+// Shapes of matrix products that between them launch every kernel of cuda/product/.
+#pragma once
+
+#include <manymeans/points.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace manymeans::test {
+
+struct ProductCase {
+  std::string name;
+  DataType type;
+  int64_t rows, depth, columns;
+};
+
+std::vector<ProductCase> product_cases();
+
+/// Whether the cuda backend has the bits of the cpu backend.
+bool product_agrees(const ProductCase& one, int repeats);
+
+}  // namespace manymeans::test

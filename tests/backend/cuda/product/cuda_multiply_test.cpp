@@ -1,0 +1,119 @@
+// Products of matrices that lie on a device, and how they are cut to its memory. What is computed is tested for all
+// backends alike (tests/engine/multiply_test.cpp).
+#include <manymeans/multiply.h>
+
+#include "backend/cuda/cuda_present.h"
+#include "backend/cuda/product/product_plan.h"
+#include "backend/cuda/runtime/device_memory.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+#include <vector>
+
+namespace manymeans::test {
+namespace {
+
+using cuda::DeviceBuffer;
+
+std::vector<float> normal_values(int64_t count, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::normal_distribution<float> normal;
+  std::vector<float> values(static_cast<size_t>(count));
+  for (float& value : values) value = normal(random);
+  return values;
+}
+
+class OnDevice {
+ public:
+  explicit OnDevice(const std::vector<float>& values) : values_(values.size(), "values of a test") {
+    const device::Settled settled(stream_);
+    cuda::copy_to_device(values_.data(), values.data(), values.size(), stream_, "values of a test");
+    stream_.synchronize("values of a test");
+  }
+  float* data() { return values_.data(); }
+  MatrixView view(int64_t rows, int64_t columns) {
+    MatrixView view(values_.data(), rows, columns, DataType::kFloat32);
+    view.place = {"cuda", 0};
+    return view;
+  }
+  std::vector<float> values() {
+    std::vector<float> result(values_.size());
+    cuda::read_back(result.data(), values_.data(), result.size(), stream_, "values of a test");
+    return result;
+  }
+
+ private:
+  cuda::Stream stream_;
+  DeviceBuffer<float> values_;
+};
+
+TEST(CudaMultiply, OperandsAndProductsOnTheDevice) {
+  if (!device_present()) GTEST_SKIP() << "no CUDA device";
+  const int64_t n = 203, k = 310, m = 97;
+  const std::vector<float> a = normal_values(n * k, 1), b = normal_values(k * m, 2);
+  const MatrixView x(a.data(), n, k, DataType::kFloat32), y(b.data(), k, m, DataType::kFloat32);
+  const Matrix expected = multiply(x, y);
+  OnDevice there_a(a), there_b(b);
+  const auto same = [&](const Matrix& found) {
+    return std::memcmp(found.bytes().data(), expected.bytes().data(), expected.bytes().size()) == 0;
+  };
+  EXPECT_TRUE(same(multiply(there_a.view(n, k), there_b.view(k, m))));
+  EXPECT_TRUE(same(multiply(there_a.view(n, k), y)));
+  EXPECT_TRUE(same(multiply(x, there_b.view(k, m), {.backend = "cuda"})));
+  // Rows, columns, and gaps of the output.
+  for (const auto& [rows_apart, columns_apart] : {std::pair{m + 3, int64_t{1}}, std::pair{int64_t{1}, n + 1},
+                                                  std::pair{2 * m, int64_t{2}}}) {
+    const int64_t size = (n - 1) * rows_apart + (m - 1) * columns_apart + 1;
+    OnDevice out(std::vector<float>(static_cast<size_t>(size), -1));
+    multiply_into(there_a.view(n, k), y,
+                  {out.data(), n, m, DataType::kFloat32, rows_apart, columns_apart, {"cuda", 0}});
+    const std::vector<float> found = out.values();
+    size_t untouched = found.size();
+    for (int64_t i = 0; i < n; ++i) {
+      for (int64_t j = 0; j < m; ++j) {
+        ASSERT_EQ(found[static_cast<size_t>(i * rows_apart + j * columns_apart)], static_cast<float>(expected.at(i, j)));
+        --untouched;
+      }
+    }
+    EXPECT_EQ(static_cast<size_t>(std::ranges::count(found, -1.0F)), untouched);
+  }
+}
+
+TEST(CudaMultiply, TooLittleMemoryIsSaid) {
+  if (!device_present()) GTEST_SKIP() << "no CUDA device";
+  const std::vector<float> a = normal_values(300 * 1000, 1);
+  const MatrixView x(a.data(), 300, 1000, DataType::kFloat32);
+  try {
+    multiply(x, x, {.transpose_b = true, .backend = "cuda", .memory = 100'000});
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kUnavailable);
+    EXPECT_NE(std::string(error.what()).find("use --backend cpu"), std::string::npos) << error.what();
+  }
+}
+
+// Needs no device.
+TEST(CudaProductPlan, BlocksFitAndCoverTheProduct) {
+  std::mt19937_64 random(3);
+  for (int round = 0; round < 500; ++round) {
+    const auto size = [&] { return static_cast<int64_t>(1) << random() % 18; };
+    const cuda::ProductSize product = {size() + 1, size(), size(), random() % 2 == 0, random() % 2 == 0, 132};
+    const int64_t room = int64_t{1} << (28 + random() % 8);
+    try {
+      const cuda::ProductPlan plan = cuda::plan_product(product, room, 1 << 20);
+      EXPECT_LE(plan.bytes, room);
+      EXPECT_TRUE(plan.rows == product.rows || plan.rows % cuda::kLinePadding == 0);
+      EXPECT_TRUE(plan.columns == product.columns || plan.columns % cuda::kLinePadding == 0);
+      EXPECT_GE(plan.splits, 1);
+      EXPECT_GE(cuda::roundings_of(plan), std::min<int64_t>(product.depth, cuda::kSumsDepth));
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kUnavailable);
+      EXPECT_GT((2 * cuda::kLinePadding) * product.depth * 4 + (1 << 20), room / 16);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace manymeans::test
