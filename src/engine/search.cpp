@@ -56,8 +56,8 @@ class Search {
         pool_(pool),
         hooks_(hooks_of(fit.hooks)),
         control_(hooks_, seconds_of(task.options, member.sought, fit)),
-        fit_{fit.input, fit.options,       hooks_,   fit.backend, fit.upload, fit.labelled, control_,
-             {},        fit.mean_variance, fit.kind, fit.cluster} {}
+        fit_{fit.input, fit.options, hooks_, fit.backend,       fit.upload, fit.labelled,
+             control_,  fit.labels,  {},     fit.mean_variance, fit.kind,   fit.cluster} {}
 
   SearchSummary run();
   Matrix take_prototypes() { return std::move(best_.centroids); }

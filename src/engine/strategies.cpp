@@ -64,8 +64,8 @@ Cost fit_each(const FitContext& context, std::span<Member> members, int threads)
 }
 
 FitContext on_device(const FitContext& all, const ModelShare& share) {
-  return {all.input, all.options,       all.hooks, *share.backend, *share.upload, *share.upload, all.control,
-          all.rules, all.mean_variance, all.kind,  all.cluster,    all.estimate,  all.checkpoint};
+  return {all.input,  all.options, all.hooks,         *share.backend, *share.upload, *share.upload, all.control,
+          all.labels, all.rules,   all.mean_variance, all.kind,       all.cluster,   all.estimate,  all.checkpoint};
 }
 
 // In one pass for all; where several devices have all rows, in one on each.
