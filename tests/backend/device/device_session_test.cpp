@@ -268,7 +268,7 @@ TEST(DeviceSession, LabelsOfManyRows) {
   Fit cpu(make_backend("cpu", {.threads = 2}), input, made);
   late.advance(1);
   cpu.advance(1);
-  late.session().fetch(std::vector<int>{0, 1});
+  late.session().fetch(std::vector<int>{0, 1}, std::vector<int>{0, 1});
   for (int slot = 0; slot < 2; ++slot) {
     const Labels found = late.session().take_labels(slot);
     EXPECT_TRUE(std::ranges::equal(found.bytes(), cpu.session().labels(slot).bytes())) << slot;

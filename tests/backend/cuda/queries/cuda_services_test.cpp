@@ -350,7 +350,7 @@ TEST(CudaServices, LabelsOfManyRows) {
     std::vector<PassModel> models;
     for (int m = 0; m < 2; ++m) models.push_back({m, &made.prototypes[static_cast<size_t>(m)], {}});
     session.advance(models, 1);
-    if (together) session.fetch(std::vector<int>{0, 1});
+    if (together) session.fetch(std::vector<int>{0, 1}, std::vector<int>{0, 1});
     return std::vector<LabelSum>{label_sum(session.take_labels(0)), label_sum(session.take_labels(1))};
   };
   const std::vector<LabelSum> expected = sums_of(*run.upload->session(made.shape.k, 0), false);
