@@ -131,31 +131,42 @@ int64_t AnswerItems::number() {
 }
 
 // --- The process
-PythonProcess::PythonProcess(std::string path, int input) : path_(std::move(path)) {
-  const PythonFound found = find_python();
-  if (found.program.empty()) {
-    throw Error(ErrorCode::kUnavailable, path_,
-                "this build of manymeans cannot read or write such files by itself; " + found.reason);
-  }
-  program_ = found.program;
-  try {
-    begin(input);
-    if (const PythonFound now = greet(); now.program.empty()) {
-      throw Error(ErrorCode::kUnavailable, path_, advice(program_ + ": " + now.reason));
-    }
-  } catch (...) {
-    end();
-    throw;
-  }
+// By way of the other one: what a constructor throws ends the process, too.
+PythonProcess::PythonProcess(std::string path, int input) : PythonProcess() {
+  const PythonFound found = look(input);
+  path_ = std::move(path);
+  if (!found.program.empty()) return;
+  throw Error(ErrorCode::kUnavailable, path_,
+              "this build of manymeans cannot read or write such files by itself; " + found.reason);
 }
 
-PythonProcess::PythonProcess(Begun, std::string program, int input) : path_(program), program_(std::move(program)) {
-  try {
-    begin(input);
-  } catch (...) {
+// Begins the one that was found the last time, or else the first that has pyarrow.
+PythonFound PythonProcess::look(int input) {
+  Remembered& last = remembered();
+  const std::lock_guard lock(last.mutex);
+  std::vector<std::string> programs = candidates();
+  const bool known = programs == last.tried && !last.found.program.empty();
+  std::string tried;
+  for (const std::string& program : known ? std::vector{last.found.program} : programs) {
+    PythonFound found;
+    try {
+      program_ = program;
+      begin(input);
+      found = greet();
+    } catch (const Error& error) {
+      const std::string_view what = error.what();
+      found.reason = what.substr(what.find("] ") + 2);
+    }
+    if (!found.program.empty()) {
+      last.tried = std::move(programs);
+      return last.found = found;
+    }
     end();
-    throw;
+    const std::string said = found.reason.starts_with(program) ? found.reason : program + ": " + found.reason;
+    tried += (tried.empty() ? "" : "; ") + said;
   }
+  last.found = {};
+  return {"", "", advice(tried)};
 }
 
 PythonProcess::~PythonProcess() {
@@ -313,6 +324,7 @@ void PythonProcess::end() {
   if (socket_ >= 0) ::close(socket_);
   if (complaints_ >= 0) ::close(complaints_);
   socket_ = complaints_ = -1;
+  end_.clear();
   if (process_ < 0) return;
   ::kill(process_, SIGKILL);
   while (::waitpid(process_, nullptr, 0) < 0 && errno == EINTR) {
@@ -321,27 +333,12 @@ void PythonProcess::end() {
 }
 
 PythonFound find_python() {
-  Remembered& last = remembered();
-  const std::lock_guard lock(last.mutex);
-  std::vector<std::string> programs = candidates();
-  if (!last.found.program.empty() && programs == last.tried) return last.found;
-  std::string tried;
-  for (const std::string& program : programs) {
-    PythonFound found;
-    try {
-      found = PythonProcess(PythonProcess::Begun{}, program, -1).greet();
-    } catch (const Error& error) {
-      const std::string_view what = error.what();
-      found.reason = what.substr(what.find("] ") + 2);
-    }
-    if (!found.program.empty()) {
-      last.tried = std::move(programs);
-      return last.found = found;
-    }
-    const std::string said = found.reason.starts_with(program) ? found.reason : program + ": " + found.reason;
-    tried += (tried.empty() ? "" : "; ") + said;
+  {
+    Remembered& last = remembered();
+    const std::lock_guard lock(last.mutex);
+    if (!last.found.program.empty() && candidates() == last.tried) return last.found;
   }
-  return {"", "", advice(tried)};
+  return PythonProcess().look(-1);
 }
 
 }  // namespace manymeans

@@ -79,8 +79,8 @@ class PythonProcess {
 
  private:
   friend PythonFound find_python();
-  struct Begun {};
-  PythonProcess(Begun, std::string program, int input);
+  PythonProcess() = default;
+  PythonFound look(int input);
   void begin(int input);
   PythonFound greet();
   bool send(std::span<const std::byte> bytes);
@@ -90,7 +90,7 @@ class PythonProcess {
   std::string how_it_ended();
   void end();
 
-  std::string path_, program_;
+  std::string path_ = "Python", program_;
   std::string end_;  // how it has ended; empty: it has not, as far as anybody knows
   std::mutex mutex_;
   int socket_ = -1, complaints_ = -1;

@@ -1,6 +1,7 @@
 #include "io/arrow/python_source.h"
 
 #include "core/data_type.h"
+#include "core/open_file.h"
 #include "core/threads.h"
 #include "io/arrow/field_numbers.h"
 
@@ -217,31 +218,42 @@ class PythonPieces : public FieldSource::Pieces {
 };
 
 // --- The file
-// A copy of what was read from a pipe, for another process.
-class CopyInMemory {
+// The file for another process: opened once more, since a name may mean another thing there (/dev/stdin); a copy in
+// memory of what was read from a pipe.
+class OpenAgain {
  public:
-  CopyInMemory(const MappedFile& file, const std::string& path) {
-    if (std::error_code ignored; std::filesystem::is_regular_file(path, ignored)) return;
-    file_ = ::memfd_create("manymeans-input", MFD_CLOEXEC);
-    std::span<const std::byte> bytes = file.bytes();
-    while (!bytes.empty()) {
-      const ssize_t written = file_ < 0 ? -1 : ::write(file_, bytes.data(), bytes.size());
-      if (written < 0 && file_ >= 0 && errno == EINTR) continue;
-      if (written <= 0) {
-        throw Error(ErrorCode::kUnavailable, path, std::string("cannot be kept for Python: ") + std::strerror(errno));
-      }
-      bytes = bytes.subspan(static_cast<size_t>(written));
+  OpenAgain(const MappedFile& file, const std::string& path) {
+    std::error_code ignored;
+    if (path != MappedFile::kStandardInput && std::filesystem::is_regular_file(path, ignored)) {
+      again_.emplace(path, FileKind::kRegular);
+    } else {
+      copy_ = ::memfd_create("manymeans-input", MFD_CLOEXEC);
+      copy(file.bytes(), path);
     }
   }
-  ~CopyInMemory() {
-    if (file_ >= 0) ::close(file_);
+  ~OpenAgain() {
+    if (copy_ >= 0) ::close(copy_);
   }
-  CopyInMemory(const CopyInMemory&) = delete;
-  CopyInMemory& operator=(const CopyInMemory&) = delete;
-  int descriptor() const { return file_; }
+  OpenAgain(const OpenAgain&) = delete;
+  OpenAgain& operator=(const OpenAgain&) = delete;
+  int descriptor() const { return again_ ? again_->descriptor() : copy_; }
 
  private:
-  int file_ = -1;
+  void copy(std::span<const std::byte> bytes, const std::string& path) {
+    while (!bytes.empty()) {
+      const ssize_t written = copy_ < 0 ? -1 : ::write(copy_, bytes.data(), bytes.size());
+      if (written > 0) {
+        bytes = bytes.subspan(static_cast<size_t>(written));
+      } else if (copy_ < 0 || errno != EINTR) {
+        const int error = errno;
+        if (copy_ >= 0) ::close(copy_);
+        throw Error(ErrorCode::kUnavailable, path, std::string("cannot be kept for Python: ") + std::strerror(error));
+      }
+    }
+  }
+
+  std::optional<InputFile> again_;
+  int copy_ = -1;
 };
 
 FieldKind kind_named(std::string_view name) {
@@ -264,15 +276,12 @@ std::optional<DataType> stored_named(std::string_view name) {
 PythonSource::PythonSource(FieldsFormat format, std::shared_ptr<const MappedFile> file, const std::string& path,
                            int threads)
     : path_(path), file_(std::move(file)) {
-  constexpr int64_t kInput = 3;  // where the process has the descriptor that it is given
   check_beginning(*file_, format, path_);
-  const CopyInMemory copy(*file_, path_);
-  process_ = std::make_unique<PythonProcess>(path_, copy.descriptor());
+  const OpenAgain input(*file_, path_);
+  process_ = std::make_unique<PythonProcess>(path_, input.descriptor());
   const bool stream = format == FieldsFormat::kArrow && is_arrow_stream(*file_);
   const char* name = format == FieldsFormat::kParquet ? "parquet" : (stream ? "stream" : "arrow");
-  const int64_t input = copy.descriptor() < 0 ? -1 : kInput;
-  const Answer answer =
-      process_->ask(Request("open").add(name).add(path_).add(input).add(int64_t{thread_count(threads)}));
+  const Answer answer = process_->ask(Request("open").add(name).add(int64_t{thread_count(threads)}));
   AnswerItems items(answer);
   for (int64_t count = items.number(); std::ssize(fields_) < count;) {
     FieldInfo& field = fields_.emplace_back();

@@ -50,7 +50,8 @@ Dataset read_npz(const std::string& path, const ReadOptions& options) {
     throw Error(
         ErrorCode::kUsage, parts.file,
         "it is a sparse matrix of SciPy, which 'manymeans fit', 'search', 'choose', 'predict' and 'describe' take as "
-        "one file, not as one of several; in Python scipy.sparse.load_npz reads it, and fit and predict take the matrix");
+        "one file, not as one of several; in Python scipy.sparse.load_npz reads it, and fit and predict take the "
+        "matrix");
   }
   const std::string name = find_member(zip, parts);
   const std::string where = parts.file + ":" + without_ending(name);
