@@ -83,8 +83,9 @@ struct ChosenK {
 /// nearest of its prototypes.
 ///
 /// Time: that of the fit, about as much for every ten references, for twenty members as much as for seven fits of all
-/// rows, but no more than of 32,768, and criteria() for every k. Memory: that of the fit and one set of reference data,
-/// or the rows of two members. Throws what fit() throws; Error(kUsage) for a `model_seed`, which would be that of
+/// rows, but no more than of 32,768, and criteria() for every k, but for the silhouette: distances of its sample are
+/// computed once for all k. Memory: that of the fit and one set of reference data, or the rows of two members, or 70 MB
+/// of sums of distances. Throws what fit() throws; Error(kUsage) for a `model_seed`, which would be that of
 /// one model, and for weights and ranks, which criteria know nothing of.
 ChosenK choose_k(const PointsView& points, const ChooseOptions& options, const FitHooks& hooks = {});
 

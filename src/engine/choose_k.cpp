@@ -18,6 +18,7 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <span>
 #include <utility>
 
 namespace manymeans {
@@ -94,6 +95,24 @@ Evidence evidence_of(const Input& input, const std::vector<const ModelResult*>& 
   found.criteria = criteria_of(input, all_labels(best.labels), options, pool);
   found.agreement = agreement_of(models);
   return found;
+}
+
+std::vector<Evidence> all_evidence(const Input& input, std::span<const int64_t> ks, const ChooseOptions& options,
+                                   const FitResult& fitted, ThreadPool& pool) {
+  CriteriaOptions how{.sample = 0, .seed = options.fit.seed};
+  std::vector<Evidence> all;
+  std::vector<const Labels*> labels;
+  for (const int64_t k : ks) {
+    const std::vector<const ModelResult*> models = models_of(fitted, k);
+    if (models.empty()) continue;
+    all.push_back(evidence_of(input, models, how, pool));
+    labels.push_back(&models[0]->labels);
+  }
+  std::vector<JudgedLabels> judged;
+  for (size_t i = 0; i < all.size(); ++i) judged.push_back({labels[i], &all[i].criteria});
+  how.sample = options.sample;
+  add_sampled_silhouettes(input, judged, how, pool);
+  return all;
 }
 
 // One set of reference data after the other, in the same memory.
@@ -303,11 +322,7 @@ ChosenK choose_k(const PointsView& points, const ChooseOptions& options, const F
     found.interrupted = fitted.interrupted;
     ThreadPool pool(thread_count(options.fit.threads), hooks.abort);
     const Input input = prepare_input(points, {}, pool);
-    const CriteriaOptions judged{.sample = options.sample, .seed = options.fit.seed};
-    for (const int64_t k : all.k) {
-      const std::vector<const ModelResult*> models = models_of(fitted, k);
-      if (!models.empty()) found.evidence.push_back(evidence_of(input, models, judged, pool));
-    }
+    found.evidence = all_evidence(input, all.k, options, fitted, pool);
     std::map<int64_t, std::vector<double>> logs;
     if (!found.interrupted && options.references > 0) {
       found.interrupted = !fit_references(input, options, hooks, pool, logs);

@@ -1,6 +1,5 @@
 #include <manymeans/error.h>
 
-#include "backend/backend.h"
 #include "core/distance.h"
 #include "core/fp_environment.h"
 #include "core/mapped_range.h"
@@ -11,6 +10,8 @@
 #include "data/row_blocks.h"
 #include "engine/criteria_of_input.h"
 #include "engine/exact_sum.h"
+#include "engine/row_distances.h"
+#include "engine/sampled_silhouettes.h"
 
 #include <fmt/format.h>
 
@@ -25,17 +26,6 @@ namespace manymeans {
 namespace {
 
 constexpr int64_t kGrain = 256;  // rows that a thread takes at a time
-
-// A sum of numbers of any sign, rounded twice.
-struct SignedSum {
-  ExactSum above, below;
-  void add(double value) { value < 0 ? below.add(-value) : above.add(value); }
-  void add(const SignedSum& other) {
-    above.add(other.above);
-    below.add(other.below);
-  }
-  double rounded() const { return above.rounded() - below.rounded(); }
-};
 
 // The points, their labels, and what follows from both alone.
 class Clusters {
@@ -125,42 +115,6 @@ void Clusters::add_up(ThreadPool& pool) {
   mean_of(k, static_cast<double>(rows()), mean.values<double>().data());
 }
 
-// Distances of all rows, some thousand rows at a time, to points in binary64.
-class Distances {
- public:
-  Distances(std::shared_ptr<const Matrix> to, ThreadPool& pool)
-      : backend_(make_backend("cpu", {.threads = pool.size(), .abort = pool.abort()})),
-        labeller_(backend_->labeller(to)),
-        to_(std::move(to)),
-        pool_(pool) {}
-
-  // Calls take(first, distances): of rows [first, first + distances.rows()), columns are the points.
-  template <class Take>
-  void of_all(const PointsView& points, Take&& take) const {
-    constexpr int64_t kValues = int64_t{1} << 21;
-    const int64_t most = std::clamp<int64_t>(kValues / std::max(to_->rows(), points.d), 64, 1 << 16);
-    std::vector<std::byte> fetched;
-    for (int64_t first = 0; first < points.n; first += most) {
-      const int64_t count = std::min(most, points.n - first);
-      Matrix rows = Matrix::unwritten(count, points.d, DataType::kFloat64);
-      const PointsView range = host_rows(points, first, count, fetched);
-      widen(range.data, range.type, 0, count * points.d, rows.values<double>().data());
-      Matrix distances = Matrix::unwritten(count, to_->rows(), DataType::kFloat64);
-      const LabelCall call{.threads = pool_.size(), .abort = pool_.abort()};
-      if (!labeller_->transform(rows.view(), call, distances)) {
-        throw Error(ErrorCode::kInternal, "criteria", "rows that were checked are not finite");
-      }
-      take(first, distances);
-    }
-  }
-
- private:
-  std::unique_ptr<Backend> backend_;
-  std::unique_ptr<Labeller> labeller_;
-  std::shared_ptr<const Matrix> to_;
-  ThreadPool& pool_;
-};
-
 // What a thread adds up of each cluster.
 struct ClusterSum {
   ExactSum distances, squares;    // to the cluster's mean
@@ -188,11 +142,6 @@ class ByThread {
  private:
   std::vector<std::vector<ClusterSum>> sums_;
 };
-
-double ratio(double a, double b) {
-  const double larger = std::max(a, b);
-  return larger > 0 ? (b - a) / larger : 0;
-}
 
 // Sums of the distances of rows to the means of their clusters.
 std::vector<ClusterSum> spreads(const Clusters& all, ThreadPool& pool) {
@@ -232,11 +181,12 @@ RowSilhouettes silhouettes_of(const double* d, uint32_t own, double count, const
     nearest = std::min(nearest, d[c]);
     least = std::min(least, d[c] * d[c] + variances[c]);
   }
-  return {ratio(d[own], nearest), ratio((d[own] * d[own] + variances[own]) * (count / (count - 1)), least)};
+  return {silhouette_of(d[own], nearest),
+          silhouette_of((d[own] * d[own] + variances[own]) * (count / (count - 1)), least)};
 }
 
 std::vector<ClusterSum> silhouettes(const Clusters& all, const std::vector<double>& variances,
-                                    const Distances& to_means, ThreadPool& pool) {
+                                    const RowDistances& to_means, ThreadPool& pool) {
   ByThread sums(pool, all.clusters());
   to_means.of_all(all.input.points, [&](int64_t first, const Matrix& distances) {
     pool.for_each_range(distances.rows(), kGrain, [&](int worker, int64_t begin, int64_t end) {
@@ -278,7 +228,7 @@ double calinski_harabasz(const Clusters& all, double within) {
   return within == 0 ? 1 : between.rounded() * (n - k) / (within * (k - 1));
 }
 
-double davies_bouldin(const Clusters& all, const std::vector<ClusterSum>& spread, const Distances& to_means) {
+double davies_bouldin(const Clusters& all, const std::vector<ClusterSum>& spread, const RowDistances& to_means) {
   const int64_t k = all.clusters();
   std::vector<double> means;
   for (size_t c = 0; c < spread.size(); ++c) {
@@ -331,52 +281,43 @@ std::vector<int64_t> sampled_rows(int64_t n, int64_t count, uint64_t seed) {
   return rows;
 }
 
-// Silhouettes of these rows by their distances to all rows, added up.
-void add_silhouettes(const Clusters& all, std::span<const int64_t> rows, SignedSum& sum, ThreadPool& pool) {
-  const Matrix given = gather_rows(all.input.points, rows);
-  Matrix wide(given.rows(), given.columns(), DataType::kFloat64);
-  widen(given.view().data, given.type(), 0, given.rows() * given.columns(), wide.values<double>().data());
-  const auto k = static_cast<size_t>(all.clusters());
-  std::vector<ExactSum> sums(rows.size() * k);  // by row of the sample and cluster
-  const Distances to_rows(std::make_shared<const Matrix>(std::move(wide)), pool);
-  to_rows.of_all(all.input.points, [&](int64_t first, const Matrix& distances) {
-    pool.for_each_range(static_cast<int64_t>(rows.size()), 1, [&](int, int64_t begin, int64_t end) {
-      for (int64_t s = begin; s < end; ++s) {
-        for (int64_t i = 0; i < distances.rows(); ++i) {
-          sums[static_cast<size_t>(s) * k + all.cluster(first + i)].add(distances.at(i, s));
-        }
-      }
-    });
-  });
-  for (size_t s = 0; s < rows.size(); ++s) {
-    const uint32_t own = all.cluster(rows[s]);
-    if (all.counts[own] == 1) continue;
-    const double a = sums[s * k + own].rounded() / static_cast<double>(all.counts[own] - 1);
-    double b = std::numeric_limits<double>::infinity();
-    for (size_t c = 0; c < k; ++c) {
-      if (c != own) b = std::min(b, sums[s * k + c].rounded() / static_cast<double>(all.counts[c]));
-    }
-    sum.add(ratio(a, b));
+// The sampled silhouettes of clusterings of the same rows, into the criteria of each.
+void add_sampled(const Input& input, std::span<const ClusteredRows> clusterings, std::span<Criteria* const> found,
+                 const CriteriaOptions& options, ThreadPool& pool) {
+  constexpr double kDoubt = 0.05;
+  const int64_t n = input.points.n, count = std::min(options.sample, n);
+  if (count < 1 || clusterings.empty()) return;
+  const std::vector<int64_t> rows = sampled_rows(n, count, options.seed);
+  const std::vector<double> means = sampled_silhouettes(input, clusterings, rows, pool);
+  for (size_t c = 0; c < found.size(); ++c) {
+    found[c]->silhouette = means[c];
+    found[c]->silhouette_rows = count;
+    // The mean of numbers between -1 and 1; without replacement it is no worse.
+    if (count < n) found[c]->silhouette_error = std::sqrt(2 * std::log(2 / kDoubt) / static_cast<double>(count));
   }
 }
 
-void add_sampled_silhouette(const Clusters& all, const CriteriaOptions& options, ThreadPool& pool, Criteria& found) {
-  constexpr int64_t kMostBytes = int64_t{1} << 26;
-  constexpr double kDoubt = 0.05;
-  const int64_t count = std::min(options.sample, all.rows());
-  if (count < 1) return;
-  const std::vector<int64_t> rows = sampled_rows(all.rows(), count, options.seed);
-  const int64_t together =
-      std::clamp<int64_t>(kMostBytes / (all.clusters() * static_cast<int64_t>(sizeof(ExactSum))), 1, 1024);
-  SignedSum sum;
-  for (int64_t first = 0; first < count; first += together) {
-    const auto some = static_cast<size_t>(std::min(together, count - first));
-    add_silhouettes(all, std::span(rows).subspan(static_cast<size_t>(first), some), sum, pool);
+ClusteredRows clustered_rows(const Clusters& all) {
+  const auto read = [&all](int64_t first, int64_t count, uint32_t* clusters) {
+    for (int64_t i = 0; i < count; ++i) clusters[i] = all.cluster(first + i);
+  };
+  return {read, all.counts};
+}
+
+ClusteredRows clustered_rows(const Labels& labels) {
+  constexpr int64_t kBlock = 4096;
+  std::vector<uint32_t> block(kBlock);
+  std::vector<int64_t> counts;
+  for (int64_t first = 0; first < labels.size(); first += kBlock) {
+    const int64_t some = std::min(kBlock, labels.size() - first);
+    labels.read(first, some, block.data());
+    for (int64_t i = 0; i < some; ++i) {
+      const size_t label = block[static_cast<size_t>(i)];
+      if (label >= counts.size()) counts.resize(label + 1);
+      ++counts[label];
+    }
   }
-  found.silhouette_rows = count;
-  found.silhouette = sum.rounded() / static_cast<double>(count);
-  // The mean of numbers between -1 and 1; without replacement it is no worse.
-  if (count < all.rows()) found.silhouette_error = std::sqrt(2 * std::log(2 / kDoubt) / static_cast<double>(count));
+  return {[&labels](int64_t first, int64_t count, uint32_t* clusters) { labels.read(first, count, clusters); }, counts};
 }
 
 Criteria judge(const Clusters& all, const CriteriaOptions& options, ThreadPool& pool) {
@@ -389,7 +330,7 @@ Criteria judge(const Clusters& all, const CriteriaOptions& options, ThreadPool& 
   const bool scattered = all.rows() > all.clusters();
   if (scattered) found.bic = bic(all, within);
   if (all.clusters() < 2) return found;
-  const Distances to_means(all.means, pool);
+  const RowDistances to_means(all.means, pool);
   if (scattered) {
     found.calinski_harabasz = calinski_harabasz(all, within);
     found.davies_bouldin = davies_bouldin(all, spread, to_means);
@@ -401,7 +342,9 @@ Criteria judge(const Clusters& all, const CriteriaOptions& options, ThreadPool& 
     found.cluster_silhouettes[static_cast<size_t>(all.label_of[c])] =
         sums[c].squared.rounded() / static_cast<double>(all.counts[c]);
   }
-  add_sampled_silhouette(all, options, pool, found);
+  const ClusteredRows rows = clustered_rows(all);
+  Criteria* const criteria[] = {&found};
+  add_sampled(all.input, {&rows, 1}, criteria, options, pool);
   return found;
 }
 
@@ -412,13 +355,25 @@ Criteria criteria_of(const Input& input, std::span<const uint32_t> labels, const
   return judge(Clusters(input, labels, pool), options, pool);
 }
 
+void add_sampled_silhouettes(const Input& input, std::span<const JudgedLabels> all, const CriteriaOptions& options,
+                             ThreadPool& pool) {
+  std::vector<ClusteredRows> clusterings;
+  std::vector<Criteria*> found;
+  for (const JudgedLabels& its : all) {
+    if (its.criteria->clusters < 2) continue;
+    clusterings.push_back(clustered_rows(*its.labels));
+    found.push_back(its.criteria);
+  }
+  add_sampled(input, clusterings, found, options, pool);
+}
+
 std::vector<double> squared_silhouettes(const Input& input, std::span<const uint32_t> labels,
                                         std::span<const int64_t> rows, ThreadPool& pool) {
   const Clusters all(input, labels, pool);
   std::vector<double> found(rows.size(), Criteria::kUndefined);
   if (all.clusters() < 2) return found;
   const std::vector<double> within = variances(all, spreads(all, pool));
-  const Distances to_means(all.means, pool);
+  const RowDistances to_means(all.means, pool);
   const Matrix given = gather_rows(input.points, rows);
   to_means.of_all(given.view(), [&](int64_t first, const Matrix& distances) {
     for (int64_t i = 0; i < distances.rows(); ++i) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <manymeans/criteria.h>
+#include <manymeans/points.h>
 
 #include "core/threads.h"
 #include "data/input.h"
@@ -15,6 +16,16 @@ namespace manymeans {
 /// criteria() of an input of this rank alone and without weights, whose rows have these labels.
 Criteria criteria_of(const Input& input, std::span<const uint32_t> labels, const CriteriaOptions& options,
                      ThreadPool& pool);
+
+/// Labels that were judged without Criteria::silhouette.
+struct JudgedLabels {
+  const Labels* labels;
+  Criteria* criteria;
+};
+
+/// Adds that to all of them, of one sample, whose distances are computed once: the bits that criteria_of() gives each.
+void add_sampled_silhouettes(const Input& input, std::span<const JudgedLabels> all, const CriteriaOptions& options,
+                             ThreadPool& pool);
 
 /// The silhouettes of these rows by squared Euclidean distances, of which Criteria::squared_silhouette is the mean; NaN
 /// where there are no two clusters.

@@ -46,4 +46,15 @@ class ExactSum {
   int64_t added_ = 0;  // since digits carried
 };
 
+/// A sum of numbers of any sign, rounded twice.
+struct SignedSum {
+  ExactSum above = {}, below = {};
+  void add(double value) { value < 0 ? below.add(-value) : above.add(value); }
+  void add(const SignedSum& other) {
+    above.add(other.above);
+    below.add(other.below);
+  }
+  double rounded() const { return above.rounded() - below.rounded(); }
+};
+
 }  // namespace manymeans

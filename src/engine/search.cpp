@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <memory>
 #include <numeric>
@@ -32,7 +33,7 @@ constexpr uint32_t kMostMoves = 3;    // centroids that a trial moves
 constexpr double kLeastGain = 1e-8;   // of the inertia, for a trial to count
 constexpr double kLeastTouch = 0.05;  // of a trial's gain, for a centroid to belong to it
 
-// Trials that take turns on some threads.
+// Some threads that make a trial at a time, or all trials together.
 struct Team {
   std::unique_ptr<ThreadPool> own_pool;  // null: the search's
   ThreadPool* pool;
@@ -206,8 +207,8 @@ void Search::make_scores() {
   scores_ = std::make_unique<HostSwapScores>(*rows_);
 }
 
-// Threads of the host work on trials of their own, as a pass of few rows is too short to be shared; a device makes the
-// passes of all trials together. It decides nothing but the time.
+// Threads of the host take one trial after the other, as a pass of few rows is too short to be shared, and trials are
+// of very different lengths; a device makes the passes of all trials together. It decides nothing but the time.
 void Search::make_teams() {
   const auto trials = static_cast<int>(options_.trials);
   const int count = fit_.backend.name() == "cpu" ? std::min(trials, pool_.size()) : 1;
@@ -216,7 +217,7 @@ void Search::make_teams() {
     ThreadPool* const pool = own ? own.get() : &pool_;
     auto own_scores = count > 1 ? std::make_unique<HostSwapScores>(*rows_) : nullptr;
     SwapScores* const scores = own_scores ? own_scores.get() : scores_.get();
-    const int slots = (trials + count - 1) / count;
+    const int slots = count > 1 ? 1 : trials;
     teams_.push_back({std::move(own), pool, {fit_, member_, slots, *pool}, std::move(own_scores), scores});
   }
 }
@@ -250,17 +251,18 @@ bool Search::run_round() {
   std::vector<SwapWalk> walks;
   for (size_t t = 0; t < count; ++t) walks.push_back(shaken(++trials_));
   std::vector<SearchModel> found(count);
-  const size_t each = (count + teams_.size() - 1) / teams_.size();
+  const size_t each = teams_.size() == 1 ? count : 1;
+  std::atomic<size_t> next = 0;
   pool_.for_each_range(static_cast<int64_t>(teams_.size()), 1, [&](int, int64_t team, int64_t) {
-    const size_t first = std::min(count, static_cast<size_t>(team) * each);
-    const size_t mine = std::min(each, count - first);
-    run_trials(teams_[static_cast<size_t>(team)], std::span(walks).subspan(first, mine),
-               std::span(found).subspan(first, mine));
+    for (size_t first = next.fetch_add(each); first < count; first = next.fetch_add(each)) {
+      run_trials(teams_[static_cast<size_t>(team)], std::span(walks).subspan(first, each),
+                 std::span(found).subspan(first, each));
+    }
   });
   return !control_.stopped() && join(found);
 }
 
-// All of a team side by side, each as far as it comes.
+// All of these side by side, each as far as it comes.
 bool Search::run_trials(Team& team, std::span<SwapWalk> walks, std::span<SearchModel> found) const {
   std::vector<SearchModel*> models;
   for (SwapWalk& walk : walks) models.push_back(&walk.start());

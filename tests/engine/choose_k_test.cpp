@@ -2,6 +2,7 @@
 #include <manymeans/choose.h>
 #include <manymeans/error.h>
 
+#include "core/all_labels.h"
 #include "core/random.h"
 
 #include <gtest/gtest.h>
@@ -101,6 +102,22 @@ TEST(ChooseK, JudgesTheModelsOfTheirSeeds) {
     alone.k = {evidence.k};
     alone.model_seed = evidence.model_seed;
     EXPECT_EQ(fit({values.data(), 300, 2}, {}, alone).models[0].inertia, evidence.inertia);
+  }
+}
+
+// One sample serves all k, and each has the silhouette that it has alone.
+TEST(ChooseK, SilhouettesAreThoseOfEachModelAlone) {
+  const std::vector<float> values = planted(500, 3, 4, 4, 12);
+  const ChosenK found = choose_k({values.data(), 500, 3}, up_to(6));
+  for (const Evidence& evidence : found.evidence) {
+    const auto model = std::ranges::find(found.fit.models, evidence.model_seed, &ModelResult::seed);
+    ASSERT_NE(model, found.fit.models.end());
+    const Criteria alone =
+        criteria({values.data(), 500, 3}, all_labels(model->labels), {.sample = 50, .seed = up_to(6).fit.seed});
+    const Criteria& its = evidence.criteria;
+    EXPECT_EQ(std::bit_cast<uint64_t>(its.silhouette), std::bit_cast<uint64_t>(alone.silhouette)) << evidence.k;
+    EXPECT_EQ(its.silhouette_rows, evidence.k == 1 ? 0 : 50);
+    EXPECT_EQ(its.silhouette_error, alone.silhouette_error);
   }
 }
 
