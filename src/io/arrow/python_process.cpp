@@ -90,8 +90,8 @@ struct Remembered {
   PythonFound found;
 };
 Remembered& remembered() {
-  static Remembered last;
-  return last;
+  static auto* const last = new Remembered;  // never ended: whoever is last may still ask
+  return *last;
 }
 
 }  // namespace
