@@ -36,11 +36,11 @@ const char* const kExamples =
     "  manymeans multiply big.npy b.npy --output c.npy --backend cuda\n\n"
     "Each entry is the exact sum of its products, rounded once: there is no better\n"
     "float32 (or float64), and it is the same for any number of threads, on any\n"
-    "machine and with any backend. The product is float64 where a factor is, else float32. NaN and\n"
-    "infinity are taken as IEEE 754 says; an entry that is exactly zero is +0.\n"
-    "Factors in .npy files are read where they lie, and the product is computed and\n"
-    "written some rows at a time, so none of the three has to fit in memory. OUTPUT\n"
-    "appears whole or not at all.\n"
+    "machine and with any backend. The product is float64 where a factor is, else\n"
+    "float32. NaN and infinity are taken as IEEE 754 says; an entry that is exactly\n"
+    "zero is +0. Factors in .npy files are read where they lie, and the product is\n"
+    "computed and written some rows at a time, so none of the three has to fit in\n"
+    "memory. OUTPUT appears whole or not at all.\n"
     "Exit codes: 0 done, 2 usage, 3 bad data, 4 out of memory or disk full, 5\n"
     "interrupted, 1 a bug.";
 
