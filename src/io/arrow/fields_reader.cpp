@@ -524,7 +524,7 @@ auto reading(const OpenFields& open, const std::string& path, const ReadOptions&
 
 }  // namespace
 
-Reader make_fields_reader(FieldsFormat format, OpenFields open, FindFormat find) {
+Reader make_fields_reader(FieldsFormat format, const OpenFields& open, FindFormat find) {
   const bool parquet = format == FieldsFormat::kParquet;
   Reader reader;
   reader.description = parquet ? "Parquet: a field of numbers or of lists of them (.parquet)"

@@ -7,6 +7,6 @@
 namespace manymeans {
 
 /// A reader of files that `open` opens, which is or is not there as `find` says.
-Reader make_fields_reader(FieldsFormat format, OpenFields open, FindFormat find);
+Reader make_fields_reader(FieldsFormat format, const OpenFields& open, FindFormat find);
 
 }  // namespace manymeans

@@ -114,7 +114,7 @@ class PythonFormats : public testing::Test {
  protected:
   void SetUp() override {
     if (*kPython == '\0') GTEST_SKIP() << "there is no Python with pyarrow (MANYMEANS_ARROW_PYTHON)";
-    named_.emplace(kPython);
+    named.emplace(kPython);
     const Reader reader = built_in("parquet");
     if (!reader.find || !reader.find().how.starts_with("by Arrow C++")) GTEST_SKIP() << "built without Arrow C++";
   }
@@ -160,8 +160,8 @@ class PythonFormats : public testing::Test {
     }
   }
 
-  Folder folder_;
-  std::optional<NamedPython> named_;
+  Folder folder;
+  std::optional<NamedPython> named;
 };
 
 TEST_F(PythonFormats, ReadStoredFilesAsArrowDoes) {
@@ -174,11 +174,11 @@ TEST_F(PythonFormats, ReadStoredFilesAsArrowDoes) {
 }
 
 TEST_F(PythonFormats, ReadHostileTablesAsArrowDoes) {
-  const std::string command = fmt::format("{} {} {}", kPython, stored("hostile_tables.py"), folder_ / ".");
+  const std::string command = fmt::format("{} {} {}", kPython, stored("hostile_tables.py"), folder / ".");
   ASSERT_EQ(std::system(command.c_str()), 0) << command;
-  const std::vector<std::string> names = folder_.names();
+  const std::vector<std::string> names = folder.names();
   EXPECT_EQ(names.size(), 28u);
-  for (const std::string& name : names) expect_same_everything(folder_ / name);
+  for (const std::string& name : names) expect_same_everything(folder / name);
 }
 
 TEST_F(PythonFormats, WeightsAndColumnsInAnyOrder) {
@@ -195,7 +195,7 @@ TEST_F(PythonFormats, FilesThatAreCut) {
     const std::string whole = content_of(stored(name));
     const Reader python = python_reader(name.ends_with(".parquet") ? FieldsFormat::kParquet : FieldsFormat::kArrow);
     for (const size_t size : {size_t{3}, size_t{9}, whole.size() / 2, whole.size() - 9}) {
-      const std::string path = folder_.file("cut-" + name, whole.substr(0, size));
+      const std::string path = folder.file("cut-" + name, whole.substr(0, size));
       try {
         (void)python.read(path, {.numeric_only = true});
         EXPECT_EQ(name, "stream.arrow") << "which has no directory";
@@ -234,7 +234,7 @@ TEST_F(PythonFormats, WriteTablesAsArrowDoes) {
       };
       for (const std::string ending : {"parquet", "arrow"}) {
         const auto format = ending == "parquet" ? FieldsFormat::kParquet : FieldsFormat::kArrow;
-        const std::string by_arrow = folder_ / ("a." + ending), by_python = folder_ / ("p." + ending);
+        const std::string by_arrow = folder / ("a." + ending), by_python = folder / ("p." + ending);
         write_table(by_arrow, writer_for(by_arrow), table);
         write_table(by_python, python_writer(format), table);
         EXPECT_EQ(shown(describe_table(by_arrow)), shown(describe_table(by_python)));
@@ -266,13 +266,13 @@ TEST_F(PythonFormats, AppendAsArrowDoes) {
         file.commit();
         return whole;
       };
-      EXPECT_TRUE(append(append_to_fields, folder_ / ("a." + ending)));
-      EXPECT_TRUE(append(append_by_python, folder_ / ("p." + ending)));
-      EXPECT_EQ(shown(describe_table(folder_ / ("a." + ending))), shown(describe_table(folder_ / ("p." + ending))));
-      EXPECT_EQ(describe_table(folder_ / ("p." + ending)).columns.back().name, "distance");
+      EXPECT_TRUE(append(append_to_fields, folder / ("a." + ending)));
+      EXPECT_TRUE(append(append_by_python, folder / ("p." + ending)));
+      EXPECT_EQ(shown(describe_table(folder / ("a." + ending))), shown(describe_table(folder / ("p." + ending))));
+      EXPECT_EQ(describe_table(folder / ("p." + ending)).columns.back().name, "distance");
       for (const int64_t wrong : {6, 8}) {
         rows.rows = wrong;
-        EXPECT_FALSE(append(append_by_python, folder_ / "wrong"));
+        EXPECT_FALSE(append(append_by_python, folder / "wrong"));
       }
     }
   }
@@ -290,14 +290,14 @@ TEST_F(PythonFormats, AppendToTextAsArrowDoes) {
     file.commit();
     return shown(describe_table(path));
   };
-  EXPECT_EQ(append(append_to_fields, folder_ / "a.parquet"), append(append_by_python, folder_ / "p.parquet"));
+  EXPECT_EQ(append(append_to_fields, folder / "a.parquet"), append(append_by_python, folder / "p.parquet"));
 }
 
 // Whatever is in its place, the error says what is wrong, in one line, and nothing is left behind.
 class WrongPython : public testing::Test {
  protected:
   std::string script(const std::string& text) {
-    const std::string path = folder_.file("python", "#!/bin/sh\n" + text + "\n");
+    const std::string path = folder.file("python", "#!/bin/sh\n" + text + "\n");
     ::chmod(path.c_str(), 0700);
     return path;
   }
@@ -308,13 +308,13 @@ class WrongPython : public testing::Test {
     EXPECT_FALSE(reader.find().available);
     EXPECT_FALSE(python_writer(FieldsFormat::kArrow).find().available);
   }
-  Folder folder_;
+  Folder folder;
 };
 
 TEST_F(WrongPython, IsNoProgram) {
   expect_unavailable("/nonexistent/python", {"plain.parquet", "/nonexistent/python cannot be started: No such file",
                                              "pip install pyarrow", "MANYMEANS_PYTHON"});
-  expect_unavailable(folder_.file("text", "no program"), {"cannot be started: Permission denied"});
+  expect_unavailable(folder.file("text", "no program"), {"cannot be started: Permission denied"});
 }
 
 TEST_F(WrongPython, SaysSomethingElse) {
@@ -338,7 +338,7 @@ TEST_F(WrongPython, HasNoPyarrow) {
 // One that ends when it is asked for the rows: nothing of the file is an answer, and no process stays.
 TEST_F(WrongPython, EndsHalfway) {
   if (*kPython == '\0') GTEST_SKIP() << "there is no Python with pyarrow (MANYMEANS_ARROW_PYTHON)";
-  const std::string dying = folder_.file("python", std::string("#!") + kPython + R"PY(
+  const std::string dying = folder.file("python", std::string("#!") + kPython + R"PY(
 import os, sys
 code = sys.argv[2].replace("def next(self, reader):", "def next(self, reader):\n        os.kill(os.getpid(), 9)")
 exec(compile(code, "child", "exec"), {"__name__": "__main__"})
@@ -348,23 +348,23 @@ exec(compile(code, "child", "exec"), {"__name__": "__main__"})
   expect_error(ErrorCode::kUnavailable, {"plain.parquet", "was ended by signal 9"}, [&] {
     (void)python_reader(FieldsFormat::kParquet).read(stored("plain.parquet"), {.columns = {"i"}, .threads = 3});
   });
-  EXPECT_EQ(folder_.names(), std::vector<std::string>{"python"});
+  EXPECT_EQ(folder.names(), std::vector<std::string>{"python"});
 }
 
 TEST_F(WrongPython, IsLookedForInPath) {
   if (*kPython == '\0') GTEST_SKIP() << "there is no Python with pyarrow (MANYMEANS_ARROW_PYTHON)";
   const std::string path = std::getenv("PATH");
-  std::filesystem::create_directories(folder_ / "bare");
-  std::filesystem::create_directories(folder_ / "right");
+  std::filesystem::create_directories(folder / "bare");
+  std::filesystem::create_directories(folder / "right");
   for (const std::string name : {"bare", "right"}) {
     const std::string flags = name == "bare" ? " -I -S" : "";
     const std::string program =
-        folder_.file(name + "/python3", std::string("#!/bin/sh\nexec ") + kPython + flags + " \"$@\"\n");
+        folder.file(name + "/python3", std::string("#!/bin/sh\nexec ") + kPython + flags + " \"$@\"\n");
     ::chmod(program.c_str(), 0700);
   }
-  ::setenv("PATH", (folder_ / "bare" + ":" + (folder_ / "right") + ":relative::").c_str(), 1);
-  EXPECT_EQ(find_python().program, folder_ / "right/python3");
-  ::setenv("PATH", (folder_ / "bare").c_str(), 1);
+  ::setenv("PATH", (folder / "bare" + ":" + (folder / "right") + ":relative::").c_str(), 1);
+  EXPECT_EQ(find_python().program, folder / "right/python3");
+  ::setenv("PATH", (folder / "bare").c_str(), 1);
   EXPECT_EQ(find_python().program, "");
   EXPECT_NE(find_python().reason.find("bare/python3: No module named 'pyarrow'"), std::string::npos);
   ::setenv("PATH", "", 1);
