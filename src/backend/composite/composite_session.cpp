@@ -142,7 +142,8 @@ void CompositeSession::pass(std::span<PassModel> models) {
     for (const PassModel& model : models) sessions_[p]->statistics(model.slot);  // all devices' at the same time
     seconds[p] = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   });
-  if (!std::exchange(first_pass_, false) && mover_ != nullptr) mover_->count(seconds);
+  const bool first = std::exchange(first_pass_, false);
+  if (mover_ != nullptr) mover_->count(seconds, first);
   for (size_t i = 0; i < models.size(); ++i) {
     models[i].result = {};
     for (const std::vector<PassModel>& part : found) models[i].result += part[i].result;

@@ -18,7 +18,11 @@ void RowMover::begin_counting(double moving) {
   for (const auto& part : parts_) work_.rows.push_back(part->rows());
 }
 
-void RowMover::count(std::span<const double> seconds) {
+void RowMover::count(std::span<const double> seconds, bool first) {
+  if (first) {
+    work_.moving += *std::ranges::max_element(seconds);
+    return;
+  }
   constexpr double kLeast = 1e-9;
   double slowest = 0, speed = 0;
   ++work_.passes;

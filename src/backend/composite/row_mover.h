@@ -18,7 +18,7 @@ struct SharedWork {
   std::vector<double> seconds;  ///< of each device, in all passes
   int64_t passes = 0;
   double waited = 0;  ///< seconds that passes took longer than with the best shares
-  double moving = 0;  ///< seconds that it took to put the rows where they are
+  double moving = 0;  ///< seconds that it took to put the rows where they are, with the first pass there
 };
 
 /// Where the shares should end from now on; empty: where they do.
@@ -45,8 +45,8 @@ class RowMover {
     RowMover* mover_;
   };
 
-  /// What a pass, not the first one, took each part.
-  void count(std::span<const double> seconds);
+  /// What a pass took each part. `first`: of new sessions.
+  void count(std::span<const double> seconds, bool first);
   /// Where the shares should end; empty: where they do, or nothing can move now.
   std::vector<int64_t> next_ends() const;
   /// Uploads the parts anew; they have no sessions.
