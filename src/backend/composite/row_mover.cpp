@@ -20,7 +20,7 @@ void RowMover::begin_counting(double moving) {
 
 void RowMover::count(std::span<const double> seconds, bool first) {
   if (first) {
-    work_.moving += *std::ranges::max_element(seconds);
+    if (work_.passes == 0) work_.moving += *std::ranges::max_element(seconds);
     return;
   }
   constexpr double kLeast = 1e-9;
