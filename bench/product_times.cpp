@@ -27,7 +27,7 @@ namespace {
 
 using namespace manymeans;
 
-constexpr size_t kBlock = size_t{1} << 22;   // values that are drawn; more of them repeat
+constexpr size_t kBlock = size_t{1} << 22;     // values that are drawn; more of them repeat
 constexpr size_t kCompared = size_t{1} << 28;  // bytes of a product that are compared, at most
 constexpr double kSeconds = 0.5;
 
@@ -85,8 +85,7 @@ class Cublas {
   bool there() const { return handle_ != nullptr; }
   // Matrices by rows are their transposes by columns.
   void multiply(const Shape& shape, const void* a, const void* b, void* c) const {
-    const int status =
-        shape.type == DataType::kFloat64 ? call(double_, shape, a, b, c) : call(single_, shape, a, b, c);
+    const int status = shape.type == DataType::kFloat64 ? call(double_, shape, a, b, c) : call(single_, shape, a, b, c);
     if (status != 0) throw Error(ErrorCode::kInternal, "cublas", fmt::format("status {}", status));
     cuda::check(cudaDeviceSynchronize(), "cuBLAS");
   }
