@@ -41,8 +41,8 @@ const char* const kExamples =
     "zero is +0. Factors in .npy files are read where they lie, and the product is\n"
     "computed and written some rows at a time, so none of the three has to fit in\n"
     "memory. OUTPUT appears whole or not at all.\n"
-    "Exit codes: 0 done, 2 usage, 3 bad data, 4 out of memory or disk full, 5\n"
-    "interrupted, 1 a bug.";
+    "Exit codes: 0 done, 2 usage, 3 bad data, 4 out of memory, disk full or no such\n"
+    "device, 5 interrupted, 1 a bug.";
 
 std::string described(const std::string& path, const MatrixView& matrix, bool transposed) {
   return fmt::format("{}{} ({} x {}, {})", path, transposed ? " transposed" : "", matrix.rows, matrix.columns,

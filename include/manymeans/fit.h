@@ -44,7 +44,8 @@ struct CheckpointOptions {
 /// Which models bring their labels. Everything else of them, digests too, is the same either way.
 enum class LabelsOf : uint8_t {
   kAll,   ///< every model: N labels each
-  kBest,  ///< of each k the model that FitResult::best() names; on a device the labels of the others stay there
+  kBest,  ///< of each k the model that FitResult::best() names; a device that can sum the labels of the others up keeps
+          ///< them
 };
 
 /// What the caller wants to be told, and how the caller stops a fit. All may be left out.

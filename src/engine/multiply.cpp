@@ -152,6 +152,11 @@ Chosen choose_backend(std::span<const MemoryPlace* const> places, const std::str
     refuse_place(*first);
   }
   if (asked == "auto") chosen = backend_of_name(std::string(first->space));
+  const bool other = asked.find(':') != std::string::npos && chosen.device != first->device;
+  if (chosen.backend->name == first->space && other) {
+    throw Error(ErrorCode::kUsage, "backend",
+                fmt::format("is '{}', and the values lie on {}:{}; use auto", asked, first->space, first->device));
+  }
   if (chosen.backend->name == first->space) return {chosen.backend, first->device};
   throw Error(
       ErrorCode::kUsage, "backend",

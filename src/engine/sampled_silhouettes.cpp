@@ -94,13 +94,14 @@ class SampleSums {
  private:
   struct Scratch {
     std::vector<int64_t> parts;  // kRows x kParts
-    std::vector<int64_t> sums;   // clusters x kParts
+    std::vector<int64_t> sums;   // clusters x kParts; none where these are too many
   };
 
   void read_labels(int64_t first, int64_t count);
   void add(int64_t side, const Matrix& distances, Scratch& scratch);
   void split(int64_t side, int64_t first, int64_t count, const Matrix& distances, Scratch& scratch);
   void add_rest(size_t s, int64_t row, double distance);
+  void add_one_by_one(int64_t side, int64_t first, int64_t count, const Scratch& scratch);
   void end_terms(int64_t side, Scratch& scratch);
   double rounded(size_t s, size_t cluster) const;
 
@@ -162,7 +163,8 @@ void SampleSums::add_all() {
   std::vector<Scratch> scratch(static_cast<size_t>(pool_.size()));
   for (Scratch& own : scratch) {
     own.parts.resize(static_cast<size_t>(kRows * kParts));
-    own.sums.resize(clusters_ * static_cast<size_t>(kParts));
+    const auto many = static_cast<size_t>(kMostTerms) * clusterings_.size();
+    if (clusters_ <= many) own.sums.resize(clusters_ * static_cast<size_t>(kParts));
   }
   const auto take = [&](int64_t first, const Matrix& distances) {
     read_labels(first, distances.rows());
@@ -204,11 +206,28 @@ void SampleSums::add_rest(size_t s, int64_t row, double distance) {
   }
 }
 
+// Where there are more clusters than rows between two ends of terms, of which most would have nothing to end.
+void SampleSums::add_one_by_one(int64_t side, int64_t first, int64_t count, const Scratch& scratch) {
+  Total* const totals = totals_.data() + static_cast<size_t>(side * kSide) * clusters_;
+  for (size_t c = 0; c < clusterings_.size(); ++c) {
+    const uint32_t* const labels = labels_.data() + c * static_cast<size_t>(read_) + first;
+    for (int64_t i = 0; i < count; ++i) {
+      const int64_t* const from = scratch.parts.data() + i * kParts;
+      Total* const to = totals + static_cast<int64_t>(labels[i]) * kSide;
+      for (int64_t s = 0; s < kSide; ++s) to[s].add(from[s], from[kSide + s]);
+    }
+  }
+}
+
 void SampleSums::add(int64_t side, const Matrix& distances, Scratch& scratch) {
   int64_t terms = 0;
   for (int64_t first = 0; first < read_; first += kRows) {
     const int64_t count = std::min(kRows, read_ - first);
     split(side, first, count, distances, scratch);
+    if (scratch.sums.empty()) {
+      add_one_by_one(side, first, count, scratch);
+      continue;
+    }
     for (size_t c = 0; c < clusterings_.size(); ++c) {
       const uint32_t* const labels = labels_.data() + c * static_cast<size_t>(read_) + first;
       for (int64_t i = 0; i < count; ++i) {
@@ -255,12 +274,14 @@ double SampleSums::silhouette(size_t s, size_t c) const {
   return silhouette_of(mean(own, counts[own] - 1), nearest);
 }
 
-// Sampled rows at a time, so that their sums take no more than kMostBytes even where all have rests.
-int64_t rows_together(std::span<const ClusteredRows> clusterings) {
+// Sampled rows at a time, so that their sums take no more than kMostBytes even where all have rests; but a side for
+// each thread where they do without rests.
+int64_t rows_together(std::span<const ClusteredRows> clusterings, int threads) {
   size_t clusters = 0;
   for (const ClusteredRows& its : clusterings) clusters += its.counts.size();
-  const auto bytes = static_cast<int64_t>(clusters * (sizeof(Total) + sizeof(ExactSum)));
-  return std::clamp<int64_t>(kMostBytes / bytes / kSide, 1, 128) * kSide;
+  const auto sides = [&](size_t bytes) { return kMostBytes / static_cast<int64_t>(clusters * bytes) / kSide; };
+  const int64_t for_threads = std::min<int64_t>(sides(sizeof(Total)), threads);
+  return std::clamp<int64_t>(std::max(sides(sizeof(Total) + sizeof(ExactSum)), for_threads), 1, 128) * kSide;
 }
 
 }  // namespace
@@ -277,7 +298,7 @@ std::vector<double> sampled_silhouettes(const Input& input, std::span<const Clus
   }
   if (several.empty()) return means;
   std::vector<SignedSum> sums(several.size());
-  const auto together = static_cast<size_t>(rows_together(several));
+  const auto together = static_cast<size_t>(rows_together(several, pool.size()));
   for (size_t first = 0; first < sample.size(); first += together) {
     const std::span<const int64_t> some = sample.subspan(first, std::min(together, sample.size() - first));
     SampleSums all(input, several, some, pool);

@@ -254,7 +254,7 @@ bool Search::run_round() {
   const size_t each = teams_.size() == 1 ? count : 1;
   std::atomic<size_t> next = 0;
   pool_.for_each_range(static_cast<int64_t>(teams_.size()), 1, [&](int, int64_t team, int64_t) {
-    for (size_t first = next.fetch_add(each); first < count; first = next.fetch_add(each)) {
+    for (size_t first = next.fetch_add(each); first < count && !control_.stopped(); first = next.fetch_add(each)) {
       run_trials(teams_[static_cast<size_t>(team)], std::span(walks).subspan(first, each),
                  std::span(found).subspan(first, each));
     }

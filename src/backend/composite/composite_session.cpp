@@ -1,6 +1,7 @@
 #include "backend/composite/composite_session.h"
 
-#include "core/label_term.h"
+#include "core/digest.h"
+#include "core/label_width.h"
 
 #include <algorithm>
 #include <chrono>
@@ -33,6 +34,14 @@ void for_each_member(device::PassTeam& team, const CompositeParts& parts, Thread
       throw;
     }
   });
+}
+
+// By the host, where the part does not know them.
+std::vector<LabelSum> sums_of_part(Session& part, std::span<const int> slots, int64_t first_row) {
+  std::vector<LabelSum> sums = part.label_sums(slots, first_row);
+  if (!sums.empty()) return sums;
+  for (const int slot : slots) sums.push_back(label_sum(part.labels(slot), first_row));
+  return sums;
 }
 
 struct LabelChanges {
@@ -156,7 +165,12 @@ void CompositeSession::pass(std::span<PassModel> models) {
 // Before a pass of these models. Labels come along, so that the pass can say what it changed; the pass finds everything
 // else anew, so no other model may have labels that somebody needs.
 void CompositeSession::move_rows(std::span<const PassModel> models) {
-  if (first_pass_) return;
+  // Labels that come along take no more than two numbers of 32 bits a row, beside those of the devices.
+  constexpr size_t kMostLabels = 8;
+  size_t labels_of_row = 0;
+  for (const PassModel& model : models)
+    labels_of_row += static_cast<size_t>(label_width(k_[static_cast<size_t>(model.slot)]));
+  if (first_pass_ || labels_of_row > kMostLabels) return;
   std::vector<char> active(k_.size(), 0);
   for (const PassModel& model : models) active[static_cast<size_t>(model.slot)] = 1;
   for (size_t slot = 0; slot < k_.size(); ++slot) {
@@ -236,10 +250,9 @@ void CompositeSession::fetch(std::span<const int> slots, std::span<const int> la
 std::vector<LabelSum> CompositeSession::label_sums(std::span<const int> slots, int64_t first_row) {
   std::vector<std::vector<LabelSum>> of_parts(parts_.size());
   for_each_part(parts_, drivers_,
-                [&](size_t p) { of_parts[p] = sessions_[p]->label_sums(slots, first_row + parts_[p]->first); });
+                [&](size_t p) { of_parts[p] = sums_of_part(*sessions_[p], slots, first_row + parts_[p]->first); });
   std::vector<LabelSum> sums(slots.size(), 0);
   for (const std::vector<LabelSum>& part : of_parts) {
-    if (part.empty()) return {};
     for (size_t i = 0; i < sums.size(); ++i) sums[i] += part[i];
   }
   for (const int slot : slots)

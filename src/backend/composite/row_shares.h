@@ -25,7 +25,7 @@ struct DeviceRate {
 std::vector<double> shares_in_time(int64_t rows, std::span<const DeviceRate> devices, double link);
 
 /// Where shares should end by what passes took; empty: where they do. Rows move when the devices have waited for each
-/// other for as long as moving takes, so it never takes more than twice what the best moment would have.
+/// other for as long as moving takes, so that a move in vain costs no more than what led to it.
 std::vector<int64_t> corrected_ends(const SharedWork& work, std::span<const DeviceRate> devices, double link);
 
 /// Products of a pass of all models, for Backend::least_shared_products().

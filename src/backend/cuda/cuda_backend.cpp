@@ -96,8 +96,9 @@ class CudaUpload final : public Upload {
     use_device(shared_.device);
     int64_t free = free_device_memory();
     if (shared_.options.device_memory > 0) {
-      free = std::min(free, shared_.options.device_memory - shared_.plan.upload_bytes - shared_.plan.session_bytes);
+      free = std::min(free, shared_.options.device_memory - shared_.plan.upload_bytes);
     }
+    free -= shared_.plan.session_bytes;  // of the trials, which come later
     const DevicePoints& points = shared_.slices->points();
     const SwapRoom room = SwapRoom::make(points, k, free);
     log_swaps(room.refusal);

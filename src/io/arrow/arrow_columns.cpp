@@ -149,11 +149,18 @@ int64_t fixed_length(const arrow::DataType& type) {
   return static_cast<const arrow::FixedSizeListType&>(storage_of(type)).list_size();
 }
 
+// Lists that stand in a dictionary, too.
+bool holds_lists(const arrow::DataType& type) {
+  const arrow::DataType& stored = storage_of(type);
+  if (stored.id() != arrow::Type::DICTIONARY) return is_list(stored);
+  return holds_lists(*static_cast<const arrow::DictionaryType&>(stored).value_type());
+}
+
 FieldKind kind_of(const arrow::DataType& type) {
   const arrow::DataType& stored = storage_of(type);
   const bool lists = is_list(stored);
   const arrow::DataType& items = lists ? *static_cast<const arrow::BaseListType&>(stored).value_type() : stored;
-  if (is_list(storage_of(items)) || find_copy(number_type(items)) == nullptr) return FieldKind::kOther;
+  if (holds_lists(items) || find_copy(number_type(items)) == nullptr) return FieldKind::kOther;
   if (!lists) return FieldKind::kNumber;
   return stored.id() == arrow::Type::FIXED_SIZE_LIST ? FieldKind::kFixedList : FieldKind::kList;
 }
@@ -197,6 +204,15 @@ std::string shown_scalar(const arrow::Array& array, int64_t row) {
   return scalar.ok() ? (*scalar)->ToString() : scalar.status().ToString();
 }
 
+// Also where a code names a null of its dictionary.
+bool is_null_at(const arrow::Array& array, int64_t row) {
+  if (array.IsNull(row)) return true;
+  if (array.type_id() != arrow::Type::DICTIONARY) return false;
+  const auto& coded = static_cast<const arrow::DictionaryArray&>(array);
+  const int64_t code = coded.GetValueIndex(row);
+  return code >= 0 && code < coded.dictionary()->length() && is_null_at(storage_of(*coded.dictionary()), code);
+}
+
 class ArrowCells : public FieldCells {
  public:
   explicit ArrowCells(std::shared_ptr<arrow::Array> array) : array_(std::move(array)) {}
@@ -204,7 +220,7 @@ class ArrowCells : public FieldCells {
     return copy_rows(*array_, first, count, target);
   }
   std::optional<int64_t> first_length() const override { return length_of_first(*array_); }
-  bool is_null(int64_t row) const override { return array_->IsNull(row); }
+  bool is_null(int64_t row) const override { return is_null_at(storage_of(*array_), row); }
   std::string text(int64_t row) const override { return shown_scalar(*array_, row); }
 
  private:

@@ -28,7 +28,7 @@ try:
     import pyarrow.ipc
     import pyarrow.parquet
 except Exception as error:
-    pa, why_not = None, f"{error}"
+    pa, why_not = None, (f"{error}" or type(error).__name__).split("\n")[0]
 else:
     why_not = "" if int(pa.__version__.split(".")[0]) >= LEAST_VERSION else f"pyarrow {pa.__version__} is too old"
 
@@ -107,7 +107,10 @@ def is_number(type):
 def kind_of(type):
     stored = storage(type)
     items = stored.value_type if is_list(stored) else stored
-    if is_list(storage(items)) or not is_number(number_type(items)):
+    inner = storage(items)
+    while pa.types.is_dictionary(inner):
+        inner = storage(inner.value_type)
+    if is_list(inner) or not is_number(number_type(items)):
         return "other"
     if not is_list(stored):
         return "number"
@@ -146,7 +149,9 @@ def shown(array):
     types, type = pa.types, array.type
     if types.is_string(type) or types.is_large_string(type) or types.is_string_view(type):
         return array
-    if types.is_temporal(type) or types.is_null(type):
+    if types.is_timestamp(type) and type.tz is not None:
+        array = array.cast(pa.timestamp(type.unit, "UTC"))
+    if (types.is_temporal(type) and not types.is_interval(type)) or types.is_null(type):
         return array.cast(pa.string())
     if types.is_binary(type) or types.is_large_binary(type) or types.is_fixed_size_binary(type):
         return array.cast(pa.large_binary())

@@ -100,7 +100,7 @@ class Column {
 
 // Asks for something to be written, and writes it.
 void write_answer(PythonProcess& process, const Request& request, OutputFile& file) {
-  const Answer answer = process.ask(request);
+  const Answer answer = process.ask(request, file.path());
   AnswerItems items(answer);
   file.write(items.next());
 }
@@ -162,7 +162,7 @@ class Appending {
       request.add(names.back());
       request.add(column.labels != nullptr ? "int32" : "double").add(int64_t{!rows_.dropped.empty()});
     }
-    process_.ask(request);
+    process_.ask(request, file_.path());
   }
   // The next so many rows, of which `columns` are no file's. False where there are more rows than were read.
   bool write(int64_t count, std::span<Column> columns) {

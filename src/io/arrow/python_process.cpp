@@ -190,6 +190,7 @@ void PythonProcess::begin(int input) {
     ::posix_spawn_file_actions_adddup2(&files, theirs, STDOUT_FILENO);
     ::posix_spawn_file_actions_adddup2(&files, complaints_, STDERR_FILENO);
     if (file >= 0) ::posix_spawn_file_actions_adddup2(&files, file, STDERR_FILENO + 1);
+    ::posix_spawn_file_actions_addchdir_np(&files, "/");  // no module of the folder at hand is taken for Python's
     posix_spawnattr_t attributes;
     ::posix_spawnattr_init(&attributes);
     sigset_t none, all;
@@ -199,7 +200,10 @@ void PythonProcess::begin(int input) {
     ::posix_spawnattr_setsigdefault(&attributes, &all);
     ::posix_spawnattr_setpgroup(&attributes, 0);
     ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    std::string program = program_, flag = "-c", script = kPythonScript;
+    std::error_code ignored;
+    const bool is_path = program_.find('/') != std::string::npos;
+    std::string program = is_path ? std::filesystem::absolute(program_, ignored).string() : program_;
+    std::string flag = "-c", script = kPythonScript;
     const std::array<char*, 4> arguments = {program.data(), flag.data(), script.data(), nullptr};
     error = ::posix_spawnp(&process_, program.c_str(), &files, &attributes, arguments.data(), environ);
     if (error != 0) process_ = -1;
@@ -271,17 +275,24 @@ Answer PythonProcess::receive_answer() {
   return answer;
 }
 
-Answer PythonProcess::ask(const Request& request) {
+Answer PythonProcess::ask(const Request& request, const std::string& written) {
   const std::lock_guard lock(mutex_);
+  if (!end_.empty()) fail_ended();
   const Head head{std::ssize(request.bytes_), request.items_};
   if (!send(std::as_bytes(std::span(&head, 1))) || !send(request.bytes_)) fail_ended();
-  Answer answer = receive_answer();
+  Answer answer;
+  try {
+    answer = receive_answer();
+  } catch (...) {  // nobody may take the rest of it for another answer
+    if (end_.empty()) end_ = "has given an answer that could not be read";
+    throw;
+  }
   AnswerItems items(answer);
   const std::string_view outcome = items.text();
   if (outcome == "memory") throw std::bad_alloc();
   if (outcome == "bad") fail_fields(path_, std::string(items.text()));
   if (outcome != "ok") {
-    throw Error(ErrorCode::kUnavailable, path_,
+    throw Error(ErrorCode::kUnavailable, written.empty() ? path_ : written,
                 fmt::format("the Arrow library cannot write this file: {}", items.text()));
   }
   answer.items.erase(answer.items.begin());

@@ -75,7 +75,8 @@ class PythonProcess {
 
   /// Throws Error(kBadData) with what Python says of the file, std::bad_alloc where its memory does not suffice, and
   /// Error(kUnavailable) where it has ended.
-  Answer ask(const Request& request);
+  /// `written`: the path of the file that the request is to write; that of the object if empty.
+  Answer ask(const Request& request, const std::string& written = {});
 
  private:
   friend PythonFound find_python();

@@ -85,15 +85,17 @@ Values::Values(std::string_view type, AnswerItems& items)
     text_ = items.next();
     size_ = static_cast<int64_t>(values_.size() / sizeof(int64_t)) - 1;
     const int64_t* ends = as<int64_t>();
+    if (size_ < 0 || ends[0] < 0) fail_answer();
     for (int64_t i = 0; i < size_; ++i) {
       if (ends[i + 1] < ends[i]) fail_answer();
     }
-    if (size_ < 0 || ends[size_] - ends[0] > std::ssize(text_)) fail_answer();
+    if (ends[size_] - ends[0] > std::ssize(text_)) fail_answer();
   }
   if (!valid_.empty() && std::ssize(valid_) != size_) fail_answer();
 }
 
 std::string Values::text(int64_t at) const {
+  if (type_.size > 0) fail_answer();
   const int64_t* ends = as<int64_t>();
   const char* begin = reinterpret_cast<const char*>(text_.data()) + (ends[at] - ends[0]);
   return {begin, static_cast<size_t>(ends[at + 1] - ends[at])};
@@ -188,6 +190,8 @@ FieldRows rows_in(const Answer& answer, size_t fields) {
   AnswerItems items(answer);
   FieldRows rows;
   rows.rows = items.number();
+  constexpr int64_t kMostRows = int64_t{1} << 40;  // anything above is none
+  if (rows.rows < 0 || rows.rows > kMostRows) fail_answer();
   for (size_t j = 0; j < fields; ++j) {
     const std::string_view type = items.text();
     if (type == "list") {

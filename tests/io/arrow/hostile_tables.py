@@ -46,7 +46,12 @@ def text():
         "time": pa.array([WHEN.time(), None, WHEN.time(), WHEN.time(), WHEN.time()]),
         "when": pa.array([WHEN, None, WHEN, WHEN, WHEN], pa.timestamp("us")),
         "where": pa.array([WHEN, None, WHEN, WHEN, WHEN], pa.timestamp("ms", tz="UTC")),
+        "elsewhere": pa.array([WHEN, None, WHEN, WHEN, WHEN], pa.timestamp("ns", tz="Europe/Paris")),
         "how long": pa.array([1, None, 2, 3, 4], pa.duration("s")),
+        "months": pa.array([(1, 2, 3), None, (0, 0, 1), (4, 5, 6), (7, 8, 9)], pa.month_day_nano_interval()),
+        "null in a dictionary": pa.DictionaryArray.from_arrays(
+            pa.array([0, 1, None, 0, 1], pa.int8()), pa.array(["a", None])
+        ),
         "structure": pa.array(
             [{"a": 1.5, "b": "x"}, None, {"a": None, "b": ""}, {"a": 2, "b": "y"}, {"a": 0, "b": "z"}]
         ),

@@ -335,7 +335,7 @@ TEST_F(WrongPython, HasNoPyarrow) {
   expect_unavailable(bare, {"No module named 'pyarrow'", "pip install pyarrow"});
 }
 
-// One that ends when it is asked for the rows: nothing of the file is an answer, and no process stays.
+// One that ends when it is asked for the rows: nothing of the file is an answer.
 TEST_F(WrongPython, EndsHalfway) {
   if (*kPython == '\0') GTEST_SKIP() << "there is no Python with pyarrow (MANYMEANS_ARROW_PYTHON)";
   const std::string dying = folder.file("python", std::string("#!") + kPython + R"PY(
@@ -354,6 +354,9 @@ exec(compile(code, "child", "exec"), {"__name__": "__main__"})
 TEST_F(WrongPython, IsLookedForInPath) {
   if (*kPython == '\0') GTEST_SKIP() << "there is no Python with pyarrow (MANYMEANS_ARROW_PYTHON)";
   const std::string path = std::getenv("PATH");
+  const char* const named = std::getenv("MANYMEANS_PYTHON");
+  const std::string user = named == nullptr ? "" : named;
+  ::unsetenv("MANYMEANS_PYTHON");
   std::filesystem::create_directories(folder / "bare");
   std::filesystem::create_directories(folder / "right");
   for (const std::string name : {"bare", "right"}) {
@@ -370,6 +373,7 @@ TEST_F(WrongPython, IsLookedForInPath) {
   ::setenv("PATH", "", 1);
   EXPECT_NE(find_python().reason.find("there is no python3 in PATH"), std::string::npos);
   ::setenv("PATH", path.c_str(), 1);
+  if (named != nullptr) ::setenv("MANYMEANS_PYTHON", user.c_str(), 1);
 }
 
 }  // namespace
