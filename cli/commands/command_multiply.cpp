@@ -164,7 +164,10 @@ void run(MultiplyCommand& command) {
 void add_multiply_command(CLI::App& program, int& exit_code) {
   CLI::App* app = program.add_subcommand("multiply", "Multiply two matrices, each entry rounded once.");
   const auto command = std::make_shared<MultiplyCommand>();
-  add_file_argument(*app, "A", command->a, kDataHelp);
+  add_file_argument(*app, "A", command->a,
+                    "File of a matrix: .npy, .npz, text (.csv, .tsv, .txt; packed, too: .gz, .zst, .xz, .bz2), "
+                    ".parquet, .fvecs and more, see 'manymeans info'; FILE.npz:NAME is one of several arrays, '-' text "
+                    "on standard input, for one of the two.");
   add_file_argument(*app, "B", command->b, "Likewise: as many rows as A has columns.");
   app->add_flag("--transpose-a", command->options.transpose_a, "Multiply the transpose of A.")->group("Product");
   app->add_flag("--transpose-b", command->options.transpose_b, "Multiply by the transpose of B.")->group("Product");
@@ -177,7 +180,9 @@ void add_multiply_command(CLI::App& program, int& exit_code) {
       ->type_name("SIZE")
       ->default_str("0")
       ->group("Product");
-  app->add_option("--backend,--device", command->options.backend, "Where to compute. Never changes the answer.")
+  app->add_option("--backend,--device", command->options.backend,
+                  "Where to compute: cpu, cuda, opencl, one of several devices as cuda:1, or reference "
+                  "(slow); 'manymeans info' lists them. Never changes the answer.")
       ->type_name("NAME")
       ->default_str("auto")
       ->group("Product");

@@ -25,6 +25,9 @@ namespace manymeans {
 namespace {
 
 void check(const ChooseOptions& options, const FitHooks& hooks) {
+  if (options.sample < 0) {
+    throw Error(ErrorCode::kUsage, "sample", fmt::format("is {}; 0 (none) and more are possible", options.sample));
+  }
   if (options.references < 0 || options.references > 1000) {
     throw Error(ErrorCode::kUsage, "references", fmt::format("is {}; 0 to 1000 are possible", options.references));
   }

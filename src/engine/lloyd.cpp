@@ -58,9 +58,12 @@ class Cohort {
   }
 
   Cost run() {
-    if (!initialise()) return cost_;
+    // What searches have found before a stop is kept, though other members have nothing to begin with.
+    if (!initialise() && context_.kind.search == nullptr) return cost_;
     std::vector<Member*> active;
-    for (Member& member : members_) active.push_back(&member);
+    for (Member& member : members_) {
+      if (!member.prototypes.empty()) active.push_back(&member);
+    }
     while (!active.empty()) {
       const int passes = pass(active);
       check_mapped(context_.input.host_points().data);

@@ -245,6 +245,7 @@ void SampleSums::add(int64_t side, const Matrix& distances, Scratch& scratch) {
 }
 
 void SampleSums::end_terms(int64_t side, Scratch& scratch) {
+  if (scratch.sums.empty()) return;
   Total* const totals = totals_.data() + static_cast<size_t>(side * kSide) * clusters_;
   for (size_t cluster = 0; cluster < clusters_; ++cluster) {
     const int64_t* const sums = scratch.sums.data() + cluster * kParts;

@@ -190,6 +190,26 @@ TEST(Search, HasItsBestWhenSomebodyStopsIt) {
   EXPECT_TRUE(search(points, {}, options, hooks).fit.interrupted);
 }
 
+// The second model has not begun then, and the first one has what its search has found.
+TEST(Search, KeepsWhatOneOfSeveralModelsHasWhenSomebodyStopsIt) {
+  const std::vector<float> x = mixture(3000, 2, 8, 40);
+  SearchOptions options = rounds(20, 1'000'000);
+  options.k = {20, 30};
+  std::atomic<bool> cancel = false;
+  FitHooks hooks;
+  hooks.cancel = &cancel;
+  hooks.progress = [&](const Progress& progress) {
+    if (progress.phase == "search" && progress.iteration >= 3) cancel = true;
+    return true;
+  };
+  const SearchResult found = search({x.data(), 3000, 2}, {}, options, hooks);
+  EXPECT_TRUE(found.fit.interrupted);
+  EXPECT_EQ(found.fit.models[1].stop_reason, StopReason::kNotBegun);
+  ASSERT_EQ(found.fit.models[0].labels.size(), 3000);
+  EXPECT_GT(found.fit.models[0].inertia, 0);
+  EXPECT_NE(found.fit.models[0].stop_reason, StopReason::kNotBegun);
+}
+
 TEST(Search, BeginsWithWhatIsGiven) {
   const std::vector<float> x = mixture(300, 2, 8);
   const PointsView points(x.data(), 300, 2);

@@ -153,7 +153,8 @@ def shown(array):
         array = array.cast(pa.timestamp(type.unit, "UTC"))
     if (types.is_temporal(type) and not types.is_interval(type)) or types.is_null(type):
         return array.cast(pa.string())
-    if types.is_binary(type) or types.is_large_binary(type) or types.is_fixed_size_binary(type):
+    is_view = getattr(types, "is_binary_view", lambda type: False)
+    if types.is_binary(type) or types.is_large_binary(type) or types.is_fixed_size_binary(type) or is_view(type):
         return array.cast(pa.large_binary())
     return pa.array([str(pc.scalar(value)) if value.is_valid else None for value in array], pa.large_string())
 

@@ -153,7 +153,8 @@ class BatchSource : public ArrowSource {
   std::shared_ptr<arrow::Schema> schema() const override { return reader_->schema(); }
   std::vector<int64_t> piece_rows(const std::vector<int>& fields) override {
     // A batch says its rows only when it is read: with one field, where all of it is compressed.
-    const auto reader = open_batches(file_, {fields.front()}, path_);
+    const std::vector<int> one(fields.begin(), fields.begin() + (fields.empty() ? 0 : 1));
+    const auto reader = open_batches(file_, one, path_);
     std::vector<int64_t> rows;
     for (int i = 0; i < reader->num_record_batches(); ++i) {
       rows.push_back(check_arrow(reader->ReadRecordBatch(i), path_)->num_rows());

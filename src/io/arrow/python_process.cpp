@@ -337,7 +337,7 @@ void PythonProcess::end() {
   socket_ = complaints_ = -1;
   end_.clear();
   if (process_ < 0) return;
-  ::kill(process_, SIGKILL);
+  ::kill(-process_, SIGKILL);  // its group: the program may have been a script that started Python
   while (::waitpid(process_, nullptr, 0) < 0 && errno == EINTR) {
   }
   process_ = -1;

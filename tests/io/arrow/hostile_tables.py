@@ -48,10 +48,6 @@ def text():
         "where": pa.array([WHEN, None, WHEN, WHEN, WHEN], pa.timestamp("ms", tz="UTC")),
         "elsewhere": pa.array([WHEN, None, WHEN, WHEN, WHEN], pa.timestamp("ns", tz="Europe/Paris")),
         "how long": pa.array([1, None, 2, 3, 4], pa.duration("s")),
-        "months": pa.array([(1, 2, 3), None, (0, 0, 1), (4, 5, 6), (7, 8, 9)], pa.month_day_nano_interval()),
-        "null in a dictionary": pa.DictionaryArray.from_arrays(
-            pa.array([0, 1, None, 0, 1], pa.int8()), pa.array(["a", None])
-        ),
         "structure": pa.array(
             [{"a": 1.5, "b": "x"}, None, {"a": None, "b": ""}, {"a": 2, "b": "y"}, {"a": 0, "b": "z"}]
         ),
@@ -107,8 +103,18 @@ def main():
             write(table, folder / f"{name}.{ending}", **options)
         with pa.ipc.new_stream(folder / f"{name}.arrow", table.schema) as stream:
             stream.write_table(table, max_chunksize=max(2, len(table) // 3))
-    with pa.ipc.new_file(folder / "coded_lists.feather", pa.schema([("l", coded_lists.type)])) as file:
-        file.write_table(pa.table({"l": coded_lists}))
+    codes = pa.array([0, 1, 0], pa.int8())
+    of_arrow_alone = {
+        "coded_lists": coded_lists,
+        "lists_in_a_dictionary": pa.DictionaryArray.from_arrays(codes, pa.array([[1.0, 2.0], [3.0, 4.0]])),
+        "null_in_a_dictionary": pa.DictionaryArray.from_arrays(codes, pa.array(["a", None])),
+        "months": pa.array([(1, 2, 3), None, (0, 0, 1)], pa.month_day_nano_interval()),
+    }
+    for name, column in of_arrow_alone.items():
+        with pa.ipc.new_file(folder / f"{name}.feather", pa.schema([("l", column.type)])) as file:
+            file.write_table(pa.table({"l": column}))
+    with pa.ipc.new_file(folder / "no_columns.feather", pa.schema([])) as file:
+        file.write_table(pa.table({}))
 
 
 def _cubes():
