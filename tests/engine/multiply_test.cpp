@@ -196,6 +196,10 @@ std::vector<std::string> product_backends() {
 
 class MultiplyOn : public ::testing::TestWithParam<std::string> {
  protected:
+  void SetUp() override {
+    const std::vector<std::string> here = product_backends();
+    if (std::ranges::find(here, GetParam()) == here.end()) GTEST_SKIP() << "there is no such device";
+  }
   static MultiplyOptions options() {
     MultiplyOptions here;
     here.backend = GetParam();
@@ -203,7 +207,8 @@ class MultiplyOn : public ::testing::TestWithParam<std::string> {
     return here;
   }
 };
-INSTANTIATE_TEST_SUITE_P(All, MultiplyOn, ::testing::ValuesIn(product_backends()),
+// Whether there is a device is asked by the tests: drivers that all tests load have handlers of signals.
+INSTANTIATE_TEST_SUITE_P(All, MultiplyOn, ::testing::Values("cpu", "cuda", "opencl"),
                          [](const auto& backend) { return backend.param; });
 
 TEST_P(MultiplyOn, HostileProductsAreExactSumsRoundedOnce) {

@@ -45,7 +45,7 @@ bool comes_first(Merging merging, const Record& a, const Record& b) {
 }
 
 // Both are in order.
-void merge_records(Field& field, const Field& other) {
+void merge_records(MergedField& field, const MergedField& other) {
   const auto width = static_cast<size_t>(field.width);
   const size_t all = (field.values.size() + other.values.size()) / width;
   const size_t count = field.most > 0 ? std::min(all, static_cast<size_t>(field.most)) : all;
@@ -70,7 +70,7 @@ int64_t merged(Merging merging, int64_t a, int64_t b) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
 }
 
-void merge_field(Field& field, const Field& other) {
+void merge_field(MergedField& field, const MergedField& other) {
   if (field.merging != other.merging || field.width != other.width || field.most != other.most) {
     refuse_parts("they answer different questions; merge what answers one");
   }
@@ -81,8 +81,8 @@ void merge_field(Field& field, const Field& other) {
   }
 }
 
-void check_fields(const std::vector<Field>& fields) {
-  for (const Field& field : fields) {
+void check_fields(const std::vector<MergedField>& fields) {
+  for (const MergedField& field : fields) {
     const bool known = field.merging <= Merging::kFarthest && field.width >= 1 && field.most >= 0;
     const bool whole = known && field.values.size() % static_cast<uint64_t>(field.width) == 0;
     if (whole && (field.merging != Merging::kFarthest || field.width == 3)) continue;

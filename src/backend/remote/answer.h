@@ -25,7 +25,7 @@ enum class Merging : uint8_t {
   kFarthest,  ///< records of (distance, row, label), the first `most` of them by DistantRow::is_farther
 };
 
-struct Field {
+struct MergedField {
   Merging merging = Merging::kSum;
   int64_t width = 1;
   int64_t most = 0;
@@ -65,7 +65,7 @@ struct Answer {
   uint64_t question = 0;           ///< hash of its bytes
   std::vector<RowRange> rows;      ///< who has answered: apart from each other, ascending
   std::optional<Failure> failure;  ///< of the first shard that failed: then the fields say nothing
-  std::vector<Field> values;
+  std::vector<MergedField> values;
 
   static constexpr uint64_t kVersion = 0x31736e616d6d6d61;  // "ammmans1"
 

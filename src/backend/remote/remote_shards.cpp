@@ -67,19 +67,19 @@ AnswerReader::AnswerReader(const Answered& answered, int64_t all) : answer_(Answ
   check_rows(answer_.rows, all);
 }
 
-const Field& AnswerReader::next() {
+const MergedField& AnswerReader::next() {
   if (at_ == answer_.values.size()) throw Error(ErrorCode::kInternal, "shards", "an answer has too few fields");
   return answer_.values[at_++];
 }
 
 std::span<const int64_t> AnswerReader::integers(size_t count) {
-  const Field& field = next();
+  const MergedField& field = next();
   if (field.merging <= Merging::kSmallest && field.values.size() == count) return field.values;
   throw Error(ErrorCode::kInternal, "shards", "an answer has not the size that was asked for");
 }
 
 std::span<const int64_t> AnswerReader::records(size_t width) {
-  const Field& field = next();
+  const MergedField& field = next();
   if (field.merging > Merging::kSmallest && static_cast<size_t>(field.width) == width) return field.values;
   throw Error(ErrorCode::kInternal, "shards", "an answer has not the records that were asked for");
 }

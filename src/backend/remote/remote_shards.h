@@ -28,7 +28,7 @@ class AnswerReader {
   std::span<const int64_t> records(size_t width);
 
  private:
-  const Field& next();
+  const MergedField& next();
 
   Answer answer_;
   size_t at_ = 0;

@@ -77,7 +77,7 @@ class Column {
     valid_.back() = std::byte{0};
     has_nulls_ = true;
   }
-  void send(Request& request) {
+  void send(PythonRequest& request) {
     request.add(has_nulls_ ? std::span<const std::byte>(valid_) : std::span<const std::byte>());
     request.add(std::span<const std::byte>(values_));
     if (is_text_) request.add(std::string_view(text_));
@@ -99,14 +99,14 @@ class Column {
 };
 
 // Asks for something to be written, and writes it.
-void write_answer(PythonProcess& process, const Request& request, OutputFile& file) {
-  const Answer answer = process.ask(request, file.path());
-  AnswerItems items(answer);
+void write_answer(PythonProcess& process, const PythonRequest& request, OutputFile& file) {
+  const PythonAnswer answer = process.ask(request, file.path());
+  PythonItems items(answer);
   file.write(items.next());
 }
 
 // --- Tables
-void write_batch(const Table& table, int64_t first, int64_t count, Request& request) {
+void write_batch(const Table& table, int64_t first, int64_t count, PythonRequest& request) {
   std::vector<std::byte> cells(static_cast<size_t>(count) * table.row_size());
   table.fill(first, count, cells.data());
   if (!table.ids.empty()) {
@@ -131,7 +131,7 @@ void write_batch(const Table& table, int64_t first, int64_t count, Request& requ
 
 void write_by_python(const Table& table, FieldsFormat format, OutputFile& file) {
   PythonProcess process(file.path());
-  Request create("create");
+  PythonRequest create("create");
   create.add(name_of(format));
   if (!table.ids.empty()) create.add(table.id_name).add("string").add(int64_t{0});
   for (int64_t j = 0; j < table.columns; ++j) {
@@ -141,12 +141,12 @@ void write_by_python(const Table& table, FieldsFormat format, OutputFile& file) 
   const int64_t most = batch_rows(table);
   for (int64_t first = 0; first < table.rows; first += most) {
     const int64_t count = std::min(most, table.rows - first);
-    Request request("write");
+    PythonRequest request("write");
     request.add(count);
     write_batch(table, first, count, request);
     write_answer(process, request, file);
   }
-  write_answer(process, Request("close"), file);
+  write_answer(process, PythonRequest("close"), file);
 }
 
 // --- Tables with more columns
@@ -156,7 +156,7 @@ class Appending {
   Appending(const RowsWithMore& rows, PythonProcess& process, OutputFile& file)
       : rows_(rows), process_(process), file_(file) {}
   // `names`: of the columns that are there; the request names those that are no file's.
-  void begin(Request request, std::vector<std::string> names) {
+  void begin(PythonRequest request, std::vector<std::string> names) {
     for (const AppendedColumn& column : rows_.columns) {
       names.push_back(free_name(names, column.name));
       request.add(names.back());
@@ -167,7 +167,7 @@ class Appending {
   // The next so many rows, of which `columns` are no file's. False where there are more rows than were read.
   bool write(int64_t count, std::span<Column> columns) {
     if (count > rows_.rows - row_) return false;
-    Request request("write");
+    PythonRequest request("write");
     request.add(count);
     for (Column& column : columns) column.send(request);
     const auto gap = std::ranges::lower_bound(rows_.dropped, row_);
@@ -181,7 +181,7 @@ class Appending {
     return true;
   }
   bool close() {
-    write_answer(process_, Request("close"), file_);
+    write_answer(process_, PythonRequest("close"), file_);
     return row_ == rows_.rows;
   }
 
@@ -217,10 +217,10 @@ bool append_to_file(const RowsWithMore& rows, const std::string& format, OutputF
   std::vector<std::string> names;
   for (const FieldInfo& field : source.fields()) names.push_back(field.name);
   Appending out(rows, source.process(), file);
-  out.begin(std::move(Request("extend").add(format)), std::move(names));
+  out.begin(std::move(PythonRequest("extend").add(format)), std::move(names));
   for (int64_t piece = 0; piece < std::ssize(pieces); ++piece) {
-    const Answer answer = source.process().ask(Request("take").add(piece));
-    AnswerItems items(answer);
+    const PythonAnswer answer = source.process().ask(PythonRequest("take").add(piece));
+    PythonItems items(answer);
     if (!out.write(items.number(), {})) return false;
   }
   return out.close();
@@ -244,7 +244,7 @@ bool append_to_text(const RowsWithMore& rows, const std::string& format, OutputF
   const std::vector<TextKind> kinds = find_kinds(layout);
   std::vector<std::string> names;
   std::vector<Column> columns;
-  Request request("extend");
+  PythonRequest request("extend");
   request.add(format);
   for (size_t j = 0; j < kinds.size(); ++j) {
     names.push_back(name_of(layout, j));

@@ -97,7 +97,7 @@ Remembered& remembered() {
 }  // namespace
 
 // --- Messages
-Request& Request::add(std::span<const std::byte> bytes) {
+PythonRequest& PythonRequest::add(std::span<const std::byte> bytes) {
   const auto size = static_cast<int64_t>(bytes.size());
   const auto* head = reinterpret_cast<const std::byte*>(&size);
   bytes_.insert(bytes_.end(), head, head + sizeof size);
@@ -107,22 +107,22 @@ Request& Request::add(std::span<const std::byte> bytes) {
   return *this;
 }
 
-Request& Request::add(const std::vector<int>& numbers) {
+PythonRequest& PythonRequest::add(const std::vector<int>& numbers) {
   const std::vector<int64_t> wide(numbers.begin(), numbers.end());
   return add(std::as_bytes(std::span(wide)));
 }
 
-std::span<const std::byte> AnswerItems::next() {
+std::span<const std::byte> PythonItems::next() {
   if (empty()) throw Error(ErrorCode::kUnavailable, "Python", "its answer ends too early");
   return items_[at_++];
 }
 
-std::string_view AnswerItems::text() {
+std::string_view PythonItems::text() {
   const std::span<const std::byte> item = next();
   return {reinterpret_cast<const char*>(item.data()), item.size()};
 }
 
-int64_t AnswerItems::number() {
+int64_t PythonItems::number() {
   const std::span<const std::byte> item = next();
   int64_t value = 0;
   if (item.size() != sizeof value) throw Error(ErrorCode::kUnavailable, "Python", "its answer is no number");
@@ -218,8 +218,8 @@ void PythonProcess::begin(int input) {
 
 // Who it is; `program` is empty where it has no pyarrow.
 PythonFound PythonProcess::greet() {
-  const Answer answer = receive_answer();
-  AnswerItems items(answer);
+  const PythonAnswer answer = receive_answer();
+  PythonItems items(answer);
   if (answer.items.size() != 3 || items.text() != kGreeting) {
     throw Error(ErrorCode::kUnavailable, path_, program_ + " is no Python: it answers something else");
   }
@@ -250,7 +250,7 @@ bool PythonProcess::receive(std::span<std::byte> bytes) {
   return true;
 }
 
-Answer PythonProcess::receive_answer() {
+PythonAnswer PythonProcess::receive_answer() {
   Head head;
   if (!receive(std::as_writable_bytes(std::span(&head, 1)))) fail_ended();
   const auto size = static_cast<size_t>(head.bytes);
@@ -262,7 +262,7 @@ Answer PythonProcess::receive_answer() {
   if (!possible) fail();
   const std::shared_ptr<std::byte> bytes(new std::byte[size], std::default_delete<std::byte[]>());
   if (!receive({bytes.get(), size})) fail_ended();
-  Answer answer{bytes, {}};
+  PythonAnswer answer{bytes, {}};
   for (size_t at = 0; std::ssize(answer.items) < head.items;) {
     uint64_t length = 0;
     if (size - at < sizeof length) fail();
@@ -275,19 +275,19 @@ Answer PythonProcess::receive_answer() {
   return answer;
 }
 
-Answer PythonProcess::ask(const Request& request, const std::string& written) {
+PythonAnswer PythonProcess::ask(const PythonRequest& request, const std::string& written) {
   const std::lock_guard lock(mutex_);
   if (!end_.empty()) fail_ended();
   const Head head{std::ssize(request.bytes_), request.items_};
   if (!send(std::as_bytes(std::span(&head, 1))) || !send(request.bytes_)) fail_ended();
-  Answer answer;
+  PythonAnswer answer;
   try {
     answer = receive_answer();
   } catch (...) {  // nobody may take the rest of it for another answer
     if (end_.empty()) end_ = "has given an answer that could not be read";
     throw;
   }
-  AnswerItems items(answer);
+  PythonItems items(answer);
   const std::string_view outcome = items.text();
   if (outcome == "memory") throw std::bad_alloc();
   if (outcome == "bad") fail_fields(path_, std::string(items.text()));

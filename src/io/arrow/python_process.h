@@ -17,13 +17,13 @@
 namespace manymeans {
 
 /// What is asked: items, as arrow_process.py describes them.
-class Request {
+class PythonRequest {
  public:
-  explicit Request(std::string_view name) { add(name); }
-  Request& add(std::span<const std::byte> bytes);
-  Request& add(std::string_view text) { return add(std::as_bytes(std::span(text.data(), text.size()))); }
-  Request& add(int64_t number) { return add(std::as_bytes(std::span(&number, 1))); }
-  Request& add(const std::vector<int>& numbers);
+  explicit PythonRequest(std::string_view name) { add(name); }
+  PythonRequest& add(std::span<const std::byte> bytes);
+  PythonRequest& add(std::string_view text) { return add(std::as_bytes(std::span(text.data(), text.size()))); }
+  PythonRequest& add(int64_t number) { return add(std::as_bytes(std::span(&number, 1))); }
+  PythonRequest& add(const std::vector<int>& numbers);
 
  private:
   friend class PythonProcess;
@@ -32,15 +32,15 @@ class Request {
 };
 
 /// What was answered.
-struct Answer {
+struct PythonAnswer {
   std::shared_ptr<const std::byte> bytes;  ///< keeps the items, which are aligned to eight
   std::vector<std::span<const std::byte>> items;
 };
 
 /// Reads the items of an answer one after the other. Throws Error(kUnavailable) where they are not what is asked for.
-class AnswerItems {
+class PythonItems {
  public:
-  explicit AnswerItems(const Answer& answer) : items_(answer.items) {}
+  explicit PythonItems(const PythonAnswer& answer) : items_(answer.items) {}
   bool empty() const { return at_ == items_.size(); }
   std::span<const std::byte> next();
   std::string_view text();
@@ -76,7 +76,7 @@ class PythonProcess {
   /// Throws Error(kBadData) with what Python says of the file, std::bad_alloc where its memory does not suffice, and
   /// Error(kUnavailable) where it has ended.
   /// `written`: the path of the file that the request is to write; that of the object if empty.
-  Answer ask(const Request& request, const std::string& written = {});
+  PythonAnswer ask(const PythonRequest& request, const std::string& written = {});
 
  private:
   friend PythonFound find_python();
@@ -86,7 +86,7 @@ class PythonProcess {
   PythonFound greet();
   bool send(std::span<const std::byte> bytes);
   bool receive(std::span<std::byte> bytes);
-  Answer receive_answer();
+  PythonAnswer receive_answer();
   [[noreturn]] void fail_ended();
   std::string how_it_ended();
   void end();

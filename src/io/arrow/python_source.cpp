@@ -30,7 +30,7 @@ using Bytes = std::span<const std::byte>;
 // The numbers of a field, of its lists or of one text after the other, as arrow_process.py sends them.
 class Values {
  public:
-  Values(std::string_view type, AnswerItems& items);
+  Values(std::string_view type, PythonItems& items);
   int64_t size() const { return size_; }
   bool is_null(int64_t at) const { return !valid_.empty() && valid_[static_cast<size_t>(at)] == std::byte{0}; }
   std::string text(int64_t at) const;
@@ -77,7 +77,7 @@ const Values::Type& Values::type_named(std::string_view name) {
   return *found;
 }
 
-Values::Values(std::string_view type, AnswerItems& items)
+Values::Values(std::string_view type, PythonItems& items)
     : type_(type_named(type)), valid_(items.next()), values_(items.next()) {
   if (type_.size > 0) {
     size_ = static_cast<int64_t>(values_.size() / type_.size);
@@ -140,7 +140,7 @@ class NumberCells : public FieldCells {
 
 class ListCells : public FieldCells {
  public:
-  ListCells(std::shared_ptr<const std::byte> owner, int64_t rows, AnswerItems& items);
+  ListCells(std::shared_ptr<const std::byte> owner, int64_t rows, PythonItems& items);
   std::optional<FieldProblem> copy(int64_t first, int64_t count, const FieldTarget& target) const override;
   std::optional<int64_t> first_length() const override {
     return is_null(0) ? std::nullopt : std::optional(begins_[1] - begins_[0]);
@@ -157,7 +157,7 @@ class ListCells : public FieldCells {
   std::optional<Values> values_;
 };
 
-ListCells::ListCells(std::shared_ptr<const std::byte> owner, int64_t rows, AnswerItems& items)
+ListCells::ListCells(std::shared_ptr<const std::byte> owner, int64_t rows, PythonItems& items)
     : owner_(std::move(owner)), valid_(items.next()), begins_(1, 0) {
   const Bytes lengths = items.next();
   if (lengths.size() != static_cast<size_t>(rows) * sizeof(int64_t)) fail_answer();
@@ -186,8 +186,8 @@ std::optional<FieldProblem> ListCells::copy(int64_t first, int64_t count, const 
   return std::nullopt;
 }
 
-FieldRows rows_in(const Answer& answer, size_t fields) {
-  AnswerItems items(answer);
+FieldRows rows_in(const PythonAnswer& answer, size_t fields) {
+  PythonItems items(answer);
   FieldRows rows;
   rows.rows = items.number();
   constexpr int64_t kMostRows = int64_t{1} << 40;  // anything above is none
@@ -209,9 +209,9 @@ class PythonPieces : public FieldSource::Pieces {
  public:
   PythonPieces(PythonProcess& process, int64_t reader, std::vector<int> fields)
       : process_(process), reader_(reader), fields_(std::move(fields)) {}
-  void start(int64_t piece) override { process_.ask(Request("start").add(reader_).add(piece).add(fields_)); }
+  void start(int64_t piece) override { process_.ask(PythonRequest("start").add(reader_).add(piece).add(fields_)); }
   std::optional<FieldRows> next() override {
-    const Answer answer = process_.ask(Request("next").add(reader_));
+    const PythonAnswer answer = process_.ask(PythonRequest("next").add(reader_));
     return answer.items.empty() ? std::nullopt : std::optional(rows_in(answer, fields_.size()));
   }
 
@@ -285,8 +285,8 @@ PythonSource::PythonSource(FieldsFormat format, std::shared_ptr<const MappedFile
   process_ = std::make_unique<PythonProcess>(path_, input.descriptor());
   const bool stream = format == FieldsFormat::kArrow && is_arrow_stream(*file_);
   const char* name = format == FieldsFormat::kParquet ? "parquet" : (stream ? "stream" : "arrow");
-  const Answer answer = process_->ask(Request("open").add(name).add(int64_t{thread_count(threads)}));
-  AnswerItems items(answer);
+  const PythonAnswer answer = process_->ask(PythonRequest("open").add(name).add(int64_t{thread_count(threads)}));
+  PythonItems items(answer);
   for (int64_t count = items.number(); std::ssize(fields_) < count;) {
     FieldInfo& field = fields_.emplace_back();
     field.name = items.text();
@@ -298,8 +298,8 @@ PythonSource::PythonSource(FieldsFormat format, std::shared_ptr<const MappedFile
 }
 
 std::vector<int64_t> PythonSource::piece_rows(const std::vector<int>& fields) {
-  const Answer answer = process_->ask(Request("rows").add(fields));
-  AnswerItems items(answer);
+  const PythonAnswer answer = process_->ask(PythonRequest("rows").add(fields));
+  PythonItems items(answer);
   std::vector<int64_t> rows;
   while (!items.empty()) rows.push_back(items.number());
   return rows;
