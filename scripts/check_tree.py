@@ -114,9 +114,33 @@ def check_names(names):
     return problems
 
 
+def types_of(text):
+    """Types that a file defines in a namespace that other files see, with that namespace."""
+    spaces = []
+    for line in text.splitlines():
+        if opened := re.match(r"(?:inline )?namespace ?([\w:]*) \{", line):
+            spaces.append(opened[1])
+        elif spaces and re.match(r"\}  // namespace", line):
+            spaces.pop()
+        elif "" not in spaces and (found := re.match(r"(?:struct|class) (\w+)(?: final)?(?: :| ?\{)", line)):
+            yield "::".join([*spaces, found[1]])
+
+
+def check_types(names):
+    """Two types of one name in one namespace: the linker takes one's destructor for the other's, without a word."""
+    first, problems = {}, []
+    for name in names:
+        if not name.startswith(("src/", "include/")) or not name.endswith((".h", ".cuh", ".cpp", ".cu")):
+            continue
+        for found in types_of(text_of(name)):
+            if first.setdefault(found, name) != name:
+                problems.append(f"{name}: {first[found]} has a type {found}, too; give each its own name")
+    return problems
+
+
 def main():
     names = tracked_files()
-    problems = include_rule.self_test() + parameter_limit.self_test() + check_names(names)
+    problems = include_rule.self_test() + parameter_limit.self_test() + check_names(names) + check_types(names)
     for name in names:
         text = None if name.startswith("data/") or name.endswith((".gz", ".npz")) else text_of(name)
         if text is not None:
