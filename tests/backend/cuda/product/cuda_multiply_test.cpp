@@ -63,8 +63,8 @@ TEST(CudaMultiply, OperandsAndProductsOnTheDevice) {
   EXPECT_TRUE(same(multiply(there_a.view(n, k), y)));
   EXPECT_TRUE(same(multiply(x, there_b.view(k, m), {.backend = "cuda"})));
   // Rows, columns, and gaps of the output.
-  for (const auto& [rows_apart, columns_apart] : {std::pair{m + 3, int64_t{1}}, std::pair{int64_t{1}, n + 1},
-                                                  std::pair{2 * m, int64_t{2}}}) {
+  for (const auto& [rows_apart, columns_apart] :
+       {std::pair{m + 3, int64_t{1}}, std::pair{int64_t{1}, n + 1}, std::pair{2 * m, int64_t{2}}}) {
     const int64_t size = (n - 1) * rows_apart + (m - 1) * columns_apart + 1;
     OnDevice out(std::vector<float>(static_cast<size_t>(size), -1));
     multiply_into(there_a.view(n, k), y,
@@ -73,7 +73,8 @@ TEST(CudaMultiply, OperandsAndProductsOnTheDevice) {
     size_t untouched = found.size();
     for (int64_t i = 0; i < n; ++i) {
       for (int64_t j = 0; j < m; ++j) {
-        ASSERT_EQ(found[static_cast<size_t>(i * rows_apart + j * columns_apart)], static_cast<float>(expected.at(i, j)));
+        ASSERT_EQ(found[static_cast<size_t>(i * rows_apart + j * columns_apart)],
+                  static_cast<float>(expected.at(i, j)));
         --untouched;
       }
     }
