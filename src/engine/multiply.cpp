@@ -182,8 +182,10 @@ ProductTask task_of(const MatrixView& a, const MatrixView& b, const ProductView&
           .out_place = out.place};
 }
 
-// No more than there is work for: waking a thread takes as long as some thousand products.
+// No more than there is work for: waking a thread takes as long as some thousand products. What lies on a device needs
+// none.
 int threads_for(const ProductTask& task, int asked) {
+  if (!task.a.place.on_host() && !task.b.place.on_host() && !task.out_place.on_host()) return 1;
   constexpr double kEnough = 1 << 18;
   const double products =
       static_cast<double>(task.a.count) * static_cast<double>(task.b.count) * static_cast<double>(task.a.depth);
@@ -192,8 +194,7 @@ int threads_for(const ProductTask& task, int asked) {
 
 ProductCounts multiply_checked(const ProductTask& task, const MultiplyOptions& options, const Chosen& chosen) {
   const FpEnvironmentGuard environment;
-  ThreadPool pool(chosen.backend->has_devices ? thread_count(options.threads) : threads_for(task, options.threads),
-                  options.abort);
+  ThreadPool pool(threads_for(task, options.threads), options.abort);
   const ProductWork work{.pool = pool,
                          .instruction_set = options.instruction_set,
                          .memory = memory_of(options),

@@ -3,20 +3,23 @@
 #include "backend/cuda/product/line_upload.h"
 #include "backend/cuda/product/product_plan.h"
 #include "backend/cuda/runtime/endless_kernel.h"
+#include "backend/cuda/runtime/kept_memory.h"
 #include "backend/cuda/runtime/kernel_memory.h"
+#include "backend/cuda/runtime/on_device.h"
 #include "backend/multiplier.h"
 #include "backend/product_bounds.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <memory>
 #include <optional>
 #include <vector>
 
 namespace manymeans {
 namespace cuda {
 namespace {
+
+constexpr int64_t kLittle = int64_t{1} << 30;  // bytes
 
 ProductSize size_of_task(const ProductTask& task) {
   return {.rows = task.a.count,
@@ -36,9 +39,11 @@ ProductTask by_rows(const ProductTask& task) {
   return turned;
 }
 
-// Of the device's memory.
-int64_t room_for(const ProductWork& work) {
-  const int64_t room = free_device_memory() / 16 * 15;
+// Of the device's memory. How much is free takes longer to find out than a small product: little enough is tried.
+int64_t room_for(const ProductTask& task, const ProductWork& work) {
+  const auto rows = static_cast<double>(task.a.count), columns = static_cast<double>(task.b.count);
+  const double values = rows * columns + (rows + columns) * static_cast<double>(task.a.depth);
+  const int64_t room = values < kLittle / 64 ? kLittle : free_device_memory() / 16 * 15;
   return work.device_memory > 0 ? std::min(room, work.device_memory) : room;
 }
 
@@ -89,10 +94,10 @@ class CudaProduct {
         pool_(work.pool),
         size_(size_of_task(task_)),
         stream_(patience_for(task_, work.pool)),
-        room_(room_for(work)),
+        room_(room_for(task_, work)),
         a_(task_.a, room_, work.pool),
-        b_(task_.b, room_, work.pool),
-        fetching_(runtime(), {}, work.pool.size(), work.pool.abort()) {
+        b_(task_.b, room_, work.pool) {
+    if (size_.keeps_entries) fetching_.emplace(runtime(), device::PieceBytes{}, pool_.size(), pool_.abort());
     plan_ = plan_product(size_, room_, a_.upload_bytes() + b_.upload_bytes());
     allocate();
   }
@@ -100,6 +105,7 @@ class CudaProduct {
   CudaProduct& operator=(const CudaProduct&) = delete;
 
   ProductCounts run();
+  int64_t bytes() const { return plan_.bytes; }
 
  private:
   void allocate();
@@ -119,7 +125,7 @@ class CudaProduct {
   const Stream stream_;
   int64_t room_;
   FactorSide a_, b_;
-  device::Staging fetching_;
+  std::optional<device::Staging> fetching_;
   DeviceBuffer<std::byte> entries_;
   DeviceBuffer<double> sums_;
   DeviceBuffer<uint2> list_;
@@ -151,6 +157,7 @@ void CudaProduct::set_bounds() {
   const int64_t depth = size_.depth;
   const double gamma = gamma_of_roundings(roundings_of(plan_));
   rounding_.squares_up = 1 + static_cast<double>(depth + 8) * 0x1p-52;
+  rounding_.denormal_norm = std::sqrt(static_cast<double>(depth)) * 0x1p-125 / gamma;
   rounding_.first_slice = 1.5 * std::ldexp(1.0, 52 - slice_bits(depth));
   rounding_.second_slice = 1.5 * std::ldexp(1.0, 52 - 2 * slice_bits(depth));
   block_.wide = size_.wide;
@@ -213,7 +220,7 @@ void CudaProduct::fetch(int64_t row, int64_t column) {
   const bool by_rows = task_.column_stride == 1 || columns == 1;
   const bool dense = by_rows && (task_.row_stride == columns || rows == 1);
   const auto fetch_all = [&](std::byte* to) {
-    fetching_.fetch(
+    fetching_->fetch(
         static_cast<size_t>(rows) * row_bytes, {&to, 1}, [&](size_t) { return address_of(entries_.data()); }, stream_,
         "fetching the product");
   };
@@ -221,7 +228,7 @@ void CudaProduct::fetch(int64_t row, int64_t column) {
   if (by_rows && row_bytes >= 4096) {
     std::vector<std::byte*> to(static_cast<size_t>(rows));
     for (int64_t i = 0; i < rows; ++i) to[static_cast<size_t>(i)] = place(row + i, column);
-    return fetching_.fetch(
+    return fetching_->fetch(
         row_bytes, to, [&](size_t i) { return address_of(entries_.data() + i * row_bytes); }, stream_,
         "fetching the product");
   }
@@ -247,12 +254,25 @@ void CudaProduct::scatter(const std::byte* from, std::byte* to) const {
 }  // namespace cuda
 
 ProductCounts multiply_on_cuda(const ProductTask& task, const ProductWork& work) {
-  BackendOptions options;
-  options.threads = 1;
-  options.device = work.device;
-  const std::unique_ptr<Backend> backend = make_backend("cuda", options);  // makes its device the thread's
-  backend->use_here();
-  return cuda::CudaProduct(task, work).run();
+  int devices = 0;
+  const bool there = device::devices_answer_now() && cudaGetDeviceCount(&devices) == cudaSuccess;
+  if (!there || work.device >= devices) {
+    cudaGetLastError();
+    BackendOptions options;
+    options.threads = 1;
+    options.device = work.device;
+    make_backend("cuda", options);  // it says why not
+  }
+  const cuda::OnDevice here(work.device);
+  ProductCounts counts;
+  bool much = false;
+  {
+    cuda::CudaProduct product(task, work);
+    counts = product.run();
+    much = product.bytes() > cuda::kLittle;
+  }
+  if (much) cuda::trim_device_memory();
+  return counts;
 }
 
 }  // namespace manymeans

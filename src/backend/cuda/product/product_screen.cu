@@ -1,7 +1,7 @@
 // The screen of products: sums in binary64 by the matrix units (DMMA). On a Hopper they do as many multiply-adds a
 // second as float32 without them, and that is the bound; a warp's 64 x 32 entries ask shared memory for a quarter of
-// what it gives, the conversion of float32 for a third of what that unit does, and two blocks on a multiprocessor fill
-// each other's pauses: one certifies while the other sums.
+// what it gives, the conversion of float32 for less than half of the integer units, and two blocks on a multiprocessor
+// fill each other's pauses: one certifies while the other sums.
 #include "backend/cuda/product/packed_lines.cuh"
 #include "backend/cuda/product/packed_product.h"
 #include "backend/cuda/product/unproved.cuh"
@@ -37,6 +37,15 @@ struct ScreenTask {
 
 // ---- The matrix unit.
 
+// A float32 number as binary64 by the integer units: the conversion would keep the matrix unit waiting. A denormal
+// number is off by 2^-126 at most, which is in its line's bound; what is not finite becomes some number, and proves
+// nothing. No number is -0.
+__device__ __forceinline__ double widened(float value) {
+  const int bits = __float_as_int(value);
+  const int high = (bits >> 3 & static_cast<int>(0x8fffffff)) + (bits != 0 ? 896 << 20 : 0);
+  return __hiloint2double(high, bits << 29);
+}
+
 template <class Value>
 struct Unit;  // 16 bytes of a line: values of a thread, for one product of the matrix unit
 
@@ -45,10 +54,10 @@ struct Unit<float> {
   static constexpr int kValues = 4;
   static __device__ __forceinline__ void load(const std::byte* from, double* to, int step) {
     const auto unit = *reinterpret_cast<const float4*>(from);
-    to[0] = unit.x;
-    to[step] = unit.y;
-    to[2 * step] = unit.z;
-    to[3 * step] = unit.w;
+    to[0] = widened(unit.x);
+    to[step] = widened(unit.y);
+    to[2 * step] = widened(unit.z);
+    to[3 * step] = widened(unit.w);
   }
 };
 
@@ -437,21 +446,29 @@ int most_shared_bytes() {
   return most;
 }
 
-// The largest tiles of which there are enough for all multiprocessors, and that fit.
+// The time that tiles of a size take together, in entries of a multiprocessor that does nothing else. `work`: how much
+// more an entry asks of it than one of the largest tiles. A block that is alone there waits for its own copies.
+double tiles_time(const ProductBlock& block, int down, int across, double work, int multiprocessors) {
+  constexpr double kAlone = 1.4;
+  const int64_t tiles = tiles_of(block.rows(), block.columns(), down, across) * block.parts();
+  const int64_t each = (tiles + multiprocessors - 1) / multiprocessors;
+  return static_cast<double>(each * down * across) * work * (each == 1 ? kAlone : 1.0);
+}
+
 template <class Value>
 void choose_tiles(const ProductBlock& block, int multiprocessors, cudaStream_t stream) {
   const int64_t values = int64_t{block.a.chunks} * (kChunkBytes / static_cast<int>(sizeof(Value)));
   const bool is_long = (block.wide ? 3 : 1) * ((values + block.splits - 1) / block.splits) > kSumsDepth;
   const bool large_fits = stages_bytes<64, 32>() + kept_bytes<64, 32>() <= most_shared_bytes();
-  const auto enough = [&](int down, int across) {
-    return tiles_of(block.rows(), block.columns(), down, across) * block.parts() >= int64_t{2} * multiprocessors;
-  };
+  const double large = tiles_time(block, 128, 64, 1, multiprocessors);
+  const double middle = tiles_time(block, 64, 64, 1.1, multiprocessors);
+  const double small = tiles_time(block, 32, 32, 2, multiprocessors);
   if (!block.wide && block.sums != nullptr) {  // a few tiles, whose depth is split: each part of it is long
-    enough(64, 64) ? launch<float, 32, 32, true, true>(block, stream)
-                   : launch<float, 16, 16, true, true>(block, stream);
-  } else if (large_fits && enough(128, 64)) {
+    middle <= small ? launch<float, 32, 32, true, true>(block, stream)
+                    : launch<float, 16, 16, true, true>(block, stream);
+  } else if (large_fits && large <= std::min(middle, small)) {
     launch_tiles<Value, 64, 32>(block, is_long, stream);
-  } else if (enough(64, 64)) {
+  } else if (middle <= small) {
     launch_tiles<Value, 32, 32>(block, is_long, stream);
   } else {
     launch_tiles<Value, 16, 16>(block, is_long, stream);
@@ -461,8 +478,8 @@ void choose_tiles(const ProductBlock& block, int multiprocessors, cudaStream_t s
 }  // namespace
 
 int product_splits(int64_t rows, int64_t columns, int64_t depth, int multiprocessors) {
-  if (tiles_of(rows, columns, 32, 32) >= multiprocessors) return 1;
   const int64_t tiles = tiles_of(rows, columns, 64, 64);
+  if (tiles >= multiprocessors) return 1;
   const int64_t wanted = (int64_t{2} * multiprocessors + tiles - 1) / tiles;
   return static_cast<int>(std::clamp<int64_t>(std::min(wanted, depth / (2 * kSumsDepth)), 1, 1024));
 }

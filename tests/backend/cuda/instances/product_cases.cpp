@@ -37,7 +37,7 @@ std::vector<ProductCase> product_cases() {
         {fmt::format("product {}, {} x {} x {}", name_of(type), rows, depth, columns), type, rows, depth, columns});
   };
   for (const int64_t depth : {300, 1100}) {
-    add(DataType::kFloat32, 2050, depth, 1111);
+    add(DataType::kFloat32, 4099, depth, 2203);
     add(DataType::kFloat32, 1099, depth, 1103);
     add(DataType::kFloat32, 401, depth, 399);
   }
