@@ -85,6 +85,12 @@ std::string opencl_tree() {
   throw without_meaning("MANYMEANS_OPENCL_TREE", tree, "direct, distributed or replicated");
 }
 
+std::string cuda_product() {
+  const std::string screen = text("MANYMEANS_CUDA_PRODUCT");
+  if (screen.empty() || screen == "sums" || screen == "residues") return screen;
+  throw without_meaning("MANYMEANS_CUDA_PRODUCT", screen, "sums or residues");
+}
+
 std::string python() {
   return text("MANYMEANS_PYTHON");
 }

@@ -12,6 +12,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <limits>
@@ -194,26 +195,30 @@ std::vector<std::string> product_backends() {
   return names;
 }
 
+// A backend; cuda with both of its screens, whatever the shape.
 class MultiplyOn : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
     const std::vector<std::string> here = product_backends();
-    if (std::ranges::find(here, GetParam()) == here.end()) GTEST_SKIP() << "there is no such device";
+    if (std::ranges::find(here, backend()) == here.end()) GTEST_SKIP() << "there is no such device";
+    if (backend() == "cuda") ::setenv("MANYMEANS_CUDA_PRODUCT", GetParam().substr(5).c_str(), 1);
   }
+  void TearDown() override { ::unsetenv("MANYMEANS_CUDA_PRODUCT"); }
+  static std::string backend() { return GetParam().substr(0, GetParam().find('_')); }
   static MultiplyOptions options() {
     MultiplyOptions here;
-    here.backend = GetParam();
+    here.backend = backend();
     here.threads = 2;
     return here;
   }
 };
 // Whether there is a device is asked by the tests: drivers that all tests load have handlers of signals.
-INSTANTIATE_TEST_SUITE_P(All, MultiplyOn, ::testing::Values("cpu", "cuda", "opencl"),
+INSTANTIATE_TEST_SUITE_P(All, MultiplyOn, ::testing::Values("cpu", "cuda_sums", "cuda_residues", "opencl"),
                          [](const auto& backend) { return backend.param; });
 
 TEST_P(MultiplyOn, HostileProductsAreExactSumsRoundedOnce) {
   Random random(7);
-  const int rounds = GetParam() == "opencl" ? 2'000 : 10'000;
+  const int rounds = backend() == "opencl" ? 2'000 : 10'000;
   for (int round = 0; round < rounds; ++round) {
     const DataType type = round % 2 == 0 ? DataType::kFloat32 : DataType::kFloat64;
     const Factors given = hostile_factors(type, round / 2, random);
@@ -292,7 +297,7 @@ TEST_P(MultiplyOn, RandomShapesAreTheProcessors) {
 // A large one, of which no tile is whole at the edges.
 TEST_P(MultiplyOn, LargeSquaresAreTheProcessors) {
   Random random(82);
-  const int64_t side = GetParam() == "cuda" ? 3001 : 301;
+  const int64_t side = backend() == "cuda" ? 3001 : 301;
   for (const DataType type : {DataType::kFloat32, DataType::kFloat64}) {
     const int64_t n = type == DataType::kFloat64 ? side / 3 : side;
     const auto next = [&random] { return random_double(random, -3, 0); };
@@ -335,8 +340,8 @@ TEST_P(MultiplyOn, LongLinesInPieces) {
     const auto next = [&random] { return random_double(random, -3, 0); };
     const Given a = make_matrix({7, 20'011}, type, random, next), b = make_matrix({20'011, 33}, type, random, next);
     const Matrix whole = multiply(a.view, b.view, options());
-    if (GetParam() == "cpu") expect_same(whole, multiply(a.view, b.view, {.memory = 1}));
-    if (GetParam() == "cpu") expect_same(whole, multiply(a.view, b.view, {.memory = 4 << 20}));
+    if (backend() == "cpu") expect_same(whole, multiply(a.view, b.view, {.memory = 1}));
+    if (backend() == "cpu") expect_same(whole, multiply(a.view, b.view, {.memory = 4 << 20}));
     expect_same(whole, multiply(a.view, b.view, {.backend = "reference"}));
   }
 }

@@ -2,16 +2,19 @@
 #include "backend/backend.h"
 #include "backend/cuda/product/line_upload.h"
 #include "backend/cuda/product/product_plan.h"
+#include "backend/cuda/product/residue_screen.h"
 #include "backend/cuda/runtime/endless_kernel.h"
 #include "backend/cuda/runtime/kept_memory.h"
 #include "backend/cuda/runtime/kernel_memory.h"
 #include "backend/cuda/runtime/on_device.h"
 #include "backend/multiplier.h"
 #include "backend/product_bounds.h"
+#include "core/environment.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -28,6 +31,18 @@ ProductSize size_of_task(const ProductTask& task) {
           .wide = task.type == DataType::kFloat64,
           .keeps_entries = task.out_place.on_host(),
           .multiprocessors = multiprocessors_here()};
+}
+
+bool has_byte_units() {
+  int device = 0, major = 0;
+  check(cudaGetDevice(&device), "asking for the device");
+  check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "asking for the device's units");
+  return major == 9;
+}
+
+bool wants_residues(const ProductSize& size) {
+  const std::string screen = environment::cuda_product();
+  return screen != "sums" && has_byte_units() && (screen == "residues" || residues_pay(size));
 }
 
 // The transpose, where rows of the product are neighbours in memory: kernels write columns.
@@ -89,7 +104,8 @@ class FactorSide {
 
 class CudaProduct {
  public:
-  CudaProduct(const ProductTask& task, const ProductWork& work)
+  enum class Screen { kBest, kSums };
+  CudaProduct(const ProductTask& task, const ProductWork& work, Screen screen)
       : task_(by_rows(task)),
         pool_(work.pool),
         size_(size_of_task(task_)),
@@ -98,19 +114,22 @@ class CudaProduct {
         a_(task_.a, room_, work.pool),
         b_(task_.b, room_, work.pool) {
     if (size_.keeps_entries) fetching_.emplace(runtime(), device::PieceBytes{}, pool_.size(), pool_.abort());
+    size_.by_residues = screen == Screen::kBest && wants_residues(size_);
     plan_ = plan_product(size_, room_, a_.upload_bytes() + b_.upload_bytes());
     allocate();
   }
   CudaProduct(const CudaProduct&) = delete;
   CudaProduct& operator=(const CudaProduct&) = delete;
 
-  ProductCounts run();
+  /// Nothing where residues leave so many entries to be summed exactly that sums of binary64 are to be tried.
+  std::optional<ProductCounts> run();
   int64_t bytes() const { return plan_.bytes; }
 
  private:
   void allocate();
   void set_bounds();
   int64_t value_bytes() const { return size_.wide ? 8 : 4; }
+  unsigned long long most_unproved() const;
   void multiply_block(int64_t row, int64_t column);
   void fetch(int64_t row, int64_t column);
   void scatter(const std::byte* from, std::byte* to) const;
@@ -132,6 +151,7 @@ class CudaProduct {
   DeviceBuffer<std::byte> counted_;  // how many are not proved, and the cells
   PinnedBuffer<unsigned long long> found_;
   AlignedBuffer<std::byte> fetched_;
+  std::optional<ResidueScreen> residues_;
   LineRounding rounding_{};
   ProductBlock block_;
 };
@@ -146,6 +166,7 @@ void CudaProduct::allocate() {
     const int64_t padded = padded_lines(plan_.rows) * padded_lines(plan_.columns);
     sums_ = DeviceBuffer<double>(static_cast<size_t>(plan_.parts() * padded), "sums of the product");
   }
+  if (plan_.by_residues()) residues_.emplace(plan_.basis, plan_.shape, plan_.rows, plan_.columns);
   list_ = DeviceBuffer<uint2>(plan_.unproved, "entries that are not proved");
   counted_ = DeviceBuffer<std::byte>(sizeof(unsigned long long) + static_cast<size_t>(plan_.cells()),
                                      "entries that are not proved");
@@ -174,7 +195,7 @@ void CudaProduct::set_bounds() {
   block_.unproved.capacity = plan_.unproved;
 }
 
-ProductCounts CudaProduct::run() {
+std::optional<ProductCounts> CudaProduct::run() {
   const Settled settled(stream_);
   ProductCounts counts{.entries = size_.rows * size_.columns};
   for (int64_t j = 0; j < size_.columns; j += plan_.columns) {
@@ -184,11 +205,20 @@ ProductCounts CudaProduct::run() {
       copy_to_host(found_, block_.unproved.counted, 1, stream_, "counting what was not proved");
       if (size_.keeps_entries) fetch(i, j);
       stream_.synchronize("multiplying");
+      if (found_[0] > block_.unproved.most) return std::nullopt;
       counts.resolved += static_cast<int64_t>(found_[0]);
     }
   }
   counts.certified = counts.entries - counts.resolved;
   return counts;
+}
+
+// A sum of binary64 costs as much as some hundred of those that are summed exactly.
+unsigned long long CudaProduct::most_unproved() const {
+  constexpr int64_t kShare = 64, kFew = 1 << 14;
+  if (!residues_) return std::numeric_limits<unsigned long long>::max();
+  const int64_t entries = int64_t{block_.a.count} * block_.b.count;
+  return static_cast<unsigned long long>(std::max(kFew, entries / kShare));
 }
 
 void CudaProduct::multiply_block(int64_t row, int64_t column) {
@@ -205,11 +235,18 @@ void CudaProduct::multiply_block(int64_t row, int64_t column) {
   finish_lines(packed, rounding_, size_.wide, stream_);
   block_.a = a_.lines();
   block_.b = b_.lines();
+  block_.unproved.most = most_unproved();
   block_.unproved.cells_across = (block_.columns() + kCellEntries - 1) / kCellEntries;
   block_.out = size_.keeps_entries ? entries_.data() : place(row, column);
   block_.row_stride = size_.keeps_entries ? block_.columns() : task_.row_stride;
   block_.column_stride = size_.keeps_entries ? 1 : task_.column_stride;
-  screen_product(block_, size_.multiprocessors, stream_);
+  if (residues_) {
+    if (row == 0) residues_->pack_columns(block_.b, stream_);
+    residues_->pack_rows(block_.a, stream_);
+    residues_->screen(block_, size_.multiprocessors, stream_);
+  } else {
+    screen_product(block_, size_.multiprocessors, stream_);
+  }
   resolve_product(block_, size_.multiprocessors, stream_);
 }
 
@@ -264,15 +301,17 @@ ProductCounts multiply_on_cuda(const ProductTask& task, const ProductWork& work)
     make_backend("cuda", options);  // it says why not
   }
   const cuda::OnDevice here(work.device);
-  ProductCounts counts;
+  using Product = cuda::CudaProduct;
+  std::optional<ProductCounts> counts;
   bool much = false;
-  {
-    cuda::CudaProduct product(task, work);
+  for (const Product::Screen screen : {Product::Screen::kBest, Product::Screen::kSums}) {
+    if (counts) break;
+    Product product(task, work, screen);
     counts = product.run();
-    much = product.bytes() > cuda::kLittle;
+    much = much || product.bytes() > cuda::kLittle;
   }
   if (much) cuda::trim_device_memory();
-  return counts;
+  return *counts;
 }
 
 }  // namespace manymeans

@@ -28,7 +28,7 @@ PackedFactor::PackedFactor(const LineShape& shape, int64_t most_lines) {
   widths_ = DeviceBuffer<int32_t>(padded, "widths of a factor's lines");
   exponents_ = DeviceBuffer<int32_t>(padded, "exponents of a factor's lines");
   lines_.values = values_.data();
-  lines_.slice_bytes = shape.wide ? static_cast<int64_t>(slice) : 0;
+  lines_.slice_bytes = shape.sliced ? static_cast<int64_t>(slice) : 0;
   lines_.chunks = static_cast<int32_t>(shape.chunks());
   lines_.blocks = static_cast<int32_t>(shape.blocks());
   lines_.parts = parts_.data();

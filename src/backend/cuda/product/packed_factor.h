@@ -11,11 +11,12 @@ namespace manymeans::cuda {
 /// How long lines are packed.
 struct LineShape {
   int64_t depth;
-  bool wide;  // float64: slices, and the values
+  bool wide;           // float64
+  bool sliced = wide;  // there are slices, and the values behind them
 
   int64_t chunks() const;
   int64_t blocks() const;
-  int64_t slices() const { return wide ? kValueSlices + 1 : 1; }
+  int64_t slices() const { return sliced ? kValueSlices + 1 : 1; }
   /// Of so many lines, with what is known of them.
   int64_t bytes(int64_t lines) const;
 };

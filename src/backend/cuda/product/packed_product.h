@@ -38,7 +38,7 @@ struct LineMeasure {
 
 struct PackedLines {
   std::byte* values = nullptr;
-  int64_t slice_bytes = 0;  // float64: from one slice to the next
+  int64_t slice_bytes = 0;  // float64: from one slice to the next; 0 where there are none
   int32_t chunks = 0;       // of a line
   int32_t count = 0;        // lines
   int32_t padded = 0;
@@ -46,7 +46,7 @@ struct PackedLines {
   LineMeasure* parts = nullptr;  // block b of line i at [b * padded + i]
   double* bounds = nullptr;      // float32: norms, rounded up. float64: what scales a line back
   int32_t* widths = nullptr;     // bits from the largest to the lowest one
-  int32_t* exponents = nullptr;  // float64: of the largest value
+  int32_t* exponents = nullptr;  // of the largest value
 };
 
 /// Value (i, l) of lines [first_line, first_line + lines), values [first_value, first_value + values), is number
@@ -68,6 +68,7 @@ struct Unproved {
   uint32_t capacity = 0;
   uint8_t* cells = nullptr;
   int32_t cells_across = 0;
+  unsigned long long most = ~0ULL;  // with more, none is summed: another screen will do better
 };
 
 struct ProductBlock {

@@ -147,9 +147,9 @@ __global__ void __launch_bounds__(kThreads) finish_kernel(FinishTasks tasks) {
   const bool zero = found.top == kNoTop;
   const bool denormal = found.denormal != 0;
   to.widths[line] = !finite || denormal ? kNeverExact : zero ? kAlwaysExact : found.top - found.lowest;
+  const int exponent = finite && !zero ? found.top : 0;
+  to.exponents[line] = exponent;
   if (tasks.wide) {
-    const int exponent = finite && !zero ? found.top : 0;
-    to.exponents[line] = exponent;
     to.bounds[line] = ldexp(1.0, exponent);  // infinite for the largest values: their entries are resolved
   } else {
     const double norm = sqrt(found.squares * tasks.rounding.squares_up) + (denormal ? tasks.rounding.denormal_norm : 0);
@@ -214,8 +214,8 @@ void finish_lines(std::span<const PackedLines> factors, const LineRounding& roun
   const dim3 grid(static_cast<unsigned>((most + kWarps - 1) / kWarps), static_cast<unsigned>(factors.size()));
   finish_kernel<<<grid, kThreads, 0, stream>>>(all);
   check_launch("measuring the factors of a product");
-  if (!wide) return;
   for (const PackedLines& lines : factors) {
+    if (lines.slice_bytes == 0) continue;
     const int64_t units = int64_t{lines.padded} * lines.chunks * 4;
     const auto blocks = static_cast<unsigned>(std::clamp<int64_t>((units + kThreads - 1) / kThreads, 1, 1 << 16));
     slice_kernel<<<blocks, kThreads, 0, stream>>>(lines, rounding.first_slice, rounding.second_slice);

@@ -2,6 +2,8 @@
 
 #include <manymeans/error.h>
 
+#include "backend/cuda/product/residue_screen.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,6 +21,7 @@ void measure(const ProductSize& size, ProductPlan& plan, int64_t more) {
   plan.bytes = more + plan.shape.bytes(plan.rows) + plan.shape.bytes(plan.columns);
   plan.bytes += int64_t{plan.unproved} * static_cast<int64_t>(sizeof(uint2)) + plan.cells();
   if (size.keeps_entries) plan.bytes += entries * (size.wide ? 8 : 4);
+  if (plan.by_residues()) plan.bytes += residue_bytes(plan.basis, plan.shape, plan.rows, plan.columns);
   if (plan.keeps_sums()) plan.bytes += plan.parts() * padded_lines(plan.rows) * padded_lines(plan.columns) * 8;
 }
 
@@ -29,8 +32,15 @@ int64_t ProductPlan::cells() const {
   return across(rows) * across(columns);
 }
 
+bool residues_pay(const ProductSize& size) {
+  const double entries = static_cast<double>(size.rows) * static_cast<double>(size.columns);
+  const auto depth = static_cast<double>(size.depth);
+  return size.wide ? entries >= 0x1p16 && depth >= 64 : entries >= 0x1p20 && depth >= 1024;
+}
+
 ProductPlan plan_product(const ProductSize& size, int64_t room, int64_t more) {
-  ProductPlan plan = {size.rows, size.columns, 1, 0, 0, {size.depth, size.wide}};
+  ProductPlan plan = {size.rows, size.columns, 1, 0, 0, {size.depth, size.wide, size.wide && !size.by_residues}};
+  if (size.by_residues) plan.basis = residue_basis(size.wide, size.depth);
   const auto halve = [](int64_t& lines) { lines = padded_lines((lines + 1) / 2); };
   const auto too_large = [&] {
     const double entries = static_cast<double>(plan.rows) * static_cast<double>(plan.columns);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "backend/cuda/product/packed_factor.h"
+#include "backend/cuda/product/residue_basis.h"
 
 #include <cstdint>
 
@@ -12,6 +13,7 @@ struct ProductSize {
   bool wide;           // float64
   bool keeps_entries;  // the product goes to the host's memory, so that the device has room of its own for it
   int multiprocessors;
+  bool by_residues = false;
 };
 
 /// Blocks of the product: the largest that fit. Both factors' lines are there as a whole.
@@ -22,10 +24,15 @@ struct ProductPlan {
   int64_t bytes;
 
   LineShape shape;
+  ResidueBasis basis = {};  // of products by residues; else without moduli
+  bool by_residues() const { return basis.count > 0; }
   int64_t parts() const { return int64_t{splits} * (shape.wide ? 3 : 1); }
-  bool keeps_sums() const { return shape.wide || splits > 1; }
+  bool keeps_sums() const { return !by_residues() && (shape.wide || splits > 1); }
   int64_t cells() const;
 };
+
+/// Whether residues are faster than sums of binary64, on a device that has both (docs/developer/screens.md).
+bool residues_pay(const ProductSize& size);
 
 /// Throws Error(kUnavailable) where `room` bytes of the device's memory are too few; `more` of them are for pieces of
 /// factors on their way.

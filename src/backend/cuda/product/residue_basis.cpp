@@ -1,0 +1,84 @@
+#include "backend/cuda/product/residue_basis.h"
+
+#include "backend/product_bounds.h"
+
+#include <array>
+#include <cmath>
+#include <numeric>
+
+namespace manymeans::cuda {
+namespace {
+
+// The largest pairwise coprime numbers whose residues fit into a signed byte.
+constexpr std::array<int32_t, kMostModuli> kModuli = {256, 255, 253, 251, 247, 241, 239, 233, 229, 227,
+                                                      223, 217, 211, 199, 197, 193, 191, 181, 179, 173};
+
+constexpr bool pairwise_coprime() {
+  for (size_t i = 0; i < kModuli.size(); ++i) {
+    for (size_t j = 0; j < i; ++j) {
+      if (std::gcd(kModuli[i], kModuli[j]) != 1) return false;
+    }
+  }
+  return true;
+}
+static_assert(pairwise_coprime());
+
+// Bits of a value. A normal value leaves few bits below the unit then, so that one entry in some thousand is not
+// proved.
+constexpr int kFloatBits = 40, kDoubleBits = 67;
+
+using Limbs = uint32_t[kMostLimbs];
+
+void multiply(Limbs& by, uint32_t factor) {
+  uint64_t carry = 0;
+  for (uint32_t& limb : by) {
+    carry += uint64_t{limb} * factor;
+    limb = static_cast<uint32_t>(carry);
+    carry >>= 32;
+  }
+}
+
+double bits_of(int count) {
+  double bits = 0;
+  for (int i = 0; i < count; ++i) bits += std::log2(static_cast<double>(kModuli[static_cast<size_t>(i)]));
+  return bits;
+}
+
+// depth * 2^(2 bits) is at most M / 4.
+int value_bits(int count, int64_t depth) {
+  return static_cast<int>(std::floor((bits_of(count) - 0x1p-20 - 2 - bits_of_sum(depth)) / 2));
+}
+
+}  // namespace
+
+ResidueBasis residue_basis(bool wide, int64_t depth) {
+  ResidueBasis basis;
+  const int wanted = wide ? kDoubleBits : kFloatBits;
+  const int most = wide ? kMostModuli : kMostFloatModuli;
+  basis.count = wide ? 16 : 10;
+  while (basis.count < most && value_bits(basis.count, depth) < wanted) ++basis.count;
+  basis.bits = value_bits(basis.count, depth);
+  basis.product[0] = 1;
+  for (int i = 0; i < basis.count; ++i) {
+    const int32_t p = basis.moduli[i] = kModuli[static_cast<size_t>(i)];
+    multiply(basis.product, static_cast<uint32_t>(p));
+    // The product of the others, and its inverse modulo p.
+    Limbs& weight = basis.weights[i];
+    weight[0] = 1;
+    int32_t others = 1;
+    for (int j = 0; j < basis.count; ++j) {
+      if (j == i) continue;
+      multiply(weight, static_cast<uint32_t>(kModuli[static_cast<size_t>(j)]));
+      others = others * (kModuli[static_cast<size_t>(j)] % p) % p;
+    }
+    uint32_t inverse = 1;
+    while (static_cast<int32_t>(inverse) * others % p != 1) ++inverse;
+    multiply(weight, inverse);
+  }
+  double product = 0;
+  for (int limb = kMostLimbs - 1; limb >= 0; --limb) product = product * 0x1p32 + basis.product[limb];
+  basis.inverse = 1 / product;
+  return basis;
+}
+
+}  // namespace manymeans::cuda

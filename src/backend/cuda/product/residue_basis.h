@@ -1,0 +1,26 @@
+// Products by residues: the moduli, and how a sum is put together again (docs/developer/screens.md, "Products by
+// residues"; Ozaki, Uchino and Imamura 2025, arXiv:2504.08009).
+#pragma once
+
+#include <cstdint>
+
+namespace manymeans::cuda {
+
+constexpr int kMostModuli = 20;
+constexpr int kMostFloatModuli = 16;  // whose product has less than 128 bits
+constexpr int kMostLimbs = 5;         // of 32 bits
+
+/// Sums are known modulo `count` numbers of at most 8 bits, pairwise coprime; M is their product.
+struct ResidueBasis {
+  int32_t count = 0;
+  int32_t bits = 0;  // values become integers of at most 2^bits, so that sums stay within M / 4
+  int32_t moduli[kMostModuli] = {};
+  uint32_t weights[kMostModuli][kMostLimbs] = {};  // 1 for one modulus, 0 for the others, below M; lowest limb first
+  uint32_t product[kMostLimbs] = {};               // M
+  double inverse = 0;                              // 1 / M, rounded
+};
+
+/// For lines of `depth` values: as many moduli as leave few entries unproved.
+ResidueBasis residue_basis(bool wide, int64_t depth);
+
+}  // namespace manymeans::cuda

@@ -1,0 +1,89 @@
+// Sums from their residues, rounded and certified. A thread has four neighbours of a row; bound by the multiplications
+// by the weights' limbs and by reading a byte for each modulus.
+#include "backend/cuda/product/residue_product.h"
+#include "backend/cuda/product/residue_rounding.h"
+#include "backend/cuda/product/unproved.cuh"
+#include "backend/cuda/runtime/device_memory.h"
+
+#include <algorithm>
+#include <cstdint>
+
+namespace manymeans::cuda {
+namespace {
+
+constexpr int kAcross = 32, kDown = 8;  // threads
+constexpr int kEntries = 4;             // of a thread
+
+template <class T>
+__global__ void __launch_bounds__(kAcross* kDown)
+    certify_kernel(const __grid_constant__ ResidueBlock task, bool fours_of_entries) {
+  constexpr int kLimbs = RoundedAs<T>::kLimbs;
+  const ProductBlock& block = task.block;
+  const int64_t row = int64_t{blockIdx.x} * kDown + threadIdx.y;
+  const int64_t column = (int64_t{blockIdx.y} * kAcross + threadIdx.x) * kEntries;
+  if (row >= block.rows() || column >= block.columns()) return;
+  const uint8_t* from = task.sums + row * task.pitch + column;
+  uint64_t parts[kEntries][kLimbs] = {};
+#pragma unroll 4
+  for (int i = 0; i < task.basis.count; ++i) {
+    const uint32_t bytes = *reinterpret_cast<const uint32_t*>(from + i * task.plane_bytes);
+#pragma unroll
+    for (int e = 0; e < kEntries; ++e) {
+      const uint32_t residue = bytes >> (8 * e) & 0xff;
+#pragma unroll
+      for (int j = 0; j < kLimbs; ++j) parts[e][j] += uint64_t{residue} * task.basis.weights[i][j];
+    }
+  }
+  const double row_norm = task.a.norms[row], row_error = task.a.errors[row];
+  const int row_scale = block.a.exponents[row] - 2 * task.basis.bits;
+  T entries[kEntries];
+  uint64_t failed = 0;
+#pragma unroll
+  for (int e = 0; e < kEntries; ++e) {
+    const int64_t j = column + e;
+    if (j >= block.columns()) break;
+    const double error = (row_error * task.b.norms[j] + row_norm * task.b.errors[j]) * (1 + 0x1p-40);
+    const WindowedSum sum = windowed_sum(parts[e], task.basis);
+    if (!certify_sum(sum, error, row_scale + block.b.exponents[j], entries[e])) failed |= uint64_t{1} << e;
+  }
+  T* to = static_cast<T*>(block.out) + row * block.row_stride + column * block.column_stride;
+  if (fours_of_entries && column + kEntries <= block.columns()) {
+    if constexpr (sizeof(T) == 4) {
+      *reinterpret_cast<float4*>(to) = make_float4(entries[0], entries[1], entries[2], entries[3]);
+    } else {
+      reinterpret_cast<double2*>(to)[0] = make_double2(entries[0], entries[1]);
+      reinterpret_cast<double2*>(to)[1] = make_double2(entries[2], entries[3]);
+    }
+  } else {
+#pragma unroll
+    for (int e = 0; e < kEntries; ++e) {
+      if (column + e < block.columns()) to[e * block.column_stride] = entries[e];
+    }
+  }
+  leave_unproved(
+      block.unproved, failed, [row](int) { return static_cast<int>(row); },
+      [column](int e) { return static_cast<int>(column) + e; });
+}
+
+template <class T>
+void launch(const ResidueBlock& task, cudaStream_t stream) {
+  const ProductBlock& block = task.block;
+  const bool fours =
+      block.column_stride == 1 && block.row_stride % kEntries == 0 && reinterpret_cast<uintptr_t>(block.out) % 16 == 0;
+  const dim3 grid(static_cast<unsigned>((block.rows() + kDown - 1) / kDown),
+                  static_cast<unsigned>((block.columns() + kAcross * kEntries - 1) / (kAcross * kEntries)));
+  certify_kernel<T><<<grid, dim3(kAcross, kDown), 0, stream>>>(task, fours);
+  check_launch("certifying a product of residues");
+}
+
+}  // namespace
+
+void certify_residues(const ResidueBlock& block, cudaStream_t stream) {
+  if (block.block.wide) {
+    launch<double>(block, stream);
+  } else {
+    launch<float>(block, stream);
+  }
+}
+
+}  // namespace manymeans::cuda

@@ -1,0 +1,52 @@
+// Kernels of products by residues: integers of some 40 or 70 bits for values, their residues as bytes, products of
+// bytes by the matrix units, and sums that are put together again and certified.
+#pragma once
+
+#include "backend/cuda/product/packed_product.h"
+#include "backend/cuda/product/residue_basis.h"
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+#include <span>
+
+namespace manymeans::cuda {
+
+constexpr int kResidueLines = 128;    // of a tile of residues
+constexpr int kResidueDepth = 128;    // bytes of a line in it
+constexpr int kResidueColumns = 256;  // of a tile of the product; its rows are kResidueLines
+constexpr int kTileBytes = kResidueLines * kResidueDepth;
+
+/// A factor's residues. A plane for each modulus: tiles of kResidueLines x kResidueDepth bytes, those of some lines one
+/// behind the other, a line's chunks of 16 bytes permuted by the line modulo 8, as the matrix units read shared memory.
+struct ResidueLines {
+  int8_t* values = nullptr;
+  int64_t plane_bytes = 0;
+  int32_t tiles = 0;         // of lines
+  int32_t depth_blocks = 0;  // tiles of a line
+  // Of each line, in fixed point: the sum of squares of its values relative to 2^exponent, in units of 2^-24, and of
+  // what rounding took from them, in units of 2^-20 of its unit. Then both roots, in units of the integers.
+  unsigned long long* squares = nullptr;
+  unsigned long long* lost = nullptr;
+  double* norms = nullptr;
+  double* errors = nullptr;
+};
+
+struct ResidueBlock {
+  ProductBlock block;
+  ResidueBasis basis;
+  ResidueLines a, b;
+  uint8_t* sums = nullptr;  // a plane for each modulus, of rows of `pitch` bytes
+  int64_t plane_bytes = 0;
+  int64_t pitch = 0;
+};
+
+/// Integers and residues of these lines, whose exponents are known.
+void pack_residues(const PackedLines& lines, const ResidueLines& to, const ResidueBasis& basis, bool wide,
+                   cudaStream_t stream);
+/// Sums of products modulo each modulus. Only on devices of the Hopper kind.
+void multiply_residues(const ResidueBlock& block, int multiprocessors, cudaStream_t stream);
+/// Puts the sums together, rounds and certifies.
+void certify_residues(const ResidueBlock& block, cudaStream_t stream);
+
+}  // namespace manymeans::cuda

@@ -1,0 +1,133 @@
+// Sums from their residues, against integers of any size and rational numbers. Needs no device.
+#include "backend/cuda/product/residue_rounding.h"
+
+#include "core/exact_numbers.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <random>
+
+namespace manymeans::test {
+namespace {
+
+using cuda::ResidueBasis;
+using Random = std::mt19937_64;
+
+mpz_class from_limbs(const uint32_t (&limbs)[cuda::kMostLimbs]) {
+  mpz_class value = 0;
+  for (int j = cuda::kMostLimbs - 1; j >= 0; --j) value = (value << 32) + limbs[j];
+  return value;
+}
+
+// A number of at most so many bits, of either sign; short ones, powers of two and their neighbours among them.
+mpz_class draw_sum(Random& random, unsigned most_bits) {
+  const auto bits = static_cast<unsigned>(random() % (most_bits + 1));
+  mpz_class value = 0;
+  for (int word = 0; word < 3; ++word) value = (value << 64) + mpz_class(std::to_string(random()));
+  value %= power_of_two(bits);
+  if (random() % 4 == 0) value = power_of_two(bits) - 1 + static_cast<long>(random() % 3);
+  if (random() % 4 == 0) value = (value >> 60) << 60;  // ties
+  if (value > power_of_two(most_bits)) value = power_of_two(most_bits);
+  return random() % 2 == 0 ? value : mpz_class(-value);
+}
+
+template <class T>
+cuda::WindowedSum sum_of_residues(const mpz_class& value, const ResidueBasis& basis) {
+  uint64_t parts[cuda::RoundedAs<T>::kLimbs] = {};
+  for (int i = 0; i < basis.count; ++i) {
+    mpz_class residue;
+    mpz_fdiv_r_ui(residue.get_mpz_t(), value.get_mpz_t(), static_cast<unsigned long>(basis.moduli[i]));
+    for (int j = 0; j < cuda::RoundedAs<T>::kLimbs; ++j) parts[j] += residue.get_ui() * basis.weights[i][j];
+  }
+  return cuda::windowed_sum(parts, basis);
+}
+
+template <class T>
+T nearest(const mpq_class& value) {
+  if (value == 0) return 0;
+  const int unit = exponent_of(abs(value)) - std::numeric_limits<T>::digits;
+  return static_cast<T>(std::ldexp(nearest_integer(scaled(value, -unit)).get_d(), unit));
+}
+
+template <class T>
+class ResidueRounding : public ::testing::Test {
+ protected:
+  static constexpr bool kWide = sizeof(T) == 8;
+};
+using Types = ::testing::Types<float, double>;
+TYPED_TEST_SUITE(ResidueRounding, Types);
+
+TYPED_TEST(ResidueRounding, BasisHoldsAllSums) {
+  for (const int64_t depth : {1, 2, 100, 4096, 8192, 65'536, 1 << 20, 1 << 30}) {
+    const ResidueBasis basis = cuda::residue_basis(this->kWide, depth);
+    const mpz_class product = from_limbs(basis.product);
+    EXPECT_LE(mpz_class(depth) * power_of_two(2 * static_cast<unsigned>(basis.bits)) * 4, product) << depth;
+    EXPECT_LE(mpz_sizeinbase(product.get_mpz_t(), 2), 32U * cuda::RoundedAs<TypeParam>::kLimbs) << depth;
+    EXPECT_NEAR(basis.inverse * product.get_d(), 1, 1e-15);
+    for (int i = 0; i < basis.count; ++i) {
+      const mpz_class weight = from_limbs(basis.weights[i]);
+      EXPECT_LT(weight, product);
+      for (int j = 0; j < basis.count; ++j) EXPECT_EQ(weight % basis.moduli[j], i == j ? 1 : 0) << depth;
+    }
+  }
+}
+
+TYPED_TEST(ResidueRounding, ExactSumsAreRoundedToNearest) {
+  using T = TypeParam;
+  Random random(1);
+  for (const int64_t depth : {1, 1000, 1 << 20}) {
+    const ResidueBasis basis = cuda::residue_basis(this->kWide, depth);
+    const auto bits = static_cast<unsigned>(mpz_sizeinbase(from_limbs(basis.product).get_mpz_t(), 2)) - 3;
+    for (int round = 0; round < 20'000; ++round) {
+      const mpz_class value = draw_sum(random, bits);
+      const int scale = static_cast<int>(random() % 60) - 80;
+      T found = 1;
+      ASSERT_TRUE(cuda::certify_sum(sum_of_residues<T>(value, basis), 0.0, scale, found)) << value;
+      const T expected = nearest<T>(scaled(value, scale));
+      ASSERT_EQ(std::memcmp(&found, &expected, sizeof found), 0) << value << ": " << found << " for " << expected;
+    }
+  }
+}
+
+// What is proved is right for both ends of the interval, and what is far from every boundary is proved.
+TYPED_TEST(ResidueRounding, ProvedEntriesAreThoseOfTheWholeInterval) {
+  using T = TypeParam;
+  Random random(2);
+  const ResidueBasis basis = cuda::residue_basis(this->kWide, 1000);
+  const auto bits = static_cast<unsigned>(mpz_sizeinbase(from_limbs(basis.product).get_mpz_t(), 2)) - 3;
+  int proved = 0;
+  for (int round = 0; round < 30'000; ++round) {
+    const mpz_class value = draw_sum(random, bits);
+    const double error =
+        std::ldexp(1 + static_cast<double>(random() % 1000) / 1000, static_cast<int>(random() % 60) - 20);
+    T found = 0;
+    if (!cuda::certify_sum(sum_of_residues<T>(value, basis), error, -40, found)) continue;
+    ++proved;
+    ASSERT_EQ(found, nearest<T>(scaled(value - exact(error), -40))) << value << " +- " << error;
+    ASSERT_EQ(found, nearest<T>(scaled(value + exact(error), -40))) << value << " +- " << error;
+  }
+  EXPECT_GT(proved, 5'000);
+}
+
+TYPED_TEST(ResidueRounding, WhatIsNoNormalNumberIsNotProved) {
+  using T = TypeParam;
+  using Limits = std::numeric_limits<T>;
+  const ResidueBasis basis = cuda::residue_basis(this->kWide, 1);
+  const cuda::WindowedSum one = sum_of_residues<T>(1, basis), zero = sum_of_residues<T>(0, basis);
+  T found = 0;
+  EXPECT_TRUE(cuda::certify_sum(one, 0.0, Limits::min_exponent - 1, found));
+  EXPECT_EQ(found, Limits::min());
+  EXPECT_FALSE(cuda::certify_sum(one, 0.0, Limits::min_exponent - 2, found));
+  EXPECT_TRUE(cuda::certify_sum(one, 0.0, Limits::max_exponent - 1, found));
+  EXPECT_FALSE(cuda::certify_sum(one, 0.0, Limits::max_exponent, found));
+  EXPECT_TRUE(cuda::certify_sum(zero, 0.0, 0, found));
+  EXPECT_FALSE(std::signbit(found));
+  EXPECT_FALSE(cuda::certify_sum(zero, 0x1p-900, 0, found));
+  for (const double error : {HUGE_VAL, std::nan(""), 1.0}) EXPECT_FALSE(cuda::certify_sum(one, error, 0, found));
+}
+
+}  // namespace
+}  // namespace manymeans::test
