@@ -45,6 +45,14 @@ bool wants_residues(const ProductSize& size) {
   return screen != "sums" && has_byte_units() && (screen == "residues" || residues_pay(size));
 }
 
+// Whether what a product had is more than the next one may find: a 16th of the device's memory.
+bool is_much(int64_t bytes) {
+  if (bytes <= kLittle) return false;
+  DeviceMemory memory;
+  check(ask_device_memory(&memory), "asking for the device's memory");
+  return bytes > static_cast<int64_t>(memory.all / 16);
+}
+
 // The transpose, where rows of the product are neighbours in memory: kernels write columns.
 ProductTask by_rows(const ProductTask& task) {
   if (task.column_stride == 1 || task.row_stride != 1) return task;
@@ -241,9 +249,7 @@ void CudaProduct::multiply_block(int64_t row, int64_t column) {
   block_.row_stride = size_.keeps_entries ? block_.columns() : task_.row_stride;
   block_.column_stride = size_.keeps_entries ? 1 : task_.column_stride;
   if (residues_) {
-    if (row == 0) residues_->pack_columns(block_.b, stream_);
-    residues_->pack_rows(block_.a, stream_);
-    residues_->screen(block_, size_.multiprocessors, stream_);
+    residues_->screen(block_, row == 0, size_.multiprocessors, stream_);
   } else {
     screen_product(block_, size_.multiprocessors, stream_);
   }
@@ -308,7 +314,7 @@ ProductCounts multiply_on_cuda(const ProductTask& task, const ProductWork& work)
     if (counts) break;
     Product product(task, work, screen);
     counts = product.run();
-    much = much || product.bytes() > cuda::kLittle;
+    much = much || cuda::is_much(product.bytes());
   }
   if (much) cuda::trim_device_memory();
   return *counts;

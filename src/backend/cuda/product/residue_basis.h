@@ -9,6 +9,7 @@ namespace manymeans::cuda {
 constexpr int kMostModuli = 20;
 constexpr int kMostFloatModuli = 16;  // whose product has less than 128 bits
 constexpr int kMostLimbs = 5;         // of 32 bits
+constexpr int kFloatLimbs = 4;        // of sums for float32
 
 /// Sums are known modulo `count` numbers of at most 8 bits, pairwise coprime; M is their product.
 struct ResidueBasis {
@@ -17,7 +18,7 @@ struct ResidueBasis {
   int32_t moduli[kMostModuli] = {};
   uint32_t weights[kMostModuli][kMostLimbs] = {};  // 1 for one modulus, 0 for the others, below M; lowest limb first
   uint32_t product[kMostLimbs] = {};               // M
-  double inverse = 0;                              // 1 / M, rounded
+  float inverse = 0;                               // 2^(32 (limbs - 1) - 16) / M, rounded
 };
 
 /// For lines of `depth` values: as many moduli as leave few entries unproved.

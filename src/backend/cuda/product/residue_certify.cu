@@ -34,7 +34,7 @@ __global__ void __launch_bounds__(kAcross* kDown)
       for (int j = 0; j < kLimbs; ++j) parts[e][j] += uint64_t{residue} * task.basis.weights[i][j];
     }
   }
-  const double row_norm = task.a.norms[row], row_error = task.a.errors[row];
+  const float row_norm = task.a.norms[row], row_error = task.a.errors[row];
   const int row_scale = block.a.exponents[row] - 2 * task.basis.bits;
   T entries[kEntries];
   uint64_t failed = 0;
@@ -42,8 +42,8 @@ __global__ void __launch_bounds__(kAcross* kDown)
   for (int e = 0; e < kEntries; ++e) {
     const int64_t j = column + e;
     if (j >= block.columns()) break;
-    const double error = (row_error * task.b.norms[j] + row_norm * task.b.errors[j]) * (1 + 0x1p-40);
-    const WindowedSum sum = windowed_sum(parts[e], task.basis);
+    const float error = __fmaf_ru(row_error, task.b.norms[j], __fmul_ru(row_norm, task.b.errors[j]));
+    const WindowedSum<T> sum = windowed_sum<T>(parts[e], task.basis);
     if (!certify_sum(sum, error, row_scale + block.b.exponents[j], entries[e])) failed |= uint64_t{1} << e;
   }
   T* to = static_cast<T*>(block.out) + row * block.row_stride + column * block.column_stride;

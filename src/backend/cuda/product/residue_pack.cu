@@ -1,5 +1,6 @@
-// Values become integers q, the multiples of 2^(exponent - bits) next to them, and these become residues. Bound by
-// binary64: five operations a residue.
+// Values become integers q, the multiples of 2^(exponent - bits) next to them, and these become residues. q is cut into
+// digits small enough that a sum of digits times residues of their places is exact: of float32 three digits and sums in
+// float32 (six operations a residue), of float64 two and sums in binary64 (five, at half the rate).
 #include "backend/cuda/product/packed_lines.cuh"
 #include "backend/cuda/product/residue_product.h"
 #include "backend/cuda/runtime/device_memory.h"
@@ -13,21 +14,39 @@ namespace {
 
 constexpr int kThreads = 256;
 constexpr int kChunkValues = 16;  // bytes of a residue's chunk
-constexpr int kLowBits = 36;      // q = high 2^36 + low
-constexpr double kToInteger = 0x1.8p52;
 constexpr double kLostUnits = 0x1p20, kSquareUnits = 0x1p24;
 
-struct PackResidues {
-  PackedLines lines;
-  ResidueLines to;
-  ResidueBasis basis;
-  double powers[kMostModuli];    // 2^36 modulo p, next to 0
-  double inverses[kMostModuli];  // 1 / p
+// Adding and taking away 1.5 times the last power of two with a unit of one rounds to an integer.
+template <class Value>
+struct Digits;
+template <>
+struct Digits<float> {
+  using Sum = float;  // digits of at most 2^15, 2^13, 2^13: 2^22.4, and times 1 / p less than 1 / 2p off
+  static constexpr int kDigits = 3, kBits = 14;
+  static constexpr float kToInteger = 0x1.8p23F;
+  static __device__ __forceinline__ float fma(float a, float b, float c) { return __fmaf_rn(a, b, c); }
+  static __device__ __forceinline__ uint32_t low_bits(float integer) { return __float_as_uint(integer); }
+};
+template <>
+struct Digits<double> {
+  using Sum = double;
+  static constexpr int kDigits = 2, kBits = 36;
+  static constexpr double kToInteger = 0x1.8p52;
+  static __device__ __forceinline__ double fma(double a, double b, double c) { return __fma_rn(a, b, c); }
+  static __device__ __forceinline__ uint32_t low_bits(double integer) {
+    return static_cast<uint32_t>(__double2loint(integer));
+  }
 };
 
-__device__ __forceinline__ double rounded(double value) {
-  return __dadd_rn(__dadd_rn(value, kToInteger), -kToInteger);
-}
+template <class Value>
+struct PackResidues {
+  using Sum = typename Digits<Value>::Sum;
+  PackedLines lines[2];
+  ResidueLines to[2];
+  int32_t count, bits;
+  Sum moduli[kMostModuli], inverses[kMostModuli];
+  Sum places[kMostModuli][2];  // residues of 2^(kBits), 2^(2 kBits), next to 0
+};
 
 // A line's 16 values from the packed ones.
 template <class Value>
@@ -47,19 +66,34 @@ __device__ __forceinline__ void load_values(const PackedLines& lines, int line, 
   }
 }
 
+__device__ __forceinline__ double rounded(double value) {
+  constexpr double kToInteger = Digits<double>::kToInteger;
+  return __dadd_rn(__dadd_rn(value, kToInteger), -kToInteger);
+}
+
+// Up, and never 0 where something is there.
+__device__ __forceinline__ unsigned long long fixed(double value, double units, bool nothing) {
+  return nothing ? 0ULL : static_cast<unsigned long long>(value * units * (1 + 0x1p-40)) + 1;
+}
+
 // A warp packs four lines of a tile; eight threads a line, 16 values each.
 template <class Value>
-__global__ void __launch_bounds__(kThreads) pack_kernel(const __grid_constant__ PackResidues task) {
+__global__ void __launch_bounds__(kThreads, 2) pack_kernel(const __grid_constant__ PackResidues<Value> task) {
+  using Of = Digits<Value>;
+  using Sum = typename Of::Sum;
+  const PackedLines& lines = task.lines[blockIdx.z];
+  const ResidueLines& residues = task.to[blockIdx.z];
   const int line = static_cast<int>(blockIdx.x) * (kThreads / 8) + static_cast<int>(threadIdx.x) / 8;
+  if (line >= residues.tiles * kResidueLines) return;  // whole blocks
   const int chunk = static_cast<int>(threadIdx.x) % 8;
   const auto depth_block = static_cast<int64_t>(blockIdx.y);
   Value values[kChunkValues];
-  load_values(task.lines, line, depth_block * kResidueDepth + chunk * kChunkValues, values);
-  const int exponent = line < task.lines.padded ? task.lines.exponents[line] : 0;
+  load_values(lines, line, depth_block * kResidueDepth + chunk * kChunkValues, values);
+  const int exponent = line < lines.padded ? lines.exponents[line] : 0;
   // Two factors, since one might be no normal number.
   const double factor = ldexp(1.0, -(exponent / 2)), more = ldexp(1.0, -(exponent - exponent / 2));
-  const double to_high = ldexp(1.0, task.basis.bits - kLowBits);
-  double high[kChunkValues], low[kChunkValues];
+  const double to_first = ldexp(1.0, task.bits - (Of::kDigits - 1) * Of::kBits);
+  Sum digits[Of::kDigits][kChunkValues];
   double squares = 0, lost = 0;
   bool exact = true;
 #pragma unroll
@@ -67,31 +101,34 @@ __global__ void __launch_bounds__(kThreads) pack_kernel(const __grid_constant__ 
     const auto value = static_cast<double>(values[v]);
     const double scaled = value * factor * more;
     squares = __fma_rn(scaled, scaled, squares);
-    const double whole = scaled * to_high;
-    high[v] = rounded(whole);
-    const double rest = (whole - high[v]) * 0x1p36;
-    low[v] = rounded(rest);
-    const double left = rest - low[v];
-    lost = __fma_rn(left, left, lost);
-    if (left != 0 || (value != 0 && high[v] == 0 && low[v] == 0)) exact = false;  // the square may be too small
+    double rest = scaled * to_first;
+    bool all_zero = true;
+#pragma unroll
+    for (int d = 0; d < Of::kDigits; ++d) {
+      if (d > 0) rest *= static_cast<double>(int64_t{1} << Of::kBits);
+      const double digit = rounded(rest);
+      rest -= digit;
+      digits[d][v] = static_cast<Sum>(digit);
+      all_zero = all_zero && digit == 0;
+    }
+    lost = __fma_rn(rest, rest, lost);
+    if (rest != 0 || (value != 0 && all_zero)) exact = false;  // the square may be too small
   }
-  // Up, and never 0 where something is lost.
-  auto lost_units = exact ? 0ULL : static_cast<unsigned long long>(lost * kLostUnits * (1 + 0x1p-40)) + 1;
-  auto square_units = squares == 0 ? 0ULL : static_cast<unsigned long long>(squares * kSquareUnits * (1 + 0x1p-40)) + 1;
+  auto lost_units = fixed(lost, kLostUnits, exact), square_units = fixed(squares, kSquareUnits, squares == 0);
 #pragma unroll
   for (int offset = 4; offset > 0; offset /= 2) {
     lost_units += __shfl_xor_sync(~0U, lost_units, offset);
     square_units += __shfl_xor_sync(~0U, square_units, offset);
   }
   if (chunk == 0) {
-    if (lost_units != 0) atomicAdd(task.to.lost + line, lost_units);
-    if (square_units != 0) atomicAdd(task.to.squares + line, square_units);
+    if (lost_units != 0) atomicAdd(residues.lost + line, lost_units);
+    if (square_units != 0) atomicAdd(residues.squares + line, square_units);
   }
   const int in_tile = line % kResidueLines;
-  int8_t* to = task.to.values + (int64_t{line / kResidueLines} * task.to.depth_blocks + depth_block) * kTileBytes +
+  int8_t* to = residues.values + (int64_t{line / kResidueLines} * residues.depth_blocks + depth_block) * kTileBytes +
                in_tile * kResidueDepth + (chunk ^ in_tile % 8) * kChunkValues;
-  for (int i = 0; i < task.basis.count; ++i, to += task.to.plane_bytes) {
-    const double p = task.basis.moduli[i], power = task.powers[i], inverse = task.inverses[i];
+  for (int i = 0; i < task.count; ++i, to += residues.plane_bytes) {
+    const Sum p = task.moduli[i], inverse = task.inverses[i], place = task.places[i][0], second = task.places[i][1];
     uint32_t words[4];
 #pragma unroll
     for (int word = 0; word < 4; ++word) {
@@ -99,9 +136,11 @@ __global__ void __launch_bounds__(kThreads) pack_kernel(const __grid_constant__ 
 #pragma unroll
       for (int byte = 0; byte < 4; ++byte) {
         const int v = word * 4 + byte;
-        const double whole = __fma_rn(high[v], power, low[v]);  // exact, and so is what follows but the quotient
-        const double quotient = __dadd_rn(__fma_rn(whole, inverse, kToInteger), -kToInteger);
-        bytes[byte] = static_cast<uint32_t>(__double2loint(__dadd_rn(__fma_rn(-quotient, p, whole), kToInteger)));
+        // Exact, and so is what follows but the quotient.
+        Sum whole = Of::fma(digits[Of::kDigits - 2][v], place, digits[Of::kDigits - 1][v]);
+        if constexpr (Of::kDigits == 3) whole = Of::fma(digits[0][v], second, whole);
+        const Sum quotient = Of::fma(whole, inverse, Of::kToInteger) - Of::kToInteger;
+        bytes[byte] = Of::low_bits(Of::fma(-quotient, p, whole) + Of::kToInteger);
       }
       words[word] =
           __byte_perm(__byte_perm(bytes[0], bytes[1], 0x0040), __byte_perm(bytes[2], bytes[3], 0x0040), 0x5410);
@@ -110,39 +149,67 @@ __global__ void __launch_bounds__(kThreads) pack_kernel(const __grid_constant__ 
   }
 }
 
-__global__ void __launch_bounds__(kThreads) finish_kernel(PackedLines lines, ResidueLines to, double unit) {
+struct FinishResidues {
+  PackedLines lines[2];
+  ResidueLines to[2];
+  double unit;
+};
+
+__global__ void __launch_bounds__(kThreads) finish_kernel(FinishResidues task) {
+  const PackedLines& lines = task.lines[blockIdx.y];
+  const ResidueLines& to = task.to[blockIdx.y];
   const int line = static_cast<int>(blockIdx.x) * kThreads + static_cast<int>(threadIdx.x);
   if (line >= to.tiles * kResidueLines) return;
   constexpr double kUp = 1 + 0x1p-40;
   const bool finite = line >= lines.padded || lines.widths[line] < kNeverExact;
   const double lost = sqrt(static_cast<double>(to.lost[line]) / kLostUnits) * kUp;
-  to.errors[line] = finite ? lost : HUGE_VAL;
-  to.norms[line] = (sqrt(static_cast<double>(to.squares[line]) / kSquareUnits) * unit + lost) * kUp;
+  to.errors[line] = finite ? __double2float_ru(lost) : HUGE_VALF;
+  const double size = sqrt(static_cast<double>(to.squares[line]) / kSquareUnits) * task.unit;
+  to.norms[line] = __double2float_ru((size + lost) * kUp);
+}
+
+template <class Value>
+void launch_pack(std::span<const ResidueFactor> factors, const ResidueBasis& basis, cudaStream_t stream) {
+  PackResidues<Value> task = {};
+  int32_t tiles = 0;
+  for (size_t i = 0; i < factors.size(); ++i) {
+    task.lines[i] = factors[i].lines;
+    task.to[i] = factors[i].to;
+    tiles = std::max(tiles, factors[i].to.tiles);
+  }
+  task.count = basis.count;
+  task.bits = basis.bits;
+  for (int i = 0; i < basis.count; ++i) {
+    const int p = basis.moduli[i];
+    task.moduli[i] = static_cast<typename Digits<Value>::Sum>(p);
+    task.inverses[i] = 1 / task.moduli[i];
+    int64_t place = 1;
+    for (auto& residue : task.places[i]) {
+      place = (place << Digits<Value>::kBits) % p;
+      residue = static_cast<typename Digits<Value>::Sum>(place > p / 2 ? place - p : place);
+    }
+  }
+  const dim3 grid(static_cast<unsigned>(tiles * (kResidueLines * 8 / kThreads)),
+                  static_cast<unsigned>(factors[0].to.depth_blocks), static_cast<unsigned>(factors.size()));
+  pack_kernel<Value><<<grid, kThreads, 0, stream>>>(task);
+  check_launch("packing residues");
 }
 
 }  // namespace
 
-void pack_residues(const PackedLines& lines, const ResidueLines& to, const ResidueBasis& basis, bool wide,
-                   cudaStream_t stream) {
-  PackResidues task = {lines, to, basis, {}, {}};
-  for (int i = 0; i < basis.count; ++i) {
-    const int p = basis.moduli[i];
-    const auto power = static_cast<int>((int64_t{1} << kLowBits) % p);
-    task.powers[i] = power > p / 2 ? power - p : power;
-    task.inverses[i] = 1.0 / p;
+void pack_residues(std::span<const ResidueFactor> factors, const ResidueBasis& basis, bool wide, cudaStream_t stream) {
+  wide ? launch_pack<double>(factors, basis, stream) : launch_pack<float>(factors, basis, stream);
+  FinishResidues task = {};
+  int32_t tiles = 0;
+  for (size_t i = 0; i < factors.size(); ++i) {
+    task.lines[i] = factors[i].lines;
+    task.to[i] = factors[i].to;
+    tiles = std::max(tiles, factors[i].to.tiles);
   }
-  const auto count = static_cast<size_t>(to.tiles) * kResidueLines;
-  fill_zero(to.squares, count, stream, "packing residues");
-  fill_zero(to.lost, count, stream, "packing residues");
-  const dim3 grid(static_cast<unsigned>(count / (kThreads / 8)), static_cast<unsigned>(to.depth_blocks));
-  if (wide) {
-    pack_kernel<double><<<grid, kThreads, 0, stream>>>(task);
-  } else {
-    pack_kernel<float><<<grid, kThreads, 0, stream>>>(task);
-  }
-  check_launch("packing residues");
-  const auto blocks = static_cast<unsigned>((count + kThreads - 1) / kThreads);
-  finish_kernel<<<blocks, kThreads, 0, stream>>>(lines, to, std::ldexp(1.0, basis.bits));
+  task.unit = std::ldexp(1.0, basis.bits);
+  const dim3 grid(static_cast<unsigned>((tiles * kResidueLines + kThreads - 1) / kThreads),
+                  static_cast<unsigned>(factors.size()));
+  finish_kernel<<<grid, kThreads, 0, stream>>>(task);
   check_launch("measuring residues");
 }
 

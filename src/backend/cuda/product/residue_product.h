@@ -28,8 +28,8 @@ struct ResidueLines {
   // what rounding took from them, in units of 2^-20 of its unit. Then both roots, in units of the integers.
   unsigned long long* squares = nullptr;
   unsigned long long* lost = nullptr;
-  double* norms = nullptr;
-  double* errors = nullptr;
+  float* norms = nullptr;
+  float* errors = nullptr;
 };
 
 struct ResidueBlock {
@@ -41,9 +41,13 @@ struct ResidueBlock {
   int64_t pitch = 0;
 };
 
-/// Integers and residues of these lines, whose exponents are known.
-void pack_residues(const PackedLines& lines, const ResidueLines& to, const ResidueBasis& basis, bool wide,
-                   cudaStream_t stream);
+struct ResidueFactor {
+  PackedLines lines;
+  ResidueLines to;
+};
+
+/// Integers and residues of one or two factors, whose exponents are known and whose squares and losses are 0.
+void pack_residues(std::span<const ResidueFactor> factors, const ResidueBasis& basis, bool wide, cudaStream_t stream);
 /// Sums of products modulo each modulus. Only on devices of the Hopper kind.
 void multiply_residues(const ResidueBlock& block, int multiprocessors, cudaStream_t stream);
 /// Puts the sums together, rounds and certifies.

@@ -18,31 +18,36 @@ struct RoundedAs;
 template <>
 struct RoundedAs<float> {
   using Bits = uint32_t;
-  static constexpr int kLimbs = 4, kDigits = 24, kLeast = -126, kMost = 127;
+  using Window = uint64_t;
+  static constexpr int kLimbs = kFloatLimbs, kDigits = 24, kLeast = -126, kMost = 127;
 };
+__extension__ using LongWindow = unsigned __int128;
 template <>
 struct RoundedAs<double> {
   using Bits = uint64_t;
-  static constexpr int kLimbs = 5, kDigits = 53, kLeast = -1022, kMost = 1023;
+  using Window = LongWindow;
+  static constexpr int kLimbs = kMostLimbs, kDigits = 53, kLeast = -1022, kMost = 1023;
 };
 
-__extension__ using Window = unsigned __int128;
-
-/// A sum's size: the highest 128 bits from its first one on, how many bits of the integer stand below them (fewer than
-/// none where the integer is short), and whether any of those is set.
+/// A sum's size: the highest bits from its first one on, how many bits of the integer stand below them (fewer than none
+/// where the integer is short), and whether any of those is set.
+template <class T>
 struct WindowedSum {
-  Window bits;
+  typename RoundedAs<T>::Window bits;
   int below;
   bool more;
   bool negative;
 };
 
 /// sum r_i w_i less the multiple of M next to it. `parts`: sum of r_i times limb j of w_i.
-template <int kLimbs>
-MANYMEANS_EVERYWHERE inline WindowedSum windowed_sum(const uint64_t (&parts)[kLimbs], const ResidueBasis& basis) {
-  double size = 0;
-  for (int j = kLimbs - 1; j >= 0; --j) size = size * 0x1p32 + static_cast<double>(parts[j]);
-  const auto times = static_cast<int64_t>(rint(size * basis.inverse));  // the sum is within M / 4 of a multiple
+template <class T>
+MANYMEANS_EVERYWHERE inline WindowedSum<T> windowed_sum(const uint64_t (&parts)[RoundedAs<T>::kLimbs],
+                                                        const ResidueBasis& basis) {
+  using Window = typename RoundedAs<T>::Window;
+  constexpr int kLimbs = RoundedAs<T>::kLimbs, kOfWindow = sizeof(Window) / 4;
+  // The sum is within M / 4 of a multiple, of which there are 5000: float32 is enough, and so are these limbs.
+  const uint64_t upper = (parts[kLimbs - 1] << 16) + (parts[kLimbs - 2] >> 16);
+  const auto times = static_cast<int64_t>(rintf(static_cast<float>(upper) * basis.inverse));
   uint32_t limbs[kLimbs];
   int64_t carry = 0;
   for (int j = 0; j < kLimbs; ++j) {
@@ -50,7 +55,7 @@ MANYMEANS_EVERYWHERE inline WindowedSum windowed_sum(const uint64_t (&parts)[kLi
     limbs[j] = static_cast<uint32_t>(carry);
     carry >>= 32;
   }
-  WindowedSum sum = {0, 32 * (kLimbs - 4), false, carry < 0};
+  WindowedSum<T> sum = {0, 32 * (kLimbs - kOfWindow), false, carry < 0};
   uint64_t one = 1;
   for (int j = 0; j < kLimbs; ++j) {
     one += static_cast<uint32_t>(~limbs[j]);
@@ -70,20 +75,22 @@ MANYMEANS_EVERYWHERE inline WindowedSum windowed_sum(const uint64_t (&parts)[kLi
   const int zeros = std::countl_zero(limbs[kLimbs - 1]);
 #endif
   sum.below -= zeros;
-  for (int j = kLimbs - 1; j > kLimbs - 5; --j) sum.bits = sum.bits << 32 | limbs[j];
-  const uint64_t lower = kLimbs > 4 ? uint64_t{limbs[0]} << zeros : 0;
+  for (int j = kLimbs - 1; j >= kLimbs - kOfWindow; --j) sum.bits = sum.bits << 32 | limbs[j];
+  const uint64_t lower = uint64_t{limbs[kLimbs - kOfWindow - 1]} << zeros;
   sum.bits = sum.bits << zeros | lower >> 32;
   sum.more = static_cast<uint32_t>(lower) != 0;
+  for (int j = kLimbs - kOfWindow - 2; j >= 0; --j) sum.more = sum.more || limbs[j] != 0;
   return sum;
 }
 
 /// Whether all numbers that differ from the sum by at most `error` (times 2^scale all of them) round to the same T,
 /// which is `entry`. An error of 0 says that the sum is exact.
 template <class T>
-MANYMEANS_EVERYWHERE inline bool certify_sum(const WindowedSum& sum, double error, int scale, T& entry) {
+MANYMEANS_EVERYWHERE inline bool certify_sum(const WindowedSum<T>& sum, float error, int scale, T& entry) {
   using As = RoundedAs<T>;
   using Bits = typename As::Bits;
-  constexpr int kBelow = 128 - As::kDigits;
+  using Window = typename As::Window;
+  constexpr int kWindow = 8 * static_cast<int>(sizeof(Window)), kBelow = kWindow - As::kDigits;
   constexpr Window kHalf = Window{1} << (kBelow - 1);
   entry = 0;
   if (sum.bits == 0) return error == 0;
@@ -94,17 +101,21 @@ MANYMEANS_EVERYWHERE inline bool certify_sum(const WindowedSum& sum, double erro
     const bool odd = (digits & 1) != 0;
     if (rest > kHalf || (rest == kHalf && (sum.more || odd))) digits += 1;
   } else {
-    const double away = ldexp(error, -sum.below);
-    if (!(away < 0x1p100)) return false;
-    const double upper = floor(away * 0x1p-48);
-    const auto rest = static_cast<uint64_t>(away - upper * 0x1p48);
-    const Window distance = (Window{static_cast<uint64_t>(upper)} << 48) + rest + 3;  // two: bits that are not there
+    if (!(error < HUGE_VALF)) return false;
+    uint32_t field = 0;
+    memcpy(&field, &error, sizeof field);
+    const int shift =
+        static_cast<int>(field >> 23) - 150 - sum.below;  // no less than that of numbers that are not normal
+    if (shift > kWindow - 26) return false;
+    const Window size = Window{(field & 0x7fffff) | 0x800000};
+    // Up, and two more: for bits that are not there, and for ends of the interval that are ties.
+    const Window distance = (shift >= 0 ? size << shift : shift > -24 ? size >> -shift : 0) + 3;
     const Window low = sum.bits - distance, high = sum.bits + distance;
-    if (low >> 127 == 0 || high < sum.bits) return false;  // another number of digits
+    if (low >> (kWindow - 1) == 0 || high < sum.bits) return false;  // another number of digits
     digits = (low >> kBelow) + ((low & kHalf) != 0 ? 1 : 0);
     if (digits != (high >> kBelow) + ((high & kHalf) != 0 ? 1 : 0)) return false;
   }
-  int exponent = 127 + sum.below + scale;
+  int exponent = kWindow - 1 + sum.below + scale;
   if (digits >> As::kDigits != 0) {
     digits >>= 1;
     ++exponent;

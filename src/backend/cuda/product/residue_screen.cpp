@@ -1,6 +1,7 @@
 #include "backend/cuda/product/residue_screen.h"
 
 #include <algorithm>
+#include <vector>
 
 namespace manymeans::cuda {
 namespace {
@@ -17,7 +18,7 @@ int64_t depth_blocks_of(const LineShape& shape) {
 }
 
 int64_t side_bytes(const ResidueBasis& basis, const LineShape& shape, int64_t tiles) {
-  return tiles * depth_blocks_of(shape) * kTileBytes * basis.count + tiles * kResidueLines * 32;
+  return tiles * depth_blocks_of(shape) * kTileBytes * basis.count + tiles * kResidueLines * 24;
 }
 
 }  // namespace
@@ -29,12 +30,12 @@ int64_t residue_bytes(const ResidueBasis& basis, const LineShape& shape, int64_t
 }
 
 ResidueScreen::Side::Side(const ResidueBasis& basis, const LineShape& shape, int64_t most_tiles, int tiles_together)
-    : wide_(shape.wide), tiles_together_(tiles_together) {
+    : tiles_together_(tiles_together) {
   const int64_t plane = most_tiles * depth_blocks_of(shape) * kTileBytes;
   const auto lines = static_cast<size_t>(most_tiles * kResidueLines);
   values_ = DeviceBuffer<int8_t>(static_cast<size_t>(plane * basis.count), "residues of a factor");
   measures_ = DeviceBuffer<unsigned long long>(2 * lines, "measures of a factor's residues");
-  bounds_ = DeviceBuffer<double>(2 * lines, "bounds of a factor's residues");
+  bounds_ = DeviceBuffer<float>(2 * lines, "bounds of a factor's residues");
   lines_.values = values_.data();
   lines_.plane_bytes = plane;
   lines_.depth_blocks = static_cast<int32_t>(depth_blocks_of(shape));
@@ -44,9 +45,10 @@ ResidueScreen::Side::Side(const ResidueBasis& basis, const LineShape& shape, int
   lines_.errors = bounds_.data() + lines;
 }
 
-void ResidueScreen::Side::pack(const PackedLines& lines, const ResidueBasis& basis, cudaStream_t stream) {
+ResidueFactor ResidueScreen::Side::begin(const PackedLines& lines, cudaStream_t stream) {
   lines_.tiles = static_cast<int32_t>(tiles_of(lines.count, tiles_together_));
-  pack_residues(lines, lines_, basis, wide_, stream);
+  fill_zero(measures_.data(), measures_.size(), stream, "packing residues");
+  return {lines, lines_};
 }
 
 ResidueScreen::ResidueScreen(const ResidueBasis& basis, const LineShape& shape, int64_t most_rows, int64_t most_columns)
@@ -57,7 +59,10 @@ ResidueScreen::ResidueScreen(const ResidueBasis& basis, const LineShape& shape, 
   sums_ = DeviceBuffer<uint8_t>(static_cast<size_t>(entries * basis.count), "residues of the product");
 }
 
-void ResidueScreen::screen(const ProductBlock& block, int multiprocessors, cudaStream_t stream) {
+void ResidueScreen::screen(const ProductBlock& block, bool new_columns, int multiprocessors, cudaStream_t stream) {
+  std::vector<ResidueFactor> packed = {a_.begin(block.a, stream)};
+  if (new_columns) packed.push_back(b_.begin(block.b, stream));
+  pack_residues(packed, basis_, block.wide, stream);
   ResidueBlock task;
   task.block = block;
   task.basis = basis_;

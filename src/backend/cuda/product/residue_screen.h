@@ -16,25 +16,21 @@ class ResidueScreen {
  public:
   ResidueScreen(const ResidueBasis& basis, const LineShape& shape, int64_t most_rows, int64_t most_columns);
 
-  /// The residues of lines that are packed and measured.
-  void pack_rows(const PackedLines& lines, cudaStream_t stream) { a_.pack(lines, basis_, stream); }
-  void pack_columns(const PackedLines& lines, cudaStream_t stream) { b_.pack(lines, basis_, stream); }
-  /// Screens and certifies.
-  void screen(const ProductBlock& block, int multiprocessors, cudaStream_t stream);
+  /// Screens and certifies. The lines are packed and measured; `new_columns`: those of b are not the last call's.
+  void screen(const ProductBlock& block, bool new_columns, int multiprocessors, cudaStream_t stream);
 
  private:
   class Side {
    public:
     Side(const ResidueBasis& basis, const LineShape& shape, int64_t most_tiles, int tiles_together);
-    void pack(const PackedLines& lines, const ResidueBasis& basis, cudaStream_t stream);
+    ResidueFactor begin(const PackedLines& lines, cudaStream_t stream);
     const ResidueLines& lines() const { return lines_; }
 
    private:
-    bool wide_;
     int tiles_together_;
     DeviceBuffer<int8_t> values_;
     DeviceBuffer<unsigned long long> measures_;
-    DeviceBuffer<double> bounds_;
+    DeviceBuffer<float> bounds_;
     ResidueLines lines_;
   };
 

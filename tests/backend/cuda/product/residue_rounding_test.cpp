@@ -35,14 +35,14 @@ mpz_class draw_sum(Random& random, unsigned most_bits) {
 }
 
 template <class T>
-cuda::WindowedSum sum_of_residues(const mpz_class& value, const ResidueBasis& basis) {
+cuda::WindowedSum<T> sum_of_residues(const mpz_class& value, const ResidueBasis& basis) {
   uint64_t parts[cuda::RoundedAs<T>::kLimbs] = {};
   for (int i = 0; i < basis.count; ++i) {
     mpz_class residue;
     mpz_fdiv_r_ui(residue.get_mpz_t(), value.get_mpz_t(), static_cast<unsigned long>(basis.moduli[i]));
     for (int j = 0; j < cuda::RoundedAs<T>::kLimbs; ++j) parts[j] += residue.get_ui() * basis.weights[i][j];
   }
-  return cuda::windowed_sum(parts, basis);
+  return cuda::windowed_sum<T>(parts, basis);
 }
 
 template <class T>
@@ -66,7 +66,8 @@ TYPED_TEST(ResidueRounding, BasisHoldsAllSums) {
     const mpz_class product = from_limbs(basis.product);
     EXPECT_LE(mpz_class(depth) * power_of_two(2 * static_cast<unsigned>(basis.bits)) * 4, product) << depth;
     EXPECT_LE(mpz_sizeinbase(product.get_mpz_t(), 2), 32U * cuda::RoundedAs<TypeParam>::kLimbs) << depth;
-    EXPECT_NEAR(basis.inverse * product.get_d(), 1, 1e-15);
+    const int below = 32 * (cuda::RoundedAs<TypeParam>::kLimbs - 1) - 16;
+    EXPECT_NEAR(std::ldexp(static_cast<double>(basis.inverse), -below) * product.get_d(), 1, 1e-6);
     for (int i = 0; i < basis.count; ++i) {
       const mpz_class weight = from_limbs(basis.weights[i]);
       EXPECT_LT(weight, product);
@@ -85,7 +86,7 @@ TYPED_TEST(ResidueRounding, ExactSumsAreRoundedToNearest) {
       const mpz_class value = draw_sum(random, bits);
       const int scale = static_cast<int>(random() % 60) - 80;
       T found = 1;
-      ASSERT_TRUE(cuda::certify_sum(sum_of_residues<T>(value, basis), 0.0, scale, found)) << value;
+      ASSERT_TRUE(cuda::certify_sum(sum_of_residues<T>(value, basis), 0.0F, scale, found)) << value;
       const T expected = nearest<T>(scaled(value, scale));
       ASSERT_EQ(std::memcmp(&found, &expected, sizeof found), 0) << value << ": " << found << " for " << expected;
     }
@@ -101,8 +102,8 @@ TYPED_TEST(ResidueRounding, ProvedEntriesAreThoseOfTheWholeInterval) {
   int proved = 0;
   for (int round = 0; round < 30'000; ++round) {
     const mpz_class value = draw_sum(random, bits);
-    const double error =
-        std::ldexp(1 + static_cast<double>(random() % 1000) / 1000, static_cast<int>(random() % 60) - 20);
+    const float error =
+        std::ldexp(1 + static_cast<float>(random() % 1000) / 1000, static_cast<int>(random() % 60) - 20);
     T found = 0;
     if (!cuda::certify_sum(sum_of_residues<T>(value, basis), error, -40, found)) continue;
     ++proved;
@@ -116,17 +117,17 @@ TYPED_TEST(ResidueRounding, WhatIsNoNormalNumberIsNotProved) {
   using T = TypeParam;
   using Limits = std::numeric_limits<T>;
   const ResidueBasis basis = cuda::residue_basis(this->kWide, 1);
-  const cuda::WindowedSum one = sum_of_residues<T>(1, basis), zero = sum_of_residues<T>(0, basis);
+  const cuda::WindowedSum<T> one = sum_of_residues<T>(1, basis), zero = sum_of_residues<T>(0, basis);
   T found = 0;
-  EXPECT_TRUE(cuda::certify_sum(one, 0.0, Limits::min_exponent - 1, found));
+  EXPECT_TRUE(cuda::certify_sum(one, 0.0F, Limits::min_exponent - 1, found));
   EXPECT_EQ(found, Limits::min());
-  EXPECT_FALSE(cuda::certify_sum(one, 0.0, Limits::min_exponent - 2, found));
-  EXPECT_TRUE(cuda::certify_sum(one, 0.0, Limits::max_exponent - 1, found));
-  EXPECT_FALSE(cuda::certify_sum(one, 0.0, Limits::max_exponent, found));
-  EXPECT_TRUE(cuda::certify_sum(zero, 0.0, 0, found));
+  EXPECT_FALSE(cuda::certify_sum(one, 0.0F, Limits::min_exponent - 2, found));
+  EXPECT_TRUE(cuda::certify_sum(one, 0.0F, Limits::max_exponent - 1, found));
+  EXPECT_FALSE(cuda::certify_sum(one, 0.0F, Limits::max_exponent, found));
+  EXPECT_TRUE(cuda::certify_sum(zero, 0.0F, 0, found));
   EXPECT_FALSE(std::signbit(found));
-  EXPECT_FALSE(cuda::certify_sum(zero, 0x1p-900, 0, found));
-  for (const double error : {HUGE_VAL, std::nan(""), 1.0}) EXPECT_FALSE(cuda::certify_sum(one, error, 0, found));
+  EXPECT_FALSE(cuda::certify_sum(zero, 0x1p-149F, 0, found));
+  for (const float error : {HUGE_VALF, std::nanf(""), 1.0F}) EXPECT_FALSE(cuda::certify_sum(one, error, 0, found));
 }
 
 }  // namespace
