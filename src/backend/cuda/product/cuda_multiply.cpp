@@ -157,7 +157,6 @@ void CudaProduct::set_bounds() {
   const int64_t depth = size_.depth;
   const double gamma = gamma_of_roundings(roundings_of(plan_));
   rounding_.squares_up = 1 + static_cast<double>(depth + 8) * 0x1p-52;
-  rounding_.denormal_norm = std::sqrt(static_cast<double>(depth)) * 0x1p-125 / gamma;
   rounding_.first_slice = 1.5 * std::ldexp(1.0, 52 - slice_bits(depth));
   rounding_.second_slice = 1.5 * std::ldexp(1.0, 52 - 2 * slice_bits(depth));
   block_.wide = size_.wide;

@@ -33,7 +33,7 @@ struct LineMeasure {
   int32_t top;     // every magnitude is below 2^top; kNoTop where all are 0
   int32_t lowest;  // all are multiples of 2^lowest
   int32_t finite;
-  int32_t denormal;  // float32: whether some number is, and not zero
+  int32_t unused;
 };
 
 struct PackedLines {
@@ -95,7 +95,6 @@ void pack_lines(std::span<const PackTask> tasks, bool wide, cudaStream_t stream)
 /// From the measures of all blocks: bounds, widths, exponents; of float64, the slices.
 struct LineRounding {
   double squares_up;                 // by which a sum of a line's squares is rounded up
-  double denormal_norm;              // float32: what a line of denormal numbers has on top of its norm
   double first_slice, second_slice;  // float64: 1.5 * 2^(52 - beta), 1.5 * 2^(52 - 2 beta)
 };
 void finish_lines(std::span<const PackedLines> factors, const LineRounding& rounding, bool wide, cudaStream_t stream);

@@ -55,7 +55,6 @@ __device__ void measure(float value, LineMeasure& to) {
   to.squares = __fma_rn(wide, wide, to.squares);
   if (field == 0xff) to.finite = 0;
   if (field == 0 && fraction == 0) return;
-  if (field == 0) to.denormal = 1;
   const uint32_t mantissa = fraction | (field != 0 ? 1U << 23 : 0);
   const int exponent = (field != 0 ? field : 1) - 150;
   to.top = max(to.top, exponent + 32 - __clz(static_cast<int>(mantissa)));
@@ -69,7 +68,6 @@ __device__ LineMeasure of_all_lanes(LineMeasure mine) {
     mine.top = max(mine.top, __shfl_xor_sync(~0U, mine.top, offset));
     mine.lowest = min(mine.lowest, __shfl_xor_sync(~0U, mine.lowest, offset));
     mine.finite = min(mine.finite, __shfl_xor_sync(~0U, mine.finite, offset));
-    mine.denormal = max(mine.denormal, __shfl_xor_sync(~0U, mine.denormal, offset));
   }
   return mine;
 }
@@ -93,8 +91,7 @@ __global__ void __launch_bounds__(kThreads) pack_kernel(PackTasks tasks) {
     const int l = along_lines ? at % kPackDepth : at / kBandLines;
     const bool there = line_first + line < task.lines && value_first + l < task.values;
     tile[line * kPitch + l] =
-        Value(0) +  // so that -0 becomes 0
-        (there ? value_at<Value>(task, (line_first + line) * task.stride + (value_first + l) * task.step) : Value(0));
+        there ? value_at<Value>(task, (line_first + line) * task.stride + (value_first + l) * task.step) : Value(0);
   }
   __syncthreads();
   const int lane = static_cast<int>(threadIdx.x) % 32;
@@ -122,7 +119,7 @@ __global__ void __launch_bounds__(kThreads) pack_kernel(PackTasks tasks) {
 
 struct FinishTasks {
   PackedLines factor[2];
-  LineRounding rounding;
+  double up;  // by which a sum of squares of so many values is rounded up
   bool wide;
 };
 
@@ -139,21 +136,19 @@ __global__ void __launch_bounds__(kThreads) finish_kernel(FinishTasks tasks) {
     found.top = max(found.top, part.top);
     found.lowest = min(found.lowest, part.lowest);
     found.finite = min(found.finite, part.finite);
-    found.denormal = max(found.denormal, part.denormal);
   }
   found = of_all_lanes(found);
   if (lane != 0) return;
   const bool finite = found.finite != 0;
   const bool zero = found.top == kNoTop;
-  const bool denormal = found.denormal != 0;
-  to.widths[line] = !finite || denormal ? kNeverExact : zero ? kAlwaysExact : found.top - found.lowest;
+  to.widths[line] = !finite ? kNeverExact : zero ? kAlwaysExact : found.top - found.lowest;
   if (tasks.wide) {
     const int exponent = finite && !zero ? found.top : 0;
     to.exponents[line] = exponent;
     to.bounds[line] = ldexp(1.0, exponent);  // infinite for the largest values: their entries are resolved
   } else {
-    const double norm = sqrt(found.squares * tasks.rounding.squares_up) + (denormal ? tasks.rounding.denormal_norm : 0);
-    to.bounds[line] = finite ? norm * (1 + 0x1p-40) : HUGE_VAL;
+    const double norm = sqrt(found.squares * tasks.up) * (1 + 0x1p-40);
+    to.bounds[line] = finite ? norm : HUGE_VAL;
   }
 }
 
@@ -209,7 +204,7 @@ void finish_lines(std::span<const PackedLines> factors, const LineRounding& roun
     all.factor[i] = factors[i];
     most = std::max(most, factors[i].padded);
   }
-  all.rounding = rounding;
+  all.up = rounding.squares_up;
   all.wide = wide;
   const dim3 grid(static_cast<unsigned>((most + kWarps - 1) / kWarps), static_cast<unsigned>(factors.size()));
   finish_kernel<<<grid, kThreads, 0, stream>>>(all);

@@ -1,7 +1,7 @@
 // The screen of products: sums in binary64 by the matrix units (DMMA). On a Hopper they do as many multiply-adds a
 // second as float32 without them, and that is the bound; a warp's 64 x 32 entries ask shared memory for a quarter of
-// what it gives, the conversion of float32 for less than half of the integer units, and two blocks on a multiprocessor
-// fill each other's pauses: one certifies while the other sums.
+// what it gives, the conversion of float32 for a third of what that unit does, and two blocks on a multiprocessor fill
+// each other's pauses: one certifies while the other sums.
 #include "backend/cuda/product/packed_lines.cuh"
 #include "backend/cuda/product/packed_product.h"
 #include "backend/cuda/product/unproved.cuh"
@@ -37,15 +37,6 @@ struct ScreenTask {
 
 // ---- The matrix unit.
 
-// A float32 number as binary64 by the integer units: the conversion would keep the matrix unit waiting. A denormal
-// number is off by 2^-126 at most, which is in its line's bound; what is not finite becomes some number, and proves
-// nothing. No number is -0.
-__device__ __forceinline__ double widened(float value) {
-  const int bits = __float_as_int(value);
-  const int high = (bits >> 3 & static_cast<int>(0x8fffffff)) + (bits != 0 ? 896 << 20 : 0);
-  return __hiloint2double(high, bits << 29);
-}
-
 template <class Value>
 struct Unit;  // 16 bytes of a line: values of a thread, for one product of the matrix unit
 
@@ -54,10 +45,10 @@ struct Unit<float> {
   static constexpr int kValues = 4;
   static __device__ __forceinline__ void load(const std::byte* from, double* to, int step) {
     const auto unit = *reinterpret_cast<const float4*>(from);
-    to[0] = widened(unit.x);
-    to[step] = widened(unit.y);
-    to[2 * step] = widened(unit.z);
-    to[3 * step] = widened(unit.w);
+    to[0] = unit.x;
+    to[step] = unit.y;
+    to[2 * step] = unit.z;
+    to[3 * step] = unit.w;
   }
 };
 
