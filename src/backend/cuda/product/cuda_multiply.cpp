@@ -157,6 +157,7 @@ void CudaProduct::set_bounds() {
   const int64_t depth = size_.depth;
   const double gamma = gamma_of_roundings(roundings_of(plan_));
   rounding_.squares_up = 1 + static_cast<double>(depth + 8) * 0x1p-52;
+  rounding_.factor_of_norm = std::sqrt(gamma * kQuickScale) * (1 + 0x1p-40);
   rounding_.first_slice = 1.5 * std::ldexp(1.0, 52 - slice_bits(depth));
   rounding_.second_slice = 1.5 * std::ldexp(1.0, 52 - 2 * slice_bits(depth));
   block_.wide = size_.wide;

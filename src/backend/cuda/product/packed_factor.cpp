@@ -14,7 +14,7 @@ int64_t LineShape::blocks() const {
 }
 
 int64_t LineShape::bytes(int64_t lines) const {
-  constexpr int64_t kKnown = sizeof(double) + 2 * sizeof(int32_t);
+  constexpr int64_t kKnown = sizeof(double) + 2 * sizeof(int32_t);  // exponents or factors
   const int64_t parts = blocks() * static_cast<int64_t>(sizeof(LineMeasure));
   return padded_lines(lines) * (slices() * chunks() * kChunkBytes + parts + kKnown);
 }
@@ -26,7 +26,11 @@ PackedFactor::PackedFactor(const LineShape& shape, int64_t most_lines) {
   parts_ = DeviceBuffer<LineMeasure>(padded * static_cast<size_t>(shape.blocks()), "measures of a factor");
   bounds_ = DeviceBuffer<double>(padded, "bounds of a factor's lines");
   widths_ = DeviceBuffer<int32_t>(padded, "widths of a factor's lines");
-  exponents_ = DeviceBuffer<int32_t>(padded, "exponents of a factor's lines");
+  if (shape.wide) {
+    exponents_ = DeviceBuffer<int32_t>(padded, "exponents of a factor's lines");
+  } else {
+    factors_ = DeviceBuffer<float>(padded, "bounds of a factor's lines");
+  }
   lines_.values = values_.data();
   lines_.slice_bytes = shape.wide ? static_cast<int64_t>(slice) : 0;
   lines_.chunks = static_cast<int32_t>(shape.chunks());
@@ -35,6 +39,7 @@ PackedFactor::PackedFactor(const LineShape& shape, int64_t most_lines) {
   lines_.bounds = bounds_.data();
   lines_.widths = widths_.data();
   lines_.exponents = exponents_.data();
+  lines_.factors = factors_.data();
 }
 
 void PackedFactor::begin(int64_t lines) {

@@ -37,6 +37,7 @@ class PackedFactor {
   DeviceBuffer<LineMeasure> parts_;
   DeviceBuffer<double> bounds_;
   DeviceBuffer<int32_t> widths_, exponents_;
+  DeviceBuffer<float> factors_;
   PackedLines lines_;
 };
 

@@ -217,7 +217,7 @@ __global__ void __launch_bounds__(kThreads) pack_kernel(const __grid_constant__ 
 
 struct FinishTasks {
   PackedLines factor[2];
-  double up;  // by which a sum of squares of so many values is rounded up
+  LineRounding rounding;
   bool wide;
 };
 
@@ -253,8 +253,10 @@ __global__ void __launch_bounds__(kThreads) finish_kernel(const __grid_constant_
     to.exponents[line] = exponent;
     to.bounds[line] = ldexp(1.0, exponent);  // infinite for the largest values: their entries are resolved
   } else {
-    const double norm = sqrt(found.squares * tasks.up) * (1 + 0x1p-40);
-    to.bounds[line] = finite ? norm : HUGE_VAL;
+    const double norm = sqrt(found.squares * tasks.rounding.squares_up) * (1 + 0x1p-40);
+    const double bound = finite ? norm : HUGE_VAL;
+    to.bounds[line] = bound;
+    to.factors[line] = __double2float_ru(bound * tasks.rounding.factor_of_norm);
   }
 }
 
@@ -311,7 +313,7 @@ void finish_lines(std::span<const PackedLines> factors, const LineRounding& roun
     most = std::max(most, factors[i].padded);
     blocks = std::max(blocks, factors[i].blocks);
   }
-  all.up = rounding.squares_up;
+  all.rounding = rounding;
   all.wide = wide;
   const bool by_threads = blocks <= kBlocksOfThread;
   const int together = by_threads ? kThreads : kWarps;  // lines of a block of threads
