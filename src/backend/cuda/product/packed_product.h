@@ -66,7 +66,8 @@ struct PackTask {
 /// Entries that the screen did not prove: as many as the list holds, and the cells of the others.
 struct Unproved {
   unsigned long long* counted = nullptr;
-  uint2* list = nullptr;  // row, column
+  unsigned long long* found = nullptr;  // in pinned memory of the host: as many, when they are resolved
+  uint2* list = nullptr;                // row, column
   uint32_t capacity = 0;
   uint8_t* cells = nullptr;
   int32_t cells_across = 0;
@@ -100,7 +101,9 @@ struct LineRounding {
   double factor_of_norm;             // float32: what makes a norm the line's factor
   double first_slice, second_slice;  // float64: 1.5 * 2^(52 - beta), 1.5 * 2^(52 - 2 beta)
 };
-void finish_lines(std::span<const PackedLines> factors, const LineRounding& rounding, bool wide, cudaStream_t stream);
+/// Fills `cleared`, whole units of 16 bytes, with zeros.
+void finish_lines(std::span<const PackedLines> factors, const LineRounding& rounding, bool wide,
+                  std::span<std::byte> cleared, cudaStream_t stream);
 /// Splits of the depth that give every multiprocessor a tile.
 int product_splits(int64_t rows, int64_t columns, int64_t depth, int multiprocessors);
 /// Screens and certifies.

@@ -219,6 +219,8 @@ struct FinishTasks {
   PackedLines factor[2];
   LineRounding rounding;
   bool wide;
+  uint4* cleared;  // before the screen counts what it does not prove
+  int64_t cleared_units;
 };
 
 // Together what is known of two parts of a line.
@@ -230,6 +232,10 @@ __device__ __forceinline__ LineMeasure joined(const LineMeasure& a, const LineMe
 template <int kLanes>
 __global__ void __launch_bounds__(kThreads) finish_kernel(const __grid_constant__ FinishTasks tasks) {
   const PackedLines& to = tasks.factor[blockIdx.y];
+  const int64_t first = (int64_t{blockIdx.y} * gridDim.x + blockIdx.x) * kThreads + threadIdx.x;
+  for (int64_t i = first; i < tasks.cleared_units; i += int64_t{gridDim.x} * gridDim.y * kThreads) {
+    tasks.cleared[i] = make_uint4(0, 0, 0, 0);
+  }
   const int line = static_cast<int>(blockIdx.x * (kThreads / kLanes) + threadIdx.x / kLanes);
   if (line >= to.padded) return;
   const int lane = static_cast<int>(threadIdx.x) % kLanes;
@@ -305,7 +311,8 @@ void pack_lines(std::span<const PackTask> tasks, bool wide, cudaStream_t stream)
   check_launch("packing the factors of a product");
 }
 
-void finish_lines(std::span<const PackedLines> factors, const LineRounding& rounding, bool wide, cudaStream_t stream) {
+void finish_lines(std::span<const PackedLines> factors, const LineRounding& rounding, bool wide,
+                  std::span<std::byte> cleared, cudaStream_t stream) {
   FinishTasks all = {};
   int32_t most = 0, blocks = 0;
   for (size_t i = 0; i < factors.size(); ++i) {
@@ -315,6 +322,8 @@ void finish_lines(std::span<const PackedLines> factors, const LineRounding& roun
   }
   all.rounding = rounding;
   all.wide = wide;
+  all.cleared = reinterpret_cast<uint4*>(cleared.data());
+  all.cleared_units = static_cast<int64_t>(cleared.size() / sizeof(uint4));
   const bool by_threads = blocks <= kBlocksOfThread;
   const int together = by_threads ? kThreads : kWarps;  // lines of a block of threads
   const dim3 grid(static_cast<unsigned>((most + together - 1) / together), static_cast<unsigned>(factors.size()));

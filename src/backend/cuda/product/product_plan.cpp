@@ -16,7 +16,8 @@ void measure(const ProductSize& size, ProductPlan& plan, int64_t more) {
   plan.splits = product_splits(plan.rows, plan.columns, size.depth, size.multiprocessors);
   const int64_t entries = plan.rows * plan.columns;
   plan.unproved = static_cast<uint32_t>(std::clamp<int64_t>(entries / 256, 1 << 12, 1 << 24));
-  plan.bytes = more + plan.shape.bytes(plan.rows) + plan.shape.bytes(plan.columns);
+  constexpr int64_t kArrays = 16;  // that are cut from one
+  plan.bytes = more + kArrays * MemoryCutter::kAligned + plan.shape.bytes(plan.rows) + plan.shape.bytes(plan.columns);
   plan.bytes += int64_t{plan.unproved} * static_cast<int64_t>(sizeof(uint2)) + plan.cells();
   if (size.keeps_entries) plan.bytes += entries * (size.wide ? 8 : 4);
   if (plan.keeps_sums()) plan.bytes += plan.parts() * padded_lines(plan.rows) * padded_lines(plan.columns) * 8;

@@ -88,6 +88,7 @@ template <class T>
 __global__ void __launch_bounds__(kThreads) resolve_kernel(const __grid_constant__ ProductBlock block) {
   const Unproved& unproved = block.unproved;
   const unsigned long long counted = *unproved.counted;
+  if (blockIdx.x == 0 && threadIdx.x == 0) *unproved.found = counted;
   const int64_t first = int64_t{blockIdx.x} * kWarps + threadIdx.x / 32, step = int64_t{gridDim.x} * kWarps;
   const auto listed = static_cast<int64_t>(min(counted, static_cast<unsigned long long>(unproved.capacity)));
   for (int64_t i = first; i < listed; i += step) {
