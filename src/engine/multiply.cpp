@@ -88,12 +88,6 @@ void check_output(const MatrixView& a, const MatrixView& b, const ProductView& o
   check_apart("b", b, written);
 }
 
-int64_t memory_of(const MultiplyOptions& options) {
-  if (options.memory < 0) refuse(fmt::format("memory is {}; it must be at least 0", options.memory));
-  constexpr int64_t kMost = int64_t{1} << 30;
-  return options.memory > 0 ? options.memory : std::min(available_memory() / 4, kMost);
-}
-
 struct ProductBackend {
   std::string_view name;
   ProductCounts (*multiply)(const ProductTask&, const ProductWork&);
@@ -106,6 +100,15 @@ constexpr ProductBackend kBackends[] = {
     {"cuda", multiply_on_cuda, true},
     {"opencl", multiply_on_opencl, true},
 };
+
+// Of copies on the host. How much there is takes longer to find out than a small product on a device, where copies are
+// few.
+int64_t memory_of(const MultiplyOptions& options, const ProductBackend& backend) {
+  if (options.memory < 0) refuse(fmt::format("memory is {}; it must be at least 0", options.memory));
+  constexpr int64_t kMost = int64_t{1} << 30;
+  if (options.memory > 0) return options.memory;
+  return backend.has_devices ? kMost : std::min(available_memory() / 4, kMost);
+}
 
 // A backend, and which of its devices.
 struct Chosen {
@@ -197,7 +200,7 @@ ProductCounts multiply_checked(const ProductTask& task, const MultiplyOptions& o
   ThreadPool pool(threads_for(task, options.threads), options.abort);
   const ProductWork work{.pool = pool,
                          .instruction_set = options.instruction_set,
-                         .memory = memory_of(options),
+                         .memory = memory_of(options, *chosen.backend),
                          .device = chosen.device,
                          .device_memory = options.memory};
   const ProductCounts counts = chosen.backend->multiply(task, work);

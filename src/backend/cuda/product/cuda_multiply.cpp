@@ -16,6 +16,7 @@
 #include <cstring>
 #include <limits>
 #include <optional>
+#include <span>
 #include <vector>
 
 namespace manymeans {
@@ -87,27 +88,29 @@ class FactorSide {
   }
 
   int64_t upload_bytes() const { return upload_ ? upload_->bytes(lines_.count) : 0; }
-  void allocate(const LineShape& shape, int64_t most_lines) {
+  void lay_out(const LineShape& shape, int64_t most_lines, MemoryCutter& from) {
     wide_ = shape.wide;
-    packed_.emplace(shape, most_lines);
+    packed_.lay_out(shape, most_lines, from);
+  }
+  void prepare(int64_t most_lines) {
     if (upload_) upload_->prepare(most_lines);
   }
   /// Packs these lines; those that lie on the device are left to whoever packs `there`.
   void begin(int64_t first, int64_t count, const Stream& stream, std::vector<PackTask>& there) {
-    packed_->begin(count);
-    if (upload_) return upload_->pack(first, packed_->lines(), wide_, stream);
+    packed_.begin(count);
+    if (upload_) return upload_->pack(first, packed_.lines(), wide_, stream);
     const auto* from = static_cast<const std::byte*>(lines_.data);
     if (from != nullptr) from += first * lines_.stride * static_cast<int64_t>(size_of(lines_.type));
     there.push_back({from, lines_.type, lines_.stride, lines_.step, 0, static_cast<int32_t>(count), 0, lines_.depth,
-                     packed_->lines()});
+                     packed_.lines()});
   }
-  const PackedLines& lines() const { return packed_->lines(); }
+  const PackedLines& lines() const { return packed_.lines(); }
 
  private:
   ProductLines lines_;
   bool wide_ = false;
   std::optional<LineUpload> upload_;
-  std::optional<PackedFactor> packed_;
+  PackedFactor packed_;
 };
 
 class CudaProduct {
@@ -135,6 +138,7 @@ class CudaProduct {
 
  private:
   void allocate();
+  void lay_out(MemoryCutter& from);
   void set_bounds();
   int64_t value_bytes() const { return size_.wide ? 8 : 4; }
   unsigned long long most_unproved() const;
@@ -153,40 +157,54 @@ class CudaProduct {
   int64_t room_;
   FactorSide a_, b_;
   std::optional<device::Staging> fetching_;
-  DeviceBuffer<std::byte> entries_;
-  DeviceBuffer<double> sums_;
-  DeviceBuffer<uint2> list_;
-  DeviceBuffer<std::byte> counted_;  // how many are not proved, and the cells
+  DeviceBuffer<std::byte> memory_;  // of all that follows, and of both factors
+  std::byte* entries_ = nullptr;
+  std::span<std::byte> counted_;  // begins with zeros: how many are not proved, the cells, measures of residues
   PinnedBuffer<unsigned long long> found_;
   AlignedBuffer<std::byte> fetched_;
-  std::optional<ResidueScreen> residues_;
+  ResidueScreen residues_;
   LineRounding rounding_{};
   ProductBlock block_;
 };
 
 void CudaProduct::allocate() {
-  a_.allocate(plan_.shape, plan_.rows);
-  b_.allocate(plan_.shape, plan_.columns);
-  if (size_.keeps_entries) {
-    entries_ = DeviceBuffer<std::byte>(static_cast<size_t>(plan_.rows * plan_.columns * value_bytes()), "the product");
-  }
-  if (plan_.keeps_sums()) {
-    const int64_t padded = padded_lines(plan_.rows) * padded_lines(plan_.columns);
-    sums_ = DeviceBuffer<double>(static_cast<size_t>(plan_.parts() * padded), "sums of the product");
-  }
-  if (plan_.by_residues()) residues_.emplace(plan_.basis, plan_.shape, plan_.rows, plan_.columns);
-  list_ = DeviceBuffer<uint2>(plan_.unproved, "entries that are not proved");
-  counted_ = DeviceBuffer<std::byte>(sizeof(unsigned long long) + static_cast<size_t>(plan_.cells()),
-                                     "entries that are not proved");
+  MemoryCutter sizes(nullptr);
+  lay_out(sizes);
+  memory_ = DeviceBuffer<std::byte>(static_cast<size_t>(sizes.bytes()), "the product");
+  MemoryCutter cutter(memory_.data());
+  lay_out(cutter);
+  a_.prepare(plan_.rows);
+  b_.prepare(plan_.columns);
   found_ = PinnedBuffer<unsigned long long>(1, "counts of a product");
+  block_.unproved.found = found_.data();
   set_bounds();
+}
+
+void CudaProduct::lay_out(MemoryCutter& from) {
+  constexpr int64_t kCountBytes = 16;
+  Unproved& unproved = block_.unproved;
+  a_.lay_out(plan_.shape, plan_.rows, from);
+  b_.lay_out(plan_.shape, plan_.columns, from);
+  if (size_.keeps_entries) entries_ = from.cut<std::byte>(plan_.rows * plan_.columns * value_bytes());
+  if (plan_.by_residues()) residues_.lay_out(plan_, from);
+  if (plan_.keeps_sums()) {
+    block_.sums = from.cut<double>(plan_.parts() * padded_lines(plan_.rows) * padded_lines(plan_.columns));
+  }
+  unproved.list = from.cut<uint2>(plan_.unproved);
+  int64_t counted_bytes = (kCountBytes + plan_.cells() + 15) / 16 * 16;
+  const int64_t measures_at = counted_bytes;
+  if (plan_.by_residues()) counted_bytes += residue_measures(plan_.rows, plan_.columns) * 8;
+  counted_ = {from.cut<std::byte>(counted_bytes), static_cast<size_t>(counted_bytes)};
+  unproved.counted = reinterpret_cast<unsigned long long*>(counted_.data());
+  unproved.cells = reinterpret_cast<uint8_t*>(counted_.data() + kCountBytes);
+  residues_.measure_in(reinterpret_cast<unsigned long long*>(counted_.data() + measures_at));
 }
 
 void CudaProduct::set_bounds() {
   const int64_t depth = size_.depth;
   const double gamma = gamma_of_roundings(roundings_of(plan_));
   rounding_.squares_up = 1 + static_cast<double>(depth + 8) * 0x1p-52;
-  rounding_.denormal_norm = std::sqrt(static_cast<double>(depth)) * 0x1p-125 / gamma;
+  rounding_.factor_of_norm = std::sqrt(gamma * kQuickScale) * (1 + 0x1p-40);
   rounding_.first_slice = 1.5 * std::ldexp(1.0, 52 - slice_bits(depth));
   rounding_.second_slice = 1.5 * std::ldexp(1.0, 52 - 2 * slice_bits(depth));
   block_.wide = size_.wide;
@@ -195,11 +213,7 @@ void CudaProduct::set_bounds() {
   const double again = gamma_of_roundings(depth / 32 + 64);
   block_.second_gamma = again * again;
   block_.error = sliced_error(depth, gamma);
-  block_.sums = sums_.data();
   block_.splits = plan_.splits;
-  block_.unproved.counted = reinterpret_cast<unsigned long long*>(counted_.data());
-  block_.unproved.cells = reinterpret_cast<uint8_t*>(counted_.data() + sizeof(unsigned long long));
-  block_.unproved.list = list_.data();
   block_.unproved.capacity = plan_.unproved;
 }
 
@@ -210,7 +224,6 @@ std::optional<ProductCounts> CudaProduct::run() {
     for (int64_t i = 0; i < size_.rows; i += plan_.rows) {
       check_abort(pool_.abort());
       multiply_block(i, j);
-      copy_to_host(found_, block_.unproved.counted, 1, stream_, "counting what was not proved");
       if (size_.keeps_entries) fetch(i, j);
       stream_.synchronize("multiplying");
       if (found_[0] > block_.unproved.most) return std::nullopt;
@@ -224,7 +237,7 @@ std::optional<ProductCounts> CudaProduct::run() {
 // A sum of binary64 costs as much as some hundred of those that are summed exactly.
 unsigned long long CudaProduct::most_unproved() const {
   constexpr int64_t kShare = 64, kFew = 1 << 14;
-  if (!residues_) return std::numeric_limits<unsigned long long>::max();
+  if (!plan_.by_residues()) return std::numeric_limits<unsigned long long>::max();
   const int64_t entries = int64_t{block_.a.count} * block_.b.count;
   return static_cast<unsigned long long>(std::max(kFew, entries / kShare));
 }
@@ -232,7 +245,6 @@ unsigned long long CudaProduct::most_unproved() const {
 void CudaProduct::multiply_block(int64_t row, int64_t column) {
   std::vector<PackTask> there;
   std::vector<PackedLines> packed;
-  fill_zero(counted_.data(), counted_.size(), stream_, "beginning a product");
   if (row == 0) {  // columns stay for all rows
     b_.begin(column, std::min(plan_.columns, size_.columns - column), stream_, there);
     packed.push_back(b_.lines());
@@ -240,16 +252,16 @@ void CudaProduct::multiply_block(int64_t row, int64_t column) {
   a_.begin(row, std::min(plan_.rows, size_.rows - row), stream_, there);
   packed.push_back(a_.lines());
   if (!there.empty()) pack_lines(there, size_.wide, stream_);
-  finish_lines(packed, rounding_, size_.wide, stream_);
+  finish_lines(packed, rounding_, size_.wide, counted_, stream_);
   block_.a = a_.lines();
   block_.b = b_.lines();
   block_.unproved.most = most_unproved();
   block_.unproved.cells_across = (block_.columns() + kCellEntries - 1) / kCellEntries;
-  block_.out = size_.keeps_entries ? entries_.data() : place(row, column);
+  block_.out = size_.keeps_entries ? entries_ : place(row, column);
   block_.row_stride = size_.keeps_entries ? block_.columns() : task_.row_stride;
   block_.column_stride = size_.keeps_entries ? 1 : task_.column_stride;
-  if (residues_) {
-    residues_->screen(block_, row == 0, size_.multiprocessors, stream_);
+  if (plan_.by_residues()) {
+    residues_.screen(block_, row == 0, size_.multiprocessors, stream_);
   } else {
     screen_product(block_, size_.multiprocessors, stream_);
   }
@@ -264,7 +276,7 @@ void CudaProduct::fetch(int64_t row, int64_t column) {
   const bool dense = by_rows && (task_.row_stride == columns || rows == 1);
   const auto fetch_all = [&](std::byte* to) {
     fetching_->fetch(
-        static_cast<size_t>(rows) * row_bytes, {&to, 1}, [&](size_t) { return address_of(entries_.data()); }, stream_,
+        static_cast<size_t>(rows) * row_bytes, {&to, 1}, [&](size_t) { return address_of(entries_); }, stream_,
         "fetching the product");
   };
   if (dense) return fetch_all(place(row, column));
@@ -272,8 +284,7 @@ void CudaProduct::fetch(int64_t row, int64_t column) {
     std::vector<std::byte*> to(static_cast<size_t>(rows));
     for (int64_t i = 0; i < rows; ++i) to[static_cast<size_t>(i)] = place(row + i, column);
     return fetching_->fetch(
-        row_bytes, to, [&](size_t i) { return address_of(entries_.data() + i * row_bytes); }, stream_,
-        "fetching the product");
+        row_bytes, to, [&](size_t i) { return address_of(entries_ + i * row_bytes); }, stream_, "fetching the product");
   }
   const size_t bytes = static_cast<size_t>(rows) * row_bytes;
   if (fetched_.size() < bytes) fetched_ = AlignedBuffer<std::byte>(bytes);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "backend/cuda/product/packed_factor.h"
+#include "backend/cuda/runtime/device_memory.h"
 #include "backend/device/staging.h"
 #include "backend/multiplier.h"
 #include "core/aligned_buffer.h"

@@ -14,27 +14,22 @@ int64_t LineShape::blocks() const {
 }
 
 int64_t LineShape::bytes(int64_t lines) const {
-  constexpr int64_t kKnown = sizeof(double) + 2 * sizeof(int32_t);
+  constexpr int64_t kKnown = sizeof(double) + 3 * sizeof(int32_t);
   const int64_t parts = blocks() * static_cast<int64_t>(sizeof(LineMeasure));
   return padded_lines(lines) * (slices() * chunks() * kChunkBytes + parts + kKnown);
 }
 
-PackedFactor::PackedFactor(const LineShape& shape, int64_t most_lines) {
-  const auto padded = static_cast<size_t>(padded_lines(most_lines));
-  const auto slice = padded * static_cast<size_t>(shape.chunks() * kChunkBytes);
-  values_ = DeviceBuffer<std::byte>(slice * static_cast<size_t>(shape.slices()), "a factor of the product");
-  parts_ = DeviceBuffer<LineMeasure>(padded * static_cast<size_t>(shape.blocks()), "measures of a factor");
-  bounds_ = DeviceBuffer<double>(padded, "bounds of a factor's lines");
-  widths_ = DeviceBuffer<int32_t>(padded, "widths of a factor's lines");
-  exponents_ = DeviceBuffer<int32_t>(padded, "exponents of a factor's lines");
-  lines_.values = values_.data();
-  lines_.slice_bytes = shape.sliced ? static_cast<int64_t>(slice) : 0;
+void PackedFactor::lay_out(const LineShape& shape, int64_t most_lines, MemoryCutter& from) {
+  const int64_t padded = padded_lines(most_lines), slice = padded * shape.chunks() * kChunkBytes;
+  lines_.values = from.cut<std::byte>(slice * shape.slices());
+  lines_.slice_bytes = shape.sliced ? slice : 0;
   lines_.chunks = static_cast<int32_t>(shape.chunks());
   lines_.blocks = static_cast<int32_t>(shape.blocks());
-  lines_.parts = parts_.data();
-  lines_.bounds = bounds_.data();
-  lines_.widths = widths_.data();
-  lines_.exponents = exponents_.data();
+  lines_.parts = from.cut<LineMeasure>(padded * shape.blocks());
+  lines_.bounds = from.cut<double>(padded);
+  lines_.widths = from.cut<int32_t>(padded);
+  lines_.exponents = from.cut<int32_t>(padded);
+  if (!shape.wide) lines_.factors = from.cut<float>(padded);
 }
 
 void PackedFactor::begin(int64_t lines) {

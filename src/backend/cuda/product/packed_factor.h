@@ -1,8 +1,8 @@
-// A factor's packed lines, with their memory.
+// A factor's packed lines, and where they lie.
 #pragma once
 
+#include "backend/cuda/product/memory_cutter.h"
 #include "backend/cuda/product/packed_product.h"
-#include "backend/cuda/runtime/device_memory.h"
 
 #include <cstdint>
 
@@ -27,17 +27,14 @@ inline int64_t padded_lines(int64_t lines) {
 
 class PackedFactor {
  public:
-  PackedFactor(const LineShape& shape, int64_t most_lines);
+  /// The memory of so many lines, cut off; to be called once for the size and once for the memory.
+  void lay_out(const LineShape& shape, int64_t most_lines, MemoryCutter& from);
 
   /// From here on so many lines.
   void begin(int64_t lines);
   const PackedLines& lines() const { return lines_; }
 
  private:
-  DeviceBuffer<std::byte> values_;
-  DeviceBuffer<LineMeasure> parts_;
-  DeviceBuffer<double> bounds_;
-  DeviceBuffer<int32_t> widths_, exponents_;
   PackedLines lines_;
 };
 

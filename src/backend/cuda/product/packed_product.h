@@ -23,8 +23,9 @@ constexpr int kBandBytes = kBandLines * kChunkBytes;  // of one chunk
 constexpr int kLinePadding = 128;                     // lines are padded with zeros to a multiple
 constexpr int kPackDepth = 128;                       // values of a line that one block packs
 constexpr int kCellEntries = 32;                      // rows and columns of a cell of the product
-constexpr int kSumsDepth = 512;  // values whose products meet each other's roundings, before sums of sums begin
-constexpr int kValueSlices = 4;  // of float64; the values as they are follow them
+constexpr int kSumsDepth = 512;         // values whose products meet each other's roundings, before sums of sums begin
+constexpr int kValueSlices = 4;         // of float64; the values as they are follow them
+constexpr double kQuickScale = 0x1p55;  // the product of two lines' factors is so many times their sum's error
 constexpr int kNeverExact = 1 << 28, kAlwaysExact = -(1 << 20);  // widths
 
 /// What is known of some values of a line.
@@ -33,7 +34,7 @@ struct LineMeasure {
   int32_t top;     // every magnitude is below 2^top; kNoTop where all are 0
   int32_t lowest;  // all are multiples of 2^lowest
   int32_t finite;
-  int32_t denormal;  // float32: whether some number is, and not zero
+  int32_t unused;
 };
 
 struct PackedLines {
@@ -47,6 +48,7 @@ struct PackedLines {
   double* bounds = nullptr;      // float32: norms, rounded up. float64: what scales a line back
   int32_t* widths = nullptr;     // bits from the largest to the lowest one
   int32_t* exponents = nullptr;  // of the largest value
+  float* factors = nullptr;      // float32: of two lines they make the bound of a quick proof (quick_proof.cuh)
 };
 
 /// Value (i, l) of lines [first_line, first_line + lines), values [first_value, first_value + values), is number
@@ -64,7 +66,8 @@ struct PackTask {
 /// Entries that the screen did not prove: as many as the list holds, and the cells of the others.
 struct Unproved {
   unsigned long long* counted = nullptr;
-  uint2* list = nullptr;  // row, column
+  unsigned long long* found = nullptr;  // in pinned memory of the host: as many, when they are resolved
+  uint2* list = nullptr;                // row, column
   uint32_t capacity = 0;
   uint8_t* cells = nullptr;
   int32_t cells_across = 0;
@@ -96,10 +99,12 @@ void pack_lines(std::span<const PackTask> tasks, bool wide, cudaStream_t stream)
 /// From the measures of all blocks: bounds, widths, exponents; of float64, the slices.
 struct LineRounding {
   double squares_up;                 // by which a sum of a line's squares is rounded up
-  double denormal_norm;              // float32: what a line of denormal numbers has on top of its norm
+  double factor_of_norm;             // float32: what makes a norm the line's factor
   double first_slice, second_slice;  // float64: 1.5 * 2^(52 - beta), 1.5 * 2^(52 - 2 beta)
 };
-void finish_lines(std::span<const PackedLines> factors, const LineRounding& rounding, bool wide, cudaStream_t stream);
+/// Fills `cleared`, whole units of 16 bytes, with zeros.
+void finish_lines(std::span<const PackedLines> factors, const LineRounding& rounding, bool wide,
+                  std::span<std::byte> cleared, cudaStream_t stream);
 /// Splits of the depth that give every multiprocessor a tile.
 int product_splits(int64_t rows, int64_t columns, int64_t depth, int multiprocessors);
 /// Screens and certifies.

@@ -13,6 +13,13 @@ namespace {
 constexpr int kThreads = 256;
 constexpr int kWarps = kThreads / 32;
 constexpr int kNoTop = -(1 << 20), kNoLowest = 1 << 20;
+constexpr int kBlocksOfThread = 4;  // of kPackDepth values: a line of no more is finished by one thread
+constexpr unsigned kAll = ~0U;
+
+template <class Value>
+constexpr int kUnitValues = 16 / static_cast<int>(sizeof(Value));  // that are read and written at once
+template <class Value>
+constexpr int kTilePitch = kPackDepth + kUnitValues<Value>;
 
 struct PackTasks {
   PackTask task[2];
@@ -20,94 +27,182 @@ struct PackTasks {
   int32_t blocks[2];  // of kPackDepth values
 };
 
-template <class Value>
-__device__ Value value_at(const PackTask& task, int64_t at) {
-  switch (task.type) {
-    case DataType::kFloat64: return static_cast<Value>(static_cast<const double*>(task.from)[at]);
-    case DataType::kFloat32: return static_cast<Value>(static_cast<const float*>(task.from)[at]);
-    case DataType::kUInt8: return static_cast<Value>(static_cast<const uint8_t*>(task.from)[at]);
-    case DataType::kInt8: return static_cast<Value>(static_cast<const int8_t*>(task.from)[at]);
-    case DataType::kFloat16: return static_cast<Value>(widened_half(static_cast<const uint16_t*>(task.from)[at]));
-    case DataType::kBFloat16: break;
-  }
-  return static_cast<Value>(__uint_as_float(uint32_t{static_cast<const uint16_t*>(task.from)[at]} << 16));
+template <class From>
+__device__ __forceinline__ From read(const From* from) {
+  return *from;
+}
+__device__ __forceinline__ float read(const Half* from) {
+  return widened_half(from->bits);
+}
+__device__ __forceinline__ float read(const BFloat* from) {
+  return __uint_as_float(uint32_t{from->bits} << 16);
 }
 
-__device__ void measure(double value, LineMeasure& to) {
-  const auto bits = static_cast<uint64_t>(__double_as_longlong(value));
-  const int field = static_cast<int>(bits >> 52 & 0x7ff);
-  const uint64_t fraction = bits & 0xfffffffffffff;
-  to.squares = __fma_rn(value, value, to.squares);
-  if (field == 0x7ff) to.finite = 0;
-  if (field == 0 && fraction == 0) return;
-  const uint64_t mantissa = fraction | (field != 0 ? uint64_t{1} << 52 : 0);
-  const int exponent = (field != 0 ? field : 1) - 1075;
-  to.top = max(to.top, exponent + 64 - __clzll(static_cast<long long>(mantissa)));
-  to.lowest = min(to.lowest, exponent + __ffsll(static_cast<long long>(mantissa)) - 1);
-}
+// What a block packs: values [value, value + kPackDepth) of lines [line, line + kBandLines) of a task.
+struct PackPlace {
+  int32_t line;
+  int64_t value;
+};
 
-// The same in numbers of 32 bits.
-__device__ void measure(float value, LineMeasure& to) {
-  const uint32_t bits = __float_as_uint(value);
-  const int field = static_cast<int>(bits >> 23 & 0xff);
-  const uint32_t fraction = bits & 0x7fffff;
-  const double wide = value;
-  to.squares = __fma_rn(wide, wide, to.squares);
-  if (field == 0xff) to.finite = 0;
-  if (field == 0 && fraction == 0) return;
-  if (field == 0) to.denormal = 1;
-  const uint32_t mantissa = fraction | (field != 0 ? 1U << 23 : 0);
-  const int exponent = (field != 0 ? field : 1) - 150;
-  to.top = max(to.top, exponent + 32 - __clz(static_cast<int>(mantissa)));
-  to.lowest = min(to.lowest, exponent + __ffs(static_cast<int>(mantissa)) - 1);
-}
-
-__device__ LineMeasure of_all_lanes(LineMeasure mine) {
+// A thread reads all its values before it puts the first into shared memory: what it waits for is on its way together.
+template <class From, class Value>
+__device__ __forceinline__ void load_each(const PackTask& task, const PackPlace& place, Value* tile) {
+  constexpr int kPitch = kTilePitch<Value>;
+  constexpr int kEach = kBandLines * kPackDepth / kThreads;
+  const auto* from = static_cast<const From*>(task.from);
+  const bool along_lines = llabs(task.step) <= llabs(task.stride);
+  const int thread = static_cast<int>(threadIdx.x);
+  const int line_first = along_lines ? thread / kPackDepth : thread % kBandLines;
+  const int value_first = along_lines ? thread % kPackDepth : thread / kBandLines;
+  const int line_step = along_lines ? kThreads / kPackDepth : 0, value_step = along_lines ? 0 : kThreads / kBandLines;
+  Value values[kEach];
 #pragma unroll
-  for (int offset = 16; offset > 0; offset /= 2) {
-    mine.squares += __shfl_xor_sync(~0U, mine.squares, offset);
-    mine.top = max(mine.top, __shfl_xor_sync(~0U, mine.top, offset));
-    mine.lowest = min(mine.lowest, __shfl_xor_sync(~0U, mine.lowest, offset));
-    mine.finite = min(mine.finite, __shfl_xor_sync(~0U, mine.finite, offset));
-    mine.denormal = max(mine.denormal, __shfl_xor_sync(~0U, mine.denormal, offset));
+  for (int i = 0; i < kEach; ++i) {
+    const int32_t line = place.line + line_first + i * line_step;
+    const int64_t value = place.value + value_first + i * value_step;
+    const bool there = line < task.lines && value < task.values;
+    values[i] = there ? static_cast<Value>(read(from + line * task.stride + value * task.step)) : Value(0);
   }
-  return mine;
+#pragma unroll
+  for (int i = 0; i < kEach; ++i) {
+    tile[(line_first + i * line_step) * kPitch + value_first + i * value_step] = values[i];
+  }
 }
+
+// The same of whole lines whose values follow each other and begin at multiples of 16 bytes.
+template <class Value>
+__device__ __forceinline__ void load_units(const PackTask& task, const PackPlace& place, Value* tile) {
+  constexpr int kUnit = kUnitValues<Value>, kUnits = kPackDepth / kUnit;  // of a line
+  constexpr int kEach = kBandLines * kUnits / kThreads;
+  const int thread = static_cast<int>(threadIdx.x);
+  const int at = thread % kUnits * kUnit;
+  uint4 values[kEach];
+#pragma unroll
+  for (int i = 0; i < kEach; ++i) {
+    const int32_t line = place.line + thread / kUnits + i * (kThreads / kUnits);
+    const auto* from = static_cast<const Value*>(task.from) + line * task.stride + place.value + at;
+    values[i] = line < task.lines ? *reinterpret_cast<const uint4*>(from) : make_uint4(0, 0, 0, 0);
+  }
+#pragma unroll
+  for (int i = 0; i < kEach; ++i) {
+    const int line = thread / kUnits + i * (kThreads / kUnits);
+    *reinterpret_cast<uint4*>(tile + line * kTilePitch<Value> + at) = values[i];
+  }
+}
+
+template <class Value>
+__device__ void load_tile(const PackTask& task, const PackPlace& place, Value* tile) {
+  constexpr bool kWide = sizeof(Value) == 8;
+  const bool same_type = task.type == (kWide ? DataType::kFloat64 : DataType::kFloat32);
+  const bool whole_units = task.step == 1 && task.stride % kUnitValues<Value> == 0 &&
+                           place.value + kPackDepth <= task.values && reinterpret_cast<uintptr_t>(task.from) % 16 == 0;
+  if (same_type && whole_units) return load_units<Value>(task, place, tile);
+  switch (task.type) {
+    case DataType::kFloat64: return load_each<double>(task, place, tile);
+    case DataType::kFloat32: return load_each<float>(task, place, tile);
+    case DataType::kUInt8: return load_each<uint8_t>(task, place, tile);
+    case DataType::kInt8: return load_each<int8_t>(task, place, tile);
+    case DataType::kFloat16: return load_each<Half>(task, place, tile);
+    case DataType::kBFloat16: return load_each<BFloat>(task, place, tile);
+  }
+}
+
+// ---- What is known of a line.
+
+template <class Value>
+class LaneMeasure;
+
+template <>
+class LaneMeasure<double> {
+ public:
+  __device__ __forceinline__ void add(double value) {
+    const auto bits = static_cast<uint64_t>(__double_as_longlong(value));
+    const int field = static_cast<int>(bits >> 52 & 0x7ff);
+    const uint64_t fraction = bits & 0xfffffffffffff;
+    squares_ = __fma_rn(value, value, squares_);
+    if (field == 0x7ff) finite_ = 0;
+    if (field == 0 && fraction == 0) return;
+    const uint64_t mantissa = fraction | (field != 0 ? uint64_t{1} << 52 : 0);
+    const int exponent = (field != 0 ? field : 1) - 1075;
+    top_ = max(top_, exponent + 64 - __clzll(static_cast<long long>(mantissa)));
+    lowest_ = min(lowest_, exponent + __ffsll(static_cast<long long>(mantissa)) - 1);
+  }
+  __device__ LineMeasure of_all_lanes() const {
+    return {sum_of_lanes(squares_), __reduce_max_sync(kAll, top_), __reduce_min_sync(kAll, lowest_),
+            __reduce_min_sync(kAll, finite_), 0};
+  }
+  static __device__ __forceinline__ double sum_of_lanes(double mine) {
+#pragma unroll
+    for (int offset = 16; offset > 0; offset /= 2) mine += __shfl_xor_sync(kAll, mine, offset);
+    return mine;
+  }
+
+ private:
+  double squares_ = 0;
+  int top_ = kNoTop, lowest_ = kNoLowest, finite_ = 1;
+};
+
+// The same of float32, for which counting zeros of every value would take longer than the memory does. What is kept are
+// the bits of the largest magnitude and of the least power of two that is the lowest bit of some value.
+template <>
+class LaneMeasure<float> {
+ public:
+  __device__ __forceinline__ void add(float value) {
+    const uint32_t magnitude = __float_as_uint(value) & 0x7fffffff;
+    const double wide = value;
+    squares_ = __fma_rn(wide, wide, squares_);
+    most_ = max(most_, magnitude);
+    // Without its lowest bit a number is nearer to zero by that bit; a normal power of two has none but the hidden one.
+    const float without = (magnitude & 0x7fffff) != 0 ? __uint_as_float(magnitude & (magnitude - 1)) : 0.0F;
+    const uint32_t unit = __float_as_uint(__fsub_rn(__uint_as_float(magnitude), without));
+    least_ = min(least_, magnitude != 0 ? unit : kNothing);
+  }
+  __device__ LineMeasure of_all_lanes() const {
+    const uint32_t most = __reduce_max_sync(kAll, most_), least = __reduce_min_sync(kAll, least_);
+    LineMeasure line = {LaneMeasure<double>::sum_of_lanes(squares_), kNoTop, kNoLowest, 1, 0};
+    if (most == 0) return line;
+    line.top = exponent_of(most) + 1;
+    line.lowest = exponent_of(least);
+    line.finite = most < kInfinity ? 1 : 0;
+    return line;
+  }
+
+ private:
+  static constexpr uint32_t kInfinity = 0x7f800000, kNothing = ~0U;
+
+  // Of the highest bit.
+  static __device__ __forceinline__ int exponent_of(uint32_t bits) {
+    const int field = static_cast<int>(bits >> 23 & 0xff);
+    return field != 0 ? field - 127 : 31 - __clz(static_cast<int>(bits)) - 149;
+  }
+
+  double squares_ = 0;
+  uint32_t most_ = 0, least_ = kNothing;
+};
 
 // A block packs kPackDepth values of a band of lines.
 template <class Value>
-__global__ void __launch_bounds__(kThreads) pack_kernel(PackTasks tasks) {
-  constexpr int kUnit = 16 / sizeof(Value);  // values that are written at once
-  constexpr int kPitch = kPackDepth + kUnit;
-  __shared__ alignas(16) Value tile[kBandLines * kPitch];
+__global__ void __launch_bounds__(kThreads) pack_kernel(const __grid_constant__ PackTasks tasks) {
+  constexpr int kUnit = kUnitValues<Value>;
+  __shared__ alignas(16) Value tile[kBandLines * kTilePitch<Value>];
   const PackTask& task = tasks.task[blockIdx.y];
   const int32_t band = static_cast<int32_t>(blockIdx.x) / tasks.blocks[blockIdx.y];
   const int32_t depth_block = static_cast<int32_t>(blockIdx.x) % tasks.blocks[blockIdx.y];
   if (band >= tasks.bands[blockIdx.y]) return;
-  const int32_t line_first = band * kBandLines;                   // among the task's lines
-  const int64_t value_first = int64_t{depth_block} * kPackDepth;  // likewise
-  const bool along_lines = llabs(task.step) <= llabs(task.stride);
-#pragma unroll 4
-  for (int at = static_cast<int>(threadIdx.x); at < kBandLines * kPackDepth; at += kThreads) {
-    const int line = along_lines ? at / kPackDepth : at % kBandLines;
-    const int l = along_lines ? at % kPackDepth : at / kBandLines;
-    const bool there = line_first + line < task.lines && value_first + l < task.values;
-    tile[line * kPitch + l] =
-        Value(0) +  // so that -0 becomes 0
-        (there ? value_at<Value>(task, (line_first + line) * task.stride + (value_first + l) * task.step) : Value(0));
-  }
+  const PackPlace place = {band * kBandLines, int64_t{depth_block} * kPackDepth};
+  load_tile<Value>(task, place, tile);
   __syncthreads();
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const int64_t block = task.first_value / kPackDepth + depth_block;
   const int64_t first_chunk = block * (kPackDepth * static_cast<int>(sizeof(Value)) / kChunkBytes);
   for (int line = static_cast<int>(threadIdx.x) / 32; line < kBandLines; line += kWarps) {
-    LineMeasure found = {0, kNoTop, kNoLowest, 1, 0};
-    const int32_t to_line = task.first_line + line_first + line;
+    LaneMeasure<Value> found;
+    const int32_t to_line = task.first_line + place.line + line;
 #pragma unroll
     for (int unit = lane; unit < kPackDepth / kUnit; unit += 32) {
-      const Value* from = tile + line * kPitch + unit * kUnit;
+      const Value* from = tile + line * kTilePitch<Value> + unit * kUnit;
 #pragma unroll
-      for (int v = 0; v < kUnit; ++v) measure(from[v], found);
+      for (int v = 0; v < kUnit; ++v) found.add(from[v]);
       const int64_t chunk = first_chunk + unit / 4;
       if (chunk < task.to.chunks) {
         std::byte* to = task.to.values + (sizeof(Value) == 8 ? kValueSlices * task.to.slice_bytes : 0) +
@@ -115,8 +210,8 @@ __global__ void __launch_bounds__(kThreads) pack_kernel(PackTasks tasks) {
         *reinterpret_cast<uint4*>(to) = *reinterpret_cast<const uint4*>(from);
       }
     }
-    found = of_all_lanes(found);
-    if (lane == 0) task.to.parts[block * task.to.padded + to_line] = found;
+    const LineMeasure measure = found.of_all_lanes();
+    if (lane == 0) task.to.parts[block * task.to.padded + to_line] = measure;
   }
 }
 
@@ -124,36 +219,50 @@ struct FinishTasks {
   PackedLines factor[2];
   LineRounding rounding;
   bool wide;
+  uint4* cleared;  // before the screen counts what it does not prove
+  int64_t cleared_units;
 };
 
-// A warp finishes a line.
-__global__ void __launch_bounds__(kThreads) finish_kernel(FinishTasks tasks) {
+// Together what is known of two parts of a line.
+__device__ __forceinline__ LineMeasure joined(const LineMeasure& a, const LineMeasure& b) {
+  return {a.squares + b.squares, max(a.top, b.top), min(a.lowest, b.lowest), min(a.finite, b.finite), 0};
+}
+
+// So many lanes finish a line.
+template <int kLanes>
+__global__ void __launch_bounds__(kThreads) finish_kernel(const __grid_constant__ FinishTasks tasks) {
   const PackedLines& to = tasks.factor[blockIdx.y];
-  const int line = static_cast<int>(blockIdx.x) * kWarps + static_cast<int>(threadIdx.x) / 32;
-  if (line >= to.padded) return;
-  const int lane = static_cast<int>(threadIdx.x) % 32;
-  LineMeasure found = {0, kNoTop, kNoLowest, 1, 0};
-  for (int block = lane; block < to.blocks; block += 32) {
-    const LineMeasure part = to.parts[int64_t{block} * to.padded + line];
-    found.squares += part.squares;
-    found.top = max(found.top, part.top);
-    found.lowest = min(found.lowest, part.lowest);
-    found.finite = min(found.finite, part.finite);
-    found.denormal = max(found.denormal, part.denormal);
+  const int64_t first = (int64_t{blockIdx.y} * gridDim.x + blockIdx.x) * kThreads + threadIdx.x;
+  for (int64_t i = first; i < tasks.cleared_units; i += int64_t{gridDim.x} * gridDim.y * kThreads) {
+    tasks.cleared[i] = make_uint4(0, 0, 0, 0);
   }
-  found = of_all_lanes(found);
+  const int line = static_cast<int>(blockIdx.x * (kThreads / kLanes) + threadIdx.x / kLanes);
+  if (line >= to.padded) return;
+  const int lane = static_cast<int>(threadIdx.x) % kLanes;
+  LineMeasure found = {0, kNoTop, kNoLowest, 1, 0};
+#pragma unroll 4
+  for (int block = lane; block < to.blocks; block += kLanes) {
+    found = joined(found, to.parts[int64_t{block} * to.padded + line]);
+  }
+#pragma unroll
+  for (int offset = kLanes / 2; offset > 0; offset /= 2) {
+    found =
+        joined(found, {__shfl_xor_sync(kAll, found.squares, offset), __shfl_xor_sync(kAll, found.top, offset),
+                       __shfl_xor_sync(kAll, found.lowest, offset), __shfl_xor_sync(kAll, found.finite, offset), 0});
+  }
   if (lane != 0) return;
   const bool finite = found.finite != 0;
   const bool zero = found.top == kNoTop;
-  const bool denormal = found.denormal != 0;
-  to.widths[line] = !finite || denormal ? kNeverExact : zero ? kAlwaysExact : found.top - found.lowest;
+  to.widths[line] = !finite ? kNeverExact : zero ? kAlwaysExact : found.top - found.lowest;
   const int exponent = finite && !zero ? found.top : 0;
   to.exponents[line] = exponent;
   if (tasks.wide) {
     to.bounds[line] = ldexp(1.0, exponent);  // infinite for the largest values: their entries are resolved
   } else {
-    const double norm = sqrt(found.squares * tasks.rounding.squares_up) + (denormal ? tasks.rounding.denormal_norm : 0);
-    to.bounds[line] = finite ? norm * (1 + 0x1p-40) : HUGE_VAL;
+    const double norm = sqrt(found.squares * tasks.rounding.squares_up) * (1 + 0x1p-40);
+    const double bound = finite ? norm : HUGE_VAL;
+    to.bounds[line] = bound;
+    to.factors[line] = __double2float_ru(bound * tasks.rounding.factor_of_norm);
   }
 }
 
@@ -202,23 +311,33 @@ void pack_lines(std::span<const PackTask> tasks, bool wide, cudaStream_t stream)
   check_launch("packing the factors of a product");
 }
 
-void finish_lines(std::span<const PackedLines> factors, const LineRounding& rounding, bool wide, cudaStream_t stream) {
+void finish_lines(std::span<const PackedLines> factors, const LineRounding& rounding, bool wide,
+                  std::span<std::byte> cleared, cudaStream_t stream) {
   FinishTasks all = {};
-  int32_t most = 0;
+  int32_t most = 0, blocks = 0;
   for (size_t i = 0; i < factors.size(); ++i) {
     all.factor[i] = factors[i];
     most = std::max(most, factors[i].padded);
+    blocks = std::max(blocks, factors[i].blocks);
   }
   all.rounding = rounding;
   all.wide = wide;
-  const dim3 grid(static_cast<unsigned>((most + kWarps - 1) / kWarps), static_cast<unsigned>(factors.size()));
-  finish_kernel<<<grid, kThreads, 0, stream>>>(all);
+  all.cleared = reinterpret_cast<uint4*>(cleared.data());
+  all.cleared_units = static_cast<int64_t>(cleared.size() / sizeof(uint4));
+  const bool by_threads = blocks <= kBlocksOfThread;
+  const int together = by_threads ? kThreads : kWarps;  // lines of a block of threads
+  const dim3 grid(static_cast<unsigned>((most + together - 1) / together), static_cast<unsigned>(factors.size()));
+  if (by_threads) {
+    finish_kernel<1><<<grid, kThreads, 0, stream>>>(all);
+  } else {
+    finish_kernel<32><<<grid, kThreads, 0, stream>>>(all);
+  }
   check_launch("measuring the factors of a product");
   for (const PackedLines& lines : factors) {
     if (lines.slice_bytes == 0) continue;
     const int64_t units = int64_t{lines.padded} * lines.chunks * 4;
-    const auto blocks = static_cast<unsigned>(std::clamp<int64_t>((units + kThreads - 1) / kThreads, 1, 1 << 16));
-    slice_kernel<<<blocks, kThreads, 0, stream>>>(lines, rounding.first_slice, rounding.second_slice);
+    const auto many = static_cast<unsigned>(std::clamp<int64_t>((units + kThreads - 1) / kThreads, 1, 1 << 16));
+    slice_kernel<<<many, kThreads, 0, stream>>>(lines, rounding.first_slice, rounding.second_slice);
     check_launch("slicing the factors of a product");
   }
 }

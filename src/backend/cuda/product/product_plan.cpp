@@ -2,8 +2,6 @@
 
 #include <manymeans/error.h>
 
-#include "backend/cuda/product/residue_screen.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,14 +12,23 @@ namespace {
 constexpr double kMostProducts = 0x1p43;  // of one launch: a quarter of a second on a Hopper, and the caller may stop
 constexpr double kMostEntries = 0x1p40;   // tiles are numbered in 32 bits
 
+int64_t residue_bytes(const ProductPlan& plan) {
+  const int64_t down = residue_row_tiles(plan.rows), across = residue_column_tiles(plan.columns);
+  const int64_t of_tile = residue_depth_blocks(plan.shape.depth) * kTileBytes * plan.basis.count +
+                          kResidueLines * 2 * static_cast<int64_t>(sizeof(float));
+  return (down + across) * of_tile + down * across * kResidueLines * kResidueLines * plan.basis.count +
+         residue_measures(plan.rows, plan.columns) * 8;
+}
+
 void measure(const ProductSize& size, ProductPlan& plan, int64_t more) {
   plan.splits = product_splits(plan.rows, plan.columns, size.depth, size.multiprocessors);
   const int64_t entries = plan.rows * plan.columns;
   plan.unproved = static_cast<uint32_t>(std::clamp<int64_t>(entries / 256, 1 << 12, 1 << 24));
-  plan.bytes = more + plan.shape.bytes(plan.rows) + plan.shape.bytes(plan.columns);
+  constexpr int64_t kArrays = 16;  // that are cut from one
+  plan.bytes = more + kArrays * MemoryCutter::kAligned + plan.shape.bytes(plan.rows) + plan.shape.bytes(plan.columns);
   plan.bytes += int64_t{plan.unproved} * static_cast<int64_t>(sizeof(uint2)) + plan.cells();
   if (size.keeps_entries) plan.bytes += entries * (size.wide ? 8 : 4);
-  if (plan.by_residues()) plan.bytes += residue_bytes(plan.basis, plan.shape, plan.rows, plan.columns);
+  if (plan.by_residues()) plan.bytes += residue_bytes(plan);
   if (plan.keeps_sums()) plan.bytes += plan.parts() * padded_lines(plan.rows) * padded_lines(plan.columns) * 8;
 }
 

@@ -28,28 +28,34 @@ struct WarpTeam {
   }
 };
 
-// Calls use(a, b) for the lane's pairs of values of both lines.
-template <class Value, class Use>
+// Calls use(a, b) for the lane's pairs of values of both lines, and for pairs of zeros behind the last; so many units
+// of 16 bytes are on their way together.
+template <class Value, int kTogether, class Use>
 __device__ __forceinline__ void for_each_pair(const ProductBlock& block, int row, int column, const Use& use) {
   constexpr int kUnit = 16 / sizeof(Value);
   const int64_t slice = sizeof(Value) == 8 ? kValueSlices : 0;
   const std::byte* a = block.a.values + slice * block.a.slice_bytes + unit_place(block.a.chunks, row, 0);
   const std::byte* b = block.b.values + slice * block.b.slice_bytes + unit_place(block.b.chunks, column, 0);
   const int64_t units = int64_t{block.a.chunks} * 4;
-  for (int64_t unit = threadIdx.x % 32; unit < units; unit += 32) {
-    const int64_t at = unit / 4 * kBandBytes + unit % 4 * 16;
-    alignas(16) Value x[kUnit], y[kUnit];
-    *reinterpret_cast<uint4*>(x) = *reinterpret_cast<const uint4*>(a + at);
-    *reinterpret_cast<uint4*>(y) = *reinterpret_cast<const uint4*>(b + at);
+  for (int64_t first = threadIdx.x % 32; first < units; first += kTogether * 32) {
+    alignas(16) Value x[kTogether * kUnit], y[kTogether * kUnit];
 #pragma unroll
-    for (int v = 0; v < kUnit; ++v) use(static_cast<double>(x[v]), static_cast<double>(y[v]));
+    for (int t = 0; t < kTogether; ++t) {
+      const int64_t unit = first + t * 32;
+      const int64_t at = unit / 4 * kBandBytes + unit % 4 * 16;
+      const bool there = unit < units;
+      *reinterpret_cast<uint4*>(x + t * kUnit) = there ? *reinterpret_cast<const uint4*>(a + at) : uint4{};
+      *reinterpret_cast<uint4*>(y + t * kUnit) = there ? *reinterpret_cast<const uint4*>(b + at) : uint4{};
+    }
+#pragma unroll
+    for (int v = 0; v < kTogether * kUnit; ++v) use(static_cast<double>(x[v]), static_cast<double>(y[v]));
   }
 }
 
 // A compensated sum of exact products; all lanes say the same.
 __device__ bool proves_again(const ProductBlock& block, int row, int column, float& entry) {
   SumAndRest mine = {0, 0};
-  for_each_pair<float>(block, row, column, [&mine](double a, double b) {
+  for_each_pair<float, 4>(block, row, column, [&mine](double a, double b) {
     const SumAndRest next = two_sum(mine.sum, __dmul_rn(a, b));
     mine.sum = next.sum;
     mine.rest = __dadd_rn(mine.rest, next.rest);
@@ -69,7 +75,7 @@ __device__ bool proves_again(const ProductBlock& block, int row, int column, flo
 template <class T>
 __device__ __noinline__ T exact_entry(const ProductBlock& block, int row, int column) {
   ProductSum sum;
-  for_each_pair<T>(block, row, column, [&sum](double a, double b) { sum.add(a, b); });
+  for_each_pair<T, 1>(block, row, column, [&sum](double a, double b) { sum.add(a, b); });
   sum.join(WarpTeam());
   return sum.rounded<T>();
 }
@@ -88,6 +94,7 @@ template <class T>
 __global__ void __launch_bounds__(kThreads) resolve_kernel(const __grid_constant__ ProductBlock block) {
   const Unproved& unproved = block.unproved;
   const unsigned long long counted = *unproved.counted;
+  if (blockIdx.x == 0 && threadIdx.x == 0) *unproved.found = counted;
   if (counted > unproved.most) return;
   const int64_t first = int64_t{blockIdx.x} * kWarps + threadIdx.x / 32, step = int64_t{gridDim.x} * kWarps;
   const auto listed = static_cast<int64_t>(min(counted, static_cast<unsigned long long>(unproved.capacity)));

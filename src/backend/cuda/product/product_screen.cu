@@ -1,9 +1,12 @@
 // The screen of products: sums in binary64 by the matrix units (DMMA). On a Hopper they do as many multiply-adds a
 // second as float32 without them, and that is the bound; a warp's 64 x 32 entries ask shared memory for a quarter of
-// what it gives, the conversion of float32 for less than half of the integer units, and two blocks on a multiprocessor
-// fill each other's pauses: one certifies while the other sums.
+// what it gives, the conversion of float32 for a third of what that unit does, and two blocks on a multiprocessor fill
+// each other's pauses: one certifies while the other sums. Sums are certified by units that have nothing else to do
+// (quick_proof.cuh): one operation of binary64 would wait for as long as a product of the other block takes.
+#include "backend/cuda/product/matrix_unit.cuh"
 #include "backend/cuda/product/packed_lines.cuh"
 #include "backend/cuda/product/packed_product.h"
+#include "backend/cuda/product/quick_proof.cuh"
 #include "backend/cuda/product/unproved.cuh"
 #include "backend/cuda/runtime/device_memory.h"
 #include "backend/cuda/runtime/kernel_memory.h"
@@ -17,7 +20,6 @@ namespace manymeans::cuda {
 namespace {
 
 constexpr int kThreads = 128;
-constexpr int kStages = 4;
 constexpr int kGroupTiles =
     16;  // tiles of rows whose blocks follow each other, so that columns are read from the cache
 
@@ -31,87 +33,10 @@ __constant__ const SlicePair kPairs[3][3] = {
 struct ScreenTask {
   ProductBlock block;
   int32_t tiles_down, tiles_across;
+  int32_t tiles;  // of all parts
   int32_t split_chunks;
   bool pairs_of_entries;  // two neighbours may be written at once
 };
-
-// ---- The matrix unit.
-
-// A float32 number as binary64 by the integer units: the conversion would keep the matrix unit waiting. A denormal
-// number is off by 2^-126 at most, which is in its line's bound; what is not finite becomes some number, and proves
-// nothing. No number is -0.
-__device__ __forceinline__ double widened(float value) {
-  const int bits = __float_as_int(value);
-  const int high = (bits >> 3 & static_cast<int>(0x8fffffff)) + (bits != 0 ? 896 << 20 : 0);
-  return __hiloint2double(high, bits << 29);
-}
-
-template <class Value>
-struct Unit;  // 16 bytes of a line: values of a thread, for one product of the matrix unit
-
-template <>
-struct Unit<float> {
-  static constexpr int kValues = 4;
-  static __device__ __forceinline__ void load(const std::byte* from, double* to, int step) {
-    const auto unit = *reinterpret_cast<const float4*>(from);
-    to[0] = widened(unit.x);
-    to[step] = widened(unit.y);
-    to[2 * step] = widened(unit.z);
-    to[3 * step] = widened(unit.w);
-  }
-};
-
-template <>
-struct Unit<double> {
-  static constexpr int kValues = 2;
-  static __device__ __forceinline__ void load(const std::byte* from, double* to, int step) {
-    const auto unit = *reinterpret_cast<const double2*>(from);
-    to[0] = unit.x;
-    to[step] = unit.y;
-  }
-};
-
-// c += a b^T of 16 x 8 entries. Of a[2 v + h] the row is lane / 4 + 8 h, of b[v] the column lane / 4; which value of
-// the line value v is, the lanes agree on. Every product is exact, every sum rounds once, to nearest.
-__device__ __forceinline__ void multiply_add(double (&c)[4], const double (&a)[8], const double (&b)[4]) {
-#if __CUDA_ARCH__ >= 900
-  asm volatile(
-      "mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5, %6, %7, %8, %9, %10, %11}, "
-      "{%12, %13, %14, %15}, {%0, %1, %2, %3};"
-      : "+d"(c[0]), "+d"(c[1]), "+d"(c[2]), "+d"(c[3])
-      : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(a[4]), "d"(a[5]), "d"(a[6]), "d"(a[7]), "d"(b[0]), "d"(b[1]),
-        "d"(b[2]), "d"(b[3]));
-#else
-#pragma unroll
-  for (int v = 0; v < 4; ++v) {
-#pragma unroll
-    for (int h = 0; h < 2; ++h) {
-      asm volatile("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
-                   : "+d"(c[2 * h]), "+d"(c[2 * h + 1])
-                   : "d"(a[2 * v + h]), "d"(b[v]));
-    }
-  }
-#endif
-}
-
-__device__ __forceinline__ void multiply_add(double (&c)[4], const double (&a)[4], const double (&b)[2]) {
-#if __CUDA_ARCH__ >= 900
-  asm volatile(
-      "mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-      : "+d"(c[0]), "+d"(c[1]), "+d"(c[2]), "+d"(c[3])
-      : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(b[0]), "d"(b[1]));
-#else
-#pragma unroll
-  for (int v = 0; v < 2; ++v) {
-#pragma unroll
-    for (int h = 0; h < 2; ++h) {
-      asm volatile("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
-                   : "+d"(c[2 * h]), "+d"(c[2 * h + 1])
-                   : "d"(a[2 * v + h]), "d"(b[v]));
-    }
-  }
-#endif
-}
 
 // ---- Copies that the device makes while threads compute.
 
@@ -141,68 +66,91 @@ struct TilePlace {
 };
 
 template <int kM, int kN>
-__device__ TilePlace tile_place(const ScreenTask& task) {
-  const auto id = static_cast<int32_t>(blockIdx.x);
+__device__ TilePlace tile_place(const ScreenTask& task, int32_t id) {
+  const int32_t of_part = task.tiles_down * task.tiles_across;
+  const int32_t parts_before = id / of_part;
   const int32_t of_group = kGroupTiles * task.tiles_across;
-  const int32_t first = id / of_group * kGroupTiles;
+  const int32_t first = id % of_part / of_group * kGroupTiles;
   const int32_t down = min(kGroupTiles, task.tiles_down - first);
-  const int32_t in_group = id % of_group;
+  const int32_t in_group = id % of_part % of_group;
   TilePlace place;
   place.row = (first + in_group % down) * kM;
   place.column = in_group / down * kN;
-  place.part = static_cast<int>(gridDim.y - 1 - blockIdx.y);  // low sums take longest and come first
+  place.part = task.block.parts() - 1 - parts_before;  // low sums take longest and come first
   place.kind = place.part / task.block.splits;
   place.first_chunk = place.part % task.block.splits * task.split_chunks;
   place.chunks = min(task.split_chunks, task.block.a.chunks - place.first_chunk);
   return place;
 }
 
-// The block's walk through the chunks of both lines, pair of slices after pair.
 template <int kM, int kN>
+__device__ int32_t chunks_of_part(const ScreenTask& task, int32_t id) {
+  const TilePlace place = tile_place<kM, kN>(task, id);
+  return place.chunks * (task.block.wide ? place.kind + 1 : 1);
+}
+
+// The block's walk through the chunks of both lines, pair of slices after pair, tile after tile. It is some stages
+// ahead of the sums, so that a tile's first chunks are on their way while the one before is certified. What it keeps
+// are numbers of chunks: registers are few.
+template <class Value, int kM, int kN>
 class Walk {
  public:
-  __device__ Walk(const ScreenTask& task, const TilePlace& place)
-      : band_a_(int64_t{task.block.a.chunks} * kBandBytes),
-        slice_bytes_a_(task.block.a.slice_bytes),
-        slice_bytes_b_(task.block.b.slice_bytes),
-        kind_(place.kind),
-        chunks_(place.chunks) {
-    const int64_t skipped = int64_t{place.first_chunk} * kBandBytes + static_cast<int>(threadIdx.x) * 16;
-    a_ = task.block.a.values + place.row / kBandLines * band_a_ + skipped;
-    b_ = task.block.b.values + place.column / kBandLines * band_a_ + skipped;
-    left_ = chunks_;
-    begin_pair();
+  __device__ explicit Walk(const ScreenTask& task) : task_(task), id_(static_cast<int32_t>(blockIdx.x)) {
+    if (id_ < task_.tiles) begin_pair();
   }
 
   // A thread copies 16 bytes of each band.
-  __device__ void copy_next(std::byte* stage) {
-    std::byte* to = stage + static_cast<int>(threadIdx.x) * 16;
-#pragma unroll
-    for (int band = 0; band < kM / kBandLines; ++band) copy_unit(to + band * kBandBytes, from_a_ + band * band_a_);
-#pragma unroll
-    for (int band = 0; band < kN / kBandLines; ++band) {
-      copy_unit(to + kM * kChunkBytes + band * kBandBytes, from_b_ + band * band_a_);
-    }
-    from_a_ += kBandBytes;
-    from_b_ += kBandBytes;
-    if (--left_ > 0) return;
-    left_ = chunks_;
-    if (pair_ < 2) {
-      ++pair_;
-      begin_pair();
-    }
+  __device__ __forceinline__ void copy_next(std::byte* stage) {
+    if (left_ <= 0) return;
+    const int own = static_cast<int>(threadIdx.x) * 16;
+    copy_bands<kM>(stage + own, task_.block.a.values + slice_a() + own, a_);
+    copy_bands<kN>(stage + kM * kChunkBytes + own, task_.block.b.values + slice_b() + own, b_);
+    ++a_;
+    ++b_;
+    if (--left_ == 0) go_on();
   }
 
  private:
-  __device__ void begin_pair() {
-    from_a_ = a_ + kPairs[kind_][pair_].a * slice_bytes_a_;
-    from_b_ = b_ + kPairs[kind_][pair_].b * slice_bytes_b_;
+  static constexpr bool kHasPairs = sizeof(Value) == 8;
+
+  template <int kLines>
+  __device__ __forceinline__ void copy_bands(std::byte* to, const std::byte* from, uint32_t chunk) const {
+    const std::byte* at = from + uint64_t{chunk} * kBandBytes;
+    const int64_t band_bytes = int64_t{task_.block.a.chunks} * kBandBytes;
+#pragma unroll
+    for (int band = 0; band < kLines / kBandLines; ++band) copy_unit(to + band * kBandBytes, at + band * band_bytes);
+  }
+  __device__ __forceinline__ int64_t slice_a() const {
+    return kHasPairs ? kPairs[kind_][pair_].a * task_.block.a.slice_bytes : 0;
+  }
+  __device__ __forceinline__ int64_t slice_b() const {
+    return kHasPairs ? kPairs[kind_][pair_].b * task_.block.b.slice_bytes : 0;
+  }
+  // To the next pair of slices, or the next tile.
+  __device__ __forceinline__ void go_on() {
+    if (kHasPairs && pair_ < kind_) {
+      ++pair_;
+      return begin_pair();
+    }
+    pair_ = 0;
+    id_ += static_cast<int32_t>(gridDim.x);
+    if (id_ < task_.tiles) begin_pair();
+  }
+  __device__ __forceinline__ void begin_pair() {
+    const TilePlace place = tile_place<kM, kN>(task_, id_);
+    left_ = place.chunks;
+    kind_ = place.kind;
+    a_ = static_cast<uint32_t>(place.row / kBandLines) * static_cast<uint32_t>(task_.block.a.chunks) +
+         static_cast<uint32_t>(place.first_chunk);
+    b_ = static_cast<uint32_t>(place.column / kBandLines) * static_cast<uint32_t>(task_.block.a.chunks) +
+         static_cast<uint32_t>(place.first_chunk);
   }
 
-  const std::byte *a_, *b_, *from_a_, *from_b_;
-  int64_t band_a_, slice_bytes_a_, slice_bytes_b_;
-  int kind_, pair_ = 0;
-  int32_t chunks_, left_;
+  const ScreenTask& task_;
+  int32_t id_;
+  int32_t left_ = 0;  // chunks of this pair
+  int kind_ = 0, pair_ = 0;
+  uint32_t a_ = 0, b_ = 0;  // chunks of bands before the next ones
 };
 
 // Entries of a warp: kM x kN of them, as the matrix unit leaves them in its lanes.
@@ -232,7 +180,7 @@ struct WarpTile {
     }
   }
 
-  // Adds the thread's sums to those in its own places of shared memory, which the second call of a pair gets back.
+  // Adds the thread's sums to those in its own places of shared memory.
   __device__ __forceinline__ void add_to(double* kept) const {
 #pragma unroll
     for (int e = 0; e < kDown * kAcross * 4; ++e) {
@@ -240,10 +188,13 @@ struct WarpTile {
       to = __dadd_rn(to, sums[e / 4 / kAcross][e / 4 % kAcross][e % 4]);
     }
   }
-  __device__ __forceinline__ void take(const double* kept) {
+  // Adds those to the thread's sums.
+  __device__ __forceinline__ void add_from(const double* kept) {
 #pragma unroll
     for (int e = 0; e < kDown * kAcross * 4; ++e) {
-      sums[e / 4 / kAcross][e / 4 % kAcross][e % 4] = kept[e * kThreads + static_cast<int>(threadIdx.x)];
+      double& to = sums[e / 4 / kAcross][e / 4 % kAcross][e % 4];
+      to = __dadd_rn(kept[e * kThreads + static_cast<int>(threadIdx.x)], to);
+      if (e % 8 == 7) asm volatile("" : "+d"(to)::"memory");  // all of them at once would need as many registers again
     }
   }
 };
@@ -252,36 +203,102 @@ struct LanePlace {
   int row, column;  // of the lane's first entry, in the product
 };
 
+// Where entry e of a lane is, and which bit of a set of them stands for it.
 template <class Tile>
-__device__ __forceinline__ void certify_tile(const ScreenTask& task, const Tile& tile, const LanePlace& place) {
-  const ProductBlock& block = task.block;
-  const auto row_of = [&](int e) { return place.row + e / 4 / Tile::kAcross * 16 + e % 4 / 2 * 8; };
-  const auto column_of = [&](int e) { return place.column + e / 4 % Tile::kAcross * 8 + e % 2; };
+struct LaneEntries {
+  LanePlace place;
+  static constexpr int kCount = Tile::kDown * Tile::kAcross * 4;
+
+  __device__ __forceinline__ int row(int e) const { return place.row + e / 4 / Tile::kAcross * 16 + e % 4 / 2 * 8; }
+  __device__ __forceinline__ int column(int e) const { return place.column + e / 4 % Tile::kAcross * 8 + e % 2; }
+};
+
+// The lane's entries that are not proved, by binary64.
+template <class Tile>
+__device__ __forceinline__ uint64_t unproved_of_all(const ProductBlock& block, const Tile& tile,
+                                                    const LaneEntries<Tile>& entries) {
   uint64_t failed = 0;
 #pragma unroll
-  for (int pair = 0; pair < Tile::kDown * Tile::kAcross * 2; ++pair) {
-    const int row = row_of(2 * pair), column = column_of(2 * pair);
-    const double norm = __dmul_rn(block.gamma, block.a.bounds[row]);
-    const int width = block.a.widths[row];
-    float entries[2];
-#pragma unroll
-    for (int e = 0; e < 2; ++e) {
-      const bool exact = width + block.b.widths[column + e] <= block.exact_width;
-      const double sum = tile.sums[pair / 2 / Tile::kAcross][pair / 2 % Tile::kAcross][pair % 2 * 2 + e];
-      const bool proved = certify_float(sum, __dmul_rn(norm, block.b.bounds[column + e]), exact, entries[e]);
-      const bool there = row < block.rows() && column + e < block.columns();
-      if (there && !proved) failed |= uint64_t{1} << (2 * pair + e);
-    }
-    if (row >= block.rows()) continue;
-    float* to = static_cast<float*>(block.out) + row * block.row_stride + column * block.column_stride;
-    if (task.pairs_of_entries && column + 1 < block.columns()) {
-      *reinterpret_cast<float2*>(to) = make_float2(entries[0], entries[1]);
-    } else {
-      if (column < block.columns()) to[0] = entries[0];
-      if (column + 1 < block.columns()) to[block.column_stride] = entries[1];
-    }
+  for (int e = 0; e < LaneEntries<Tile>::kCount; ++e) {
+    const int row = entries.row(e), column = entries.column(e);
+    const bool exact = block.a.widths[row] + block.b.widths[column] <= block.exact_width;
+    const double bound = __dmul_rn(__dmul_rn(block.gamma, block.a.bounds[row]), block.b.bounds[column]);
+    float entry = 0;
+    const bool proved =
+        certify_float(tile.sums[e / 4 / Tile::kAcross][e / 4 % Tile::kAcross][e % 4], bound, exact, entry);
+    if (!proved && row < block.rows() && column < block.columns()) failed |= uint64_t{1} << e;
+    if (e % 8 == 7) asm volatile("" ::: "memory");  // registers are few, and this is seldom done
   }
-  leave_unproved(block.unproved, failed, row_of, column_of);
+  return failed;
+}
+
+// Of the entries that were not proved quickly those that are there and not exact.
+template <class Tile>
+__device__ __forceinline__ uint64_t inexact_of(const ProductBlock& block, uint64_t failed,
+                                               const LaneEntries<Tile>& entries) {
+  uint64_t left = 0;
+  for (; failed != 0; failed &= failed - 1) {
+    const int e = __ffsll(static_cast<long long>(failed)) - 1;
+    const int row = entries.row(e), column = entries.column(e);
+    const bool exact = block.a.widths[row] + block.b.widths[column] <= block.exact_width;
+    if (!exact && row < block.rows() && column < block.columns()) left |= uint64_t{1} << e;
+  }
+  return left;
+}
+
+// Writes all entries, and says which are not proved quickly. `kWhole`: the tile has all its entries, and neighbours may
+// be written together: nothing is asked of an entry, so that all of them are on their way at once.
+template <bool kWhole, class Tile>
+__device__ __forceinline__ uint64_t write_entries(const ScreenTask& task, const Tile& tile, const LanePlace& place) {
+  const ProductBlock& block = task.block;
+  float2 column_factors[Tile::kAcross];
+#pragma unroll
+  for (int j = 0; j < Tile::kAcross; ++j) {
+    column_factors[j] = *reinterpret_cast<const float2*>(block.b.factors + place.column + j * 8);
+  }
+  float row_factors[Tile::kDown * 2];
+#pragma unroll
+  for (int i = 0; i < Tile::kDown * 2; ++i) row_factors[i] = block.a.factors[place.row + i * 8];
+  uint64_t failed = 0;
+#pragma unroll
+  for (int i = 0; i < Tile::kDown * 2; ++i) {
+    const int row = place.row + i * 8;
+    float* to = static_cast<float*>(block.out) + row * block.row_stride + place.column * block.column_stride;
+#pragma unroll
+    for (int j = 0; j < Tile::kAcross; ++j) {
+      const int column = place.column + j * 8;
+      const int first = (i / 2 * Tile::kAcross + j) * 4 + i % 2 * 2;
+      const double* sums = tile.sums[i / 2][j] + i % 2 * 2;
+      float2 entries;
+      const bool one = proves_quickly(sums[0], __fmul_ru(row_factors[i], column_factors[j].x), entries.x);
+      const bool other = proves_quickly(sums[1], __fmul_ru(row_factors[i], column_factors[j].y), entries.y);
+      if (!one) failed |= uint64_t{1} << first;
+      if (!other) failed |= uint64_t{2} << first;
+      if constexpr (kWhole) {
+        *reinterpret_cast<float2*>(to + j * 8) = entries;
+      } else if (row < block.rows()) {
+        if (column < block.columns()) to[j * 8 * block.column_stride] = entries.x;
+        if (column + 1 < block.columns()) to[(j * 8 + 1) * block.column_stride] = entries.y;
+      }
+    }
+    asm volatile("" : "+l"(failed)::"memory");  // all entries at once would need too many registers
+  }
+  return failed;
+}
+
+template <class Tile>
+__device__ __forceinline__ void certify_tile(const ScreenTask& task, const Tile& tile, const LanePlace& place,
+                                             bool whole) {
+  constexpr int kFew = 8;  // entries of a lane: more of them are looked at together
+  const ProductBlock& block = task.block;
+  uint64_t failed = whole ? write_entries<true>(task, tile, place) : write_entries<false>(task, tile, place);
+  if (failed == 0) return;
+  const LaneEntries<Tile> entries = {place};
+  const bool few = __popcll(static_cast<long long>(failed)) <= kFew;
+  failed = few ? inexact_of(block, failed, entries) : unproved_of_all(block, tile, entries);
+  leave_unproved(
+      block.unproved, failed, [&entries](int e) { return entries.row(e); },
+      [&entries](int e) { return entries.column(e); });
 }
 
 template <class Tile>
@@ -298,9 +315,15 @@ __device__ __forceinline__ void store_tile(const ProductBlock& block, const Tile
   }
 }
 
+// Chunks that are on their way or in use: where a warp has few entries a chunk takes it less time than its copy.
+template <int kWarpM, int kWarpN>
+constexpr int kStages = kWarpM * kWarpN > 1024 ? 4
+                        : kWarpM* kWarpN > 256 ? 5
+                                               : 8;
+
 template <int kWarpM, int kWarpN>
 constexpr int stages_bytes() {
-  return kStages * 2 * (kWarpM + kWarpN) * kChunkBytes;
+  return kStages<kWarpM, kWarpN> * 2 * (kWarpM + kWarpN) * kChunkBytes;
 }
 template <int kWarpM, int kWarpN>
 constexpr int kept_bytes() {
@@ -312,59 +335,66 @@ constexpr int kBlocksTogether = kWarpM * kWarpN > 1024 ? 2
                                 : kWarpM* kWarpN > 256 ? 3
                                                        : 4;
 
-// Four warps, two by two. `kLong`: the depth is more than kSumsDepth values, so that sums of so many are added up in
-// shared memory: a product that met all roundings of a long line would prove less.
+// Four warps, two by two, that go from tile to tile. `kLong`: the depth is more than kSumsDepth values, so that sums of
+// so many are added up in shared memory: a product that met all roundings of a long line would prove less.
 template <class Value, int kWarpM, int kWarpN, bool kLong, bool kStore>
 __global__ void __launch_bounds__(kThreads, (kBlocksTogether<kWarpM, kWarpN>))
     screen_kernel(const __grid_constant__ ScreenTask task) {
   constexpr int kM = 2 * kWarpM, kN = 2 * kWarpN;
+  constexpr int kAhead = kStages<kWarpM, kWarpN> - 1;
   constexpr int kStageBytes = (kM + kN) * kChunkBytes;
   constexpr int kSumsChunks = kSumsDepth * static_cast<int>(sizeof(Value)) / kChunkBytes;
   extern __shared__ __align__(128) std::byte shared[];
-  auto* kept = reinterpret_cast<double*>(shared + kStages * kStageBytes);
-  const TilePlace place = tile_place<kM, kN>(task);
+  auto* kept = reinterpret_cast<double*>(shared + (kAhead + 1) * kStageBytes);
   const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
   const int warp_row = warp % 2 * kWarpM, warp_column = warp / 2 * kWarpN;
   const int offset_a = (warp_row + lane / 4) * kChunkBytes + lane % 4 * 16;
   const int offset_b = (kM + warp_column + lane / 4) * kChunkBytes + lane % 4 * 16;
 
-  using Tile = WarpTile<Value, kWarpM, kWarpN>;
-  Tile tile;
-  tile.clear();
-  if constexpr (kLong) {
-    for (int e = 0; e < Tile::kDown * Tile::kAcross * 4; ++e) kept[e * kThreads + static_cast<int>(threadIdx.x)] = 0;
-  }
-  const int32_t chunks = place.chunks * (kStore && task.block.wide ? place.kind + 1 : 1);
-  Walk<kM, kN> walk(task, place);
+  Walk<Value, kM, kN> walk(task);
 #pragma unroll
-  for (int stage = 0; stage < kStages - 1; ++stage) {
-    if (stage < chunks) walk.copy_next(shared + stage * kStageBytes);
+  for (int stage = 0; stage < kAhead; ++stage) {
+    walk.copy_next(shared + stage * kStageBytes);
     commit_copies();
   }
-  for (int32_t chunk = 0; chunk < chunks; ++chunk) {
-    await_copies<kStages - 2>();
-    __syncthreads();  // everybody's copies are there, and everybody is done with the stage before
-    const int32_t ahead = chunk + kStages - 1;
-    if (ahead < chunks) walk.copy_next(shared + ahead % kStages * kStageBytes);
-    commit_copies();
-    const std::byte* stage = shared + chunk % kStages * kStageBytes;
-    tile.add_chunk(stage + offset_a, stage + offset_b);
+  uint32_t chunk = 0;  // since the first tile began
+  for (auto id = static_cast<int32_t>(blockIdx.x); id < task.tiles; id += static_cast<int32_t>(gridDim.x)) {
+    using Tile = WarpTile<Value, kWarpM, kWarpN>;
+    Tile tile;
+    tile.clear();
     if constexpr (kLong) {
-      if ((chunk + 1) % kSumsChunks == 0) {
-        tile.add_to(kept);
-        tile.clear();
+      for (int e = 0; e < Tile::kDown * Tile::kAcross * 4; ++e) kept[e * kThreads + static_cast<int>(threadIdx.x)] = 0;
+    }
+    int32_t chunks = task.block.a.chunks;
+    if constexpr (kStore) chunks = chunks_of_part<kM, kN>(task, id);
+    for (int32_t summed = 0; summed < chunks;) {
+      await_copies<kAhead - 1>();
+      __syncthreads();  // everybody's copies are there, and everybody is done with the stage before
+      walk.copy_next(shared + (chunk + kAhead) % (kAhead + 1) * kStageBytes);
+      commit_copies();
+      const std::byte* stage = shared + chunk % (kAhead + 1) * kStageBytes;
+      tile.add_chunk(stage + offset_a, stage + offset_b);
+      ++chunk;
+      ++summed;
+      if constexpr (kLong) {
+        if (summed % kSumsChunks == 0) {
+          tile.add_to(kept);
+          tile.clear();
+        }
       }
     }
-  }
-  if constexpr (kLong) {
-    tile.add_to(kept);
-    tile.take(kept);
-  }
-  const LanePlace first = {place.row + warp_row + lane / 4, place.column + warp_column + lane % 4 * 2};
-  if constexpr (kStore) {
-    store_tile(task.block, tile, first, place.part);
-  } else {
-    certify_tile(task, tile, first);
+    if constexpr (kLong) {
+      tile.add_from(kept);
+    }
+    const TilePlace place = tile_place<kM, kN>(task, id);
+    const LanePlace first = {place.row + warp_row + lane / 4, place.column + warp_column + lane % 4 * 2};
+    if constexpr (kStore) {
+      store_tile(task.block, tile, first, place.part);
+    } else {
+      const bool whole =
+          task.pairs_of_entries && place.row + kM <= task.block.rows() && place.column + kN <= task.block.columns();
+      certify_tile(task, tile, first, whole);
+    }
   }
 }
 
@@ -406,32 +436,35 @@ __global__ void __launch_bounds__(256) certify_kernel(const __grid_constant__ Pr
 
 // ---- Launches.
 
+// As many blocks as multiprocessors hold at a time go over all tiles. Where sums are stored a block has one: some take
+// longer than others, and whoever is free shall take the next.
 template <class Value, int kWarpM, int kWarpN, bool kLong, bool kStore>
-void launch(const ProductBlock& block, cudaStream_t stream) {
+void launch(const ProductBlock& block, int multiprocessors, cudaStream_t stream) {
   constexpr int kM = 2 * kWarpM, kN = 2 * kWarpN;
-  ScreenTask task = {block, 0, 0, 0, false};
+  ScreenTask task = {block, 0, 0, 0, 0, false};
   task.tiles_down = (block.rows() + kM - 1) / kM;
   task.tiles_across = (block.columns() + kN - 1) / kN;
+  task.tiles = task.tiles_down * task.tiles_across * block.parts();
   task.split_chunks = (block.a.chunks + block.splits - 1) / block.splits;
   task.pairs_of_entries = block.column_stride == 1 && block.row_stride % 2 == 0 &&
                           reinterpret_cast<uintptr_t>(block.out) % sizeof(float2) == 0;
   const auto kernel = screen_kernel<Value, kWarpM, kWarpN, kLong, kStore>;
   constexpr int kBytes = stages_bytes<kWarpM, kWarpN>() + (kLong ? kept_bytes<kWarpM, kWarpN>() : 0);
   allow_all_shared_memory(kernel, "preparing the screen of a product");
-  const dim3 grid(static_cast<unsigned>(task.tiles_down * task.tiles_across),
-                  static_cast<unsigned>(kStore ? block.parts() : 1));
-  kernel<<<grid, kThreads, kBytes, stream>>>(task);
+  const int32_t together = kBlocksTogether<kWarpM, kWarpN> * multiprocessors;
+  const auto blocks = static_cast<unsigned>(kStore ? task.tiles : std::min(task.tiles, together));
+  kernel<<<blocks, kThreads, kBytes, stream>>>(task);
   check_launch("screening a product");
 }
 
 template <class Value, int kWarpM, int kWarpN>
-void launch_tiles(const ProductBlock& block, bool is_long, cudaStream_t stream) {
+void launch_tiles(const ProductBlock& block, bool is_long, int multiprocessors, cudaStream_t stream) {
   if constexpr (sizeof(Value) == 8) {
-    is_long ? launch<Value, kWarpM, kWarpN, true, true>(block, stream)
-            : launch<Value, kWarpM, kWarpN, false, true>(block, stream);
+    is_long ? launch<Value, kWarpM, kWarpN, true, true>(block, multiprocessors, stream)
+            : launch<Value, kWarpM, kWarpN, false, true>(block, multiprocessors, stream);
   } else {
-    is_long ? launch<Value, kWarpM, kWarpN, true, false>(block, stream)
-            : launch<Value, kWarpM, kWarpN, false, false>(block, stream);
+    is_long ? launch<Value, kWarpM, kWarpN, true, false>(block, multiprocessors, stream)
+            : launch<Value, kWarpM, kWarpN, false, false>(block, multiprocessors, stream);
   }
 }
 
@@ -464,14 +497,14 @@ void choose_tiles(const ProductBlock& block, int multiprocessors, cudaStream_t s
   const double middle = tiles_time(block, 64, 64, 1.1, multiprocessors);
   const double small = tiles_time(block, 32, 32, 2, multiprocessors);
   if (!block.wide && block.sums != nullptr) {  // a few tiles, whose depth is split: each part of it is long
-    middle <= small ? launch<float, 32, 32, true, true>(block, stream)
-                    : launch<float, 16, 16, true, true>(block, stream);
+    middle <= small ? launch<float, 32, 32, true, true>(block, multiprocessors, stream)
+                    : launch<float, 16, 16, true, true>(block, multiprocessors, stream);
   } else if (large_fits && large <= std::min(middle, small)) {
-    launch_tiles<Value, 64, 32>(block, is_long, stream);
+    launch_tiles<Value, 64, 32>(block, is_long, multiprocessors, stream);
   } else if (middle <= small) {
-    launch_tiles<Value, 32, 32>(block, is_long, stream);
+    launch_tiles<Value, 32, 32>(block, is_long, multiprocessors, stream);
   } else {
-    launch_tiles<Value, 16, 16>(block, is_long, stream);
+    launch_tiles<Value, 16, 16>(block, is_long, multiprocessors, stream);
   }
 }
 

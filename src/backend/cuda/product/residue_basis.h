@@ -21,6 +21,26 @@ struct ResidueBasis {
   float inverse = 0;                               // 2^(32 (limbs - 1) - 16) / M, rounded
 };
 
+constexpr int kResidueLines = 128;    // of a tile of residues
+constexpr int kResidueDepth = 128;    // bytes of a line in it
+constexpr int kResidueColumns = 256;  // of a tile of the product; its rows are kResidueLines
+constexpr int kTileBytes = kResidueLines * kResidueDepth;
+
+constexpr int64_t residue_row_tiles(int64_t rows) {
+  return (rows + kResidueLines - 1) / kResidueLines;
+}
+/// Two for each tile of the product.
+constexpr int64_t residue_column_tiles(int64_t columns) {
+  return (columns + kResidueColumns - 1) / kResidueColumns * (kResidueColumns / kResidueLines);
+}
+constexpr int64_t residue_depth_blocks(int64_t depth) {
+  return depth <= kResidueDepth ? 1 : (depth + kResidueDepth - 1) / kResidueDepth;
+}
+/// Numbers that measure what becomes of the lines' values: two of each.
+constexpr int64_t residue_measures(int64_t rows, int64_t columns) {
+  return (residue_row_tiles(rows) + residue_column_tiles(columns)) * kResidueLines * 2;
+}
+
 /// For lines of `depth` values: as many moduli as leave few entries unproved.
 ResidueBasis residue_basis(bool wide, int64_t depth);
 

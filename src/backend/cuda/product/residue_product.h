@@ -12,11 +12,6 @@
 
 namespace manymeans::cuda {
 
-constexpr int kResidueLines = 128;    // of a tile of residues
-constexpr int kResidueDepth = 128;    // bytes of a line in it
-constexpr int kResidueColumns = 256;  // of a tile of the product; its rows are kResidueLines
-constexpr int kTileBytes = kResidueLines * kResidueDepth;
-
 /// A factor's residues. A plane for each modulus: tiles of kResidueLines x kResidueDepth bytes, those of some lines one
 /// behind the other, a line's chunks of 16 bytes permuted by the line modulo 8, as the matrix units read shared memory.
 struct ResidueLines {

@@ -1,42 +1,29 @@
 // The screen of products by residues: its memory, and its kernels in their order.
 #pragma once
 
-#include "backend/cuda/product/packed_factor.h"
+#include "backend/cuda/product/memory_cutter.h"
+#include "backend/cuda/product/product_plan.h"
 #include "backend/cuda/product/residue_product.h"
-#include "backend/cuda/runtime/device_memory.h"
+
+#include <cuda_runtime_api.h>
 
 #include <cstdint>
 
 namespace manymeans::cuda {
 
-/// Bytes of the device's memory for a block of so many rows and columns.
-int64_t residue_bytes(const ResidueBasis& basis, const LineShape& shape, int64_t rows, int64_t columns);
-
 class ResidueScreen {
  public:
-  ResidueScreen(const ResidueBasis& basis, const LineShape& shape, int64_t most_rows, int64_t most_columns);
+  /// The memory of a block as large as the plan's, cut off; to be called once for the size and once for the memory.
+  void lay_out(const ProductPlan& plan, MemoryCutter& from);
+  /// Where residue_measures() numbers are that begin every block as zeros.
+  void measure_in(unsigned long long* measures);
 
   /// Screens and certifies. The lines are packed and measured; `new_columns`: those of b are not the last call's.
   void screen(const ProductBlock& block, bool new_columns, int multiprocessors, cudaStream_t stream);
 
  private:
-  class Side {
-   public:
-    Side(const ResidueBasis& basis, const LineShape& shape, int64_t most_tiles, int tiles_together);
-    ResidueFactor begin(const PackedLines& lines, cudaStream_t stream);
-    const ResidueLines& lines() const { return lines_; }
-
-   private:
-    int tiles_together_;
-    DeviceBuffer<int8_t> values_;
-    DeviceBuffer<unsigned long long> measures_;
-    DeviceBuffer<float> bounds_;
-    ResidueLines lines_;
-  };
-
-  ResidueBasis basis_;
-  Side a_, b_;
-  DeviceBuffer<uint8_t> sums_;
+  ResidueBlock task_;
+  int64_t row_measures_ = 0, column_measures_ = 0;
 };
 
 }  // namespace manymeans::cuda

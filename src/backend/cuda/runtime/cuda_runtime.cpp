@@ -1,6 +1,7 @@
 // Streams, events and memory of CUDA, as device/queue.h speaks of them.
 #include "backend/cuda/runtime/device_memory.h"
 #include "backend/cuda/runtime/kept_memory.h"
+#include "backend/cuda/runtime/kept_streams.h"
 
 namespace manymeans::cuda {
 namespace {
@@ -45,13 +46,13 @@ const device::Runtime& runtime() {
 
 Stream::Stream(const Patience& patience) : Queue(patience) {
   check(cudaGetDevice(&device_), "asking for the current device");
-  check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "making a stream");
+  check(take_stream(device_, &stream_), "making a stream");
 }
 
 Stream::~Stream() {
   if (stream_ == nullptr) return;
   settle();
-  if (!given_up()) cudaStreamDestroy(stream_);
+  if (!given_up()) return_stream(device_, stream_);
 }
 
 void Stream::copy_to_device(device::Address to, const void* from, size_t bytes, const char* what) const {

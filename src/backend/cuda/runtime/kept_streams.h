@@ -1,0 +1,14 @@
+// Streams that the process keeps when a fit is over, for the next one: making one and destroying it takes as long as a
+// small product.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+namespace manymeans::cuda {
+
+/// A stream of the current device, which is `device`, that does not wait for the default stream.
+cudaError_t take_stream(int device, cudaStream_t* stream);
+/// Of that device, with nothing to do.
+void return_stream(int device, cudaStream_t stream) noexcept;
+
+}  // namespace manymeans::cuda
