@@ -2,6 +2,7 @@
 // memory, written once.
 #include "backend/cuda/product/packed_lines.cuh"
 #include "backend/cuda/product/packed_product.h"
+#include "backend/cuda/runtime/dependent_launch.cuh"
 #include "backend/cuda/runtime/device_memory.h"
 
 #include <algorithm>
@@ -183,6 +184,7 @@ class LaneMeasure<float> {
 // A block packs kPackDepth values of a band of lines.
 template <class Value>
 __global__ void __launch_bounds__(kThreads) pack_kernel(const __grid_constant__ PackTasks tasks) {
+  let_next_kernel_come();
   constexpr int kUnit = kUnitValues<Value>;
   __shared__ alignas(16) Value tile[kBandLines * kTilePitch<Value>];
   const PackTask& task = tasks.task[blockIdx.y];
@@ -231,6 +233,8 @@ __device__ __forceinline__ LineMeasure joined(const LineMeasure& a, const LineMe
 // So many lanes finish a line.
 template <int kLanes>
 __global__ void __launch_bounds__(kThreads) finish_kernel(const __grid_constant__ FinishTasks tasks) {
+  await_kernel_before();
+  let_next_kernel_come();
   const PackedLines& to = tasks.factor[blockIdx.y];
   const int64_t first = (int64_t{blockIdx.y} * gridDim.x + blockIdx.x) * kThreads + threadIdx.x;
   for (int64_t i = first; i < tasks.cleared_units; i += int64_t{gridDim.x} * gridDim.y * kThreads) {
@@ -327,12 +331,8 @@ void finish_lines(std::span<const PackedLines> factors, const LineRounding& roun
   const bool by_threads = blocks <= kBlocksOfThread;
   const int together = by_threads ? kThreads : kWarps;  // lines of a block of threads
   const dim3 grid(static_cast<unsigned>((most + together - 1) / together), static_cast<unsigned>(factors.size()));
-  if (by_threads) {
-    finish_kernel<1><<<grid, kThreads, 0, stream>>>(all);
-  } else {
-    finish_kernel<32><<<grid, kThreads, 0, stream>>>(all);
-  }
-  check_launch("measuring the factors of a product");
+  launch_dependent(by_threads ? finish_kernel<1> : finish_kernel<32>, {grid, kThreads, 0, stream},
+                   "measuring the factors of a product", all);
   if (!wide) return;
   for (const PackedLines& lines : factors) {
     const int64_t units = int64_t{lines.padded} * lines.chunks * 4;

@@ -8,6 +8,7 @@
 #include "backend/cuda/product/packed_product.h"
 #include "backend/cuda/product/quick_proof.cuh"
 #include "backend/cuda/product/unproved.cuh"
+#include "backend/cuda/runtime/dependent_launch.cuh"
 #include "backend/cuda/runtime/device_memory.h"
 #include "backend/cuda/runtime/kernel_memory.h"
 #include "backend/cuda/runtime/wait_point.cuh"
@@ -340,6 +341,7 @@ constexpr int kBlocksTogether = kWarpM * kWarpN > 1024 ? 2
 template <class Value, int kWarpM, int kWarpN, bool kLong, bool kStore>
 __global__ void __launch_bounds__(kThreads, (kBlocksTogether<kWarpM, kWarpN>))
     screen_kernel(const __grid_constant__ ScreenTask task) {
+  await_kernel_before();
   constexpr int kM = 2 * kWarpM, kN = 2 * kWarpN;
   constexpr int kAhead = kStages<kWarpM, kWarpN> - 1;
   constexpr int kStageBytes = (kM + kN) * kChunkBytes;
@@ -453,8 +455,7 @@ void launch(const ProductBlock& block, int multiprocessors, cudaStream_t stream)
   allow_all_shared_memory(kernel, "preparing the screen of a product");
   const int32_t together = kBlocksTogether<kWarpM, kWarpN> * multiprocessors;
   const auto blocks = static_cast<unsigned>(kStore ? task.tiles : std::min(task.tiles, together));
-  kernel<<<blocks, kThreads, kBytes, stream>>>(task);
-  check_launch("screening a product");
+  launch_dependent(kernel, {blocks, kThreads, kBytes, stream}, "screening a product", task);
 }
 
 template <class Value, int kWarpM, int kWarpN>
