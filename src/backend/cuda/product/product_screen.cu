@@ -233,7 +233,7 @@ __device__ __forceinline__ uint64_t unproved_of_all(const ProductBlock& block, c
   return failed;
 }
 
-// Of the entries that were not proved quickly those that are there and not exact.
+// Of the entries that were not proved quickly those that are not exact.
 template <class Tile>
 __device__ __forceinline__ uint64_t inexact_of(const ProductBlock& block, uint64_t failed,
                                                const LaneEntries<Tile>& entries) {
@@ -242,7 +242,7 @@ __device__ __forceinline__ uint64_t inexact_of(const ProductBlock& block, uint64
     const int e = __ffsll(static_cast<long long>(failed)) - 1;
     const int row = entries.row(e), column = entries.column(e);
     const bool exact = block.a.widths[row] + block.b.widths[column] <= block.exact_width;
-    if (!exact && row < block.rows() && column < block.columns()) left |= uint64_t{1} << e;
+    if (!exact) left |= uint64_t{1} << e;
   }
   return left;
 }
@@ -273,11 +273,12 @@ __device__ __forceinline__ uint64_t write_entries(const ScreenTask& task, const 
       float2 entries;
       const bool one = proves_quickly(sums[0], __fmul_ru(row_factors[i], column_factors[j].x), entries.x);
       const bool other = proves_quickly(sums[1], __fmul_ru(row_factors[i], column_factors[j].y), entries.y);
-      if (!one) failed |= uint64_t{1} << first;
-      if (!other) failed |= uint64_t{2} << first;
+      const bool there = kWhole || row < block.rows();
+      if (!one && there && (kWhole || column < block.columns())) failed |= uint64_t{1} << first;
+      if (!other && there && (kWhole || column + 1 < block.columns())) failed |= uint64_t{2} << first;
       if constexpr (kWhole) {
         *reinterpret_cast<float2*>(to + j * 8) = entries;
-      } else if (row < block.rows()) {
+      } else if (there) {
         if (column < block.columns()) to[j * 8 * block.column_stride] = entries.x;
         if (column + 1 < block.columns()) to[(j * 8 + 1) * block.column_stride] = entries.y;
       }
