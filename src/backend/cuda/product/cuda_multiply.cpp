@@ -2,6 +2,7 @@
 #include "backend/backend.h"
 #include "backend/cuda/product/line_upload.h"
 #include "backend/cuda/product/product_plan.h"
+#include "backend/cuda/product/quick_proof.h"
 #include "backend/cuda/runtime/endless_kernel.h"
 #include "backend/cuda/runtime/kept_memory.h"
 #include "backend/cuda/runtime/kernel_memory.h"

@@ -2,6 +2,7 @@
 // memory, written once.
 #include "backend/cuda/product/packed_lines.cuh"
 #include "backend/cuda/product/packed_product.h"
+#include "backend/cuda/product/quick_proof.h"
 #include "backend/cuda/runtime/dependent_launch.cuh"
 #include "backend/cuda/runtime/device_memory.h"
 
@@ -266,7 +267,7 @@ __global__ void __launch_bounds__(kThreads) finish_kernel(const __grid_constant_
     const double norm = sqrt(found.squares * tasks.rounding.squares_up) * (1 + 0x1p-40);
     const double bound = finite ? norm : HUGE_VAL;
     to.bounds[line] = bound;
-    to.factors[line] = __double2float_ru(bound * tasks.rounding.factor_of_norm);
+    to.factors[line] = quick_factor(bound, tasks.rounding.factor_of_norm);
   }
 }
 

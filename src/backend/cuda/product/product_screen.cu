@@ -2,11 +2,11 @@
 // second as float32 without them, and that is the bound; a warp's 64 x 32 entries ask shared memory for a quarter of
 // what it gives, the conversion of float32 for a third of what that unit does, and two blocks on a multiprocessor fill
 // each other's pauses: one certifies while the other sums. Sums are certified by units that have nothing else to do
-// (quick_proof.cuh): one operation of binary64 would wait for as long as a product of the other block takes.
+// (quick_proof.h): one operation of binary64 would wait for as long as a product of the other block takes.
 #include "backend/cuda/product/matrix_unit.cuh"
 #include "backend/cuda/product/packed_lines.cuh"
 #include "backend/cuda/product/packed_product.h"
-#include "backend/cuda/product/quick_proof.cuh"
+#include "backend/cuda/product/quick_proof.h"
 #include "backend/cuda/product/unproved.cuh"
 #include "backend/cuda/runtime/dependent_launch.cuh"
 #include "backend/cuda/runtime/device_memory.h"
@@ -271,8 +271,8 @@ __device__ __forceinline__ uint64_t write_entries(const ScreenTask& task, const 
       const int first = (i / 2 * Tile::kAcross + j) * 4 + i % 2 * 2;
       const double* sums = tile.sums[i / 2][j] + i % 2 * 2;
       float2 entries;
-      const bool one = proves_quickly(sums[0], __fmul_ru(row_factors[i], column_factors[j].x), entries.x);
-      const bool other = proves_quickly(sums[1], __fmul_ru(row_factors[i], column_factors[j].y), entries.y);
+      const bool one = proves_quickly(sums[0], quick_bound(row_factors[i], column_factors[j].x), entries.x);
+      const bool other = proves_quickly(sums[1], quick_bound(row_factors[i], column_factors[j].y), entries.y);
       const bool there = kWhole || row < block.rows();
       if (!one && there && (kWhole || column < block.columns())) failed |= uint64_t{1} << first;
       if (!other && there && (kWhole || column + 1 < block.columns())) failed |= uint64_t{2} << first;
