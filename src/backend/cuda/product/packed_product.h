@@ -23,9 +23,8 @@ constexpr int kBandBytes = kBandLines * kChunkBytes;  // of one chunk
 constexpr int kLinePadding = 128;                     // lines are padded with zeros to a multiple
 constexpr int kPackDepth = 128;                       // values of a line that one block packs
 constexpr int kCellEntries = 32;                      // rows and columns of a cell of the product
-constexpr int kSumsDepth = 512;         // values whose products meet each other's roundings, before sums of sums begin
-constexpr int kValueSlices = 4;         // of float64; the values as they are follow them
-constexpr double kQuickScale = 0x1p55;  // the product of two lines' factors is so many times their sum's error
+constexpr int kSumsDepth = 512;  // values whose products meet each other's roundings, before sums of sums begin
+constexpr int kValueSlices = 4;  // of float64; the values as they are follow them
 constexpr int kNeverExact = 1 << 28, kAlwaysExact = -(1 << 20);  // widths
 
 /// What is known of some values of a line.
@@ -47,8 +46,13 @@ struct PackedLines {
   LineMeasure* parts = nullptr;  // block b of line i at [b * padded + i]
   double* bounds = nullptr;      // float32: norms, rounded up. float64: what scales a line back
   int32_t* widths = nullptr;     // bits from the largest to the lowest one
+<<<<<<< HEAD
   int32_t* exponents = nullptr;  // of the largest value
   float* factors = nullptr;      // float32: of two lines they make the bound of a quick proof (quick_proof.cuh)
+=======
+  int32_t* exponents = nullptr;  // float64: of the largest value
+  float* factors = nullptr;      // float32: of two lines they make the bound of a quick proof (quick_proof.h)
+>>>>>>> w-dmma
 };
 
 /// Value (i, l) of lines [first_line, first_line + lines), values [first_value, first_value + values), is number

@@ -2,6 +2,8 @@
 // memory, written once.
 #include "backend/cuda/product/packed_lines.cuh"
 #include "backend/cuda/product/packed_product.h"
+#include "backend/cuda/product/quick_proof.h"
+#include "backend/cuda/runtime/dependent_launch.cuh"
 #include "backend/cuda/runtime/device_memory.h"
 
 #include <algorithm>
@@ -183,6 +185,7 @@ class LaneMeasure<float> {
 // A block packs kPackDepth values of a band of lines.
 template <class Value>
 __global__ void __launch_bounds__(kThreads) pack_kernel(const __grid_constant__ PackTasks tasks) {
+  let_next_kernel_come();
   constexpr int kUnit = kUnitValues<Value>;
   __shared__ alignas(16) Value tile[kBandLines * kTilePitch<Value>];
   const PackTask& task = tasks.task[blockIdx.y];
@@ -231,6 +234,8 @@ __device__ __forceinline__ LineMeasure joined(const LineMeasure& a, const LineMe
 // So many lanes finish a line.
 template <int kLanes>
 __global__ void __launch_bounds__(kThreads) finish_kernel(const __grid_constant__ FinishTasks tasks) {
+  await_kernel_before();
+  let_next_kernel_come();
   const PackedLines& to = tasks.factor[blockIdx.y];
   const int64_t first = (int64_t{blockIdx.y} * gridDim.x + blockIdx.x) * kThreads + threadIdx.x;
   for (int64_t i = first; i < tasks.cleared_units; i += int64_t{gridDim.x} * gridDim.y * kThreads) {
@@ -262,7 +267,7 @@ __global__ void __launch_bounds__(kThreads) finish_kernel(const __grid_constant_
     const double norm = sqrt(found.squares * tasks.rounding.squares_up) * (1 + 0x1p-40);
     const double bound = finite ? norm : HUGE_VAL;
     to.bounds[line] = bound;
-    to.factors[line] = __double2float_ru(bound * tasks.rounding.factor_of_norm);
+    to.factors[line] = quick_factor(bound, tasks.rounding.factor_of_norm);
   }
 }
 
@@ -327,12 +332,18 @@ void finish_lines(std::span<const PackedLines> factors, const LineRounding& roun
   const bool by_threads = blocks <= kBlocksOfThread;
   const int together = by_threads ? kThreads : kWarps;  // lines of a block of threads
   const dim3 grid(static_cast<unsigned>((most + together - 1) / together), static_cast<unsigned>(factors.size()));
+<<<<<<< HEAD
   if (by_threads) {
     finish_kernel<1><<<grid, kThreads, 0, stream>>>(all);
   } else {
     finish_kernel<32><<<grid, kThreads, 0, stream>>>(all);
   }
   check_launch("measuring the factors of a product");
+=======
+  launch_dependent(by_threads ? finish_kernel<1> : finish_kernel<32>, {grid, kThreads, 0, stream},
+                   "measuring the factors of a product", all);
+  if (!wide) return;
+>>>>>>> w-dmma
   for (const PackedLines& lines : factors) {
     if (lines.slice_bytes == 0) continue;
     const int64_t units = int64_t{lines.padded} * lines.chunks * 4;

@@ -3,6 +3,7 @@
 // caches, from which the lines are read.
 #include "backend/cuda/product/packed_lines.cuh"
 #include "backend/cuda/product/packed_product.h"
+#include "backend/cuda/runtime/dependent_launch.cuh"
 #include "backend/cuda/runtime/device_memory.h"
 #include "backend/product_certify.h"
 #include "core/product_sum.h"
@@ -92,6 +93,7 @@ __device__ void resolve(const ProductBlock& block, int row, int column) {
 
 template <class T>
 __global__ void __launch_bounds__(kThreads) resolve_kernel(const __grid_constant__ ProductBlock block) {
+  await_kernel_before();
   const Unproved& unproved = block.unproved;
   const unsigned long long counted = *unproved.counted;
   if (blockIdx.x == 0 && threadIdx.x == 0) *unproved.found = counted;
@@ -121,12 +123,8 @@ __global__ void __launch_bounds__(kThreads) resolve_kernel(const __grid_constant
 
 void resolve_product(const ProductBlock& block, int multiprocessors, cudaStream_t stream) {
   const auto blocks = static_cast<unsigned>(8 * multiprocessors);
-  if (block.wide) {
-    resolve_kernel<double><<<blocks, kThreads, 0, stream>>>(block);
-  } else {
-    resolve_kernel<float><<<blocks, kThreads, 0, stream>>>(block);
-  }
-  check_launch("summing entries of a product exactly");
+  launch_dependent(block.wide ? resolve_kernel<double> : resolve_kernel<float>, {blocks, kThreads, 0, stream},
+                   "summing entries of a product exactly", block);
 }
 
 }  // namespace manymeans::cuda

@@ -2,12 +2,13 @@
 // second as float32 without them, and that is the bound; a warp's 64 x 32 entries ask shared memory for a quarter of
 // what it gives, the conversion of float32 for a third of what that unit does, and two blocks on a multiprocessor fill
 // each other's pauses: one certifies while the other sums. Sums are certified by units that have nothing else to do
-// (quick_proof.cuh): one operation of binary64 would wait for as long as a product of the other block takes.
+// (quick_proof.h): one operation of binary64 would wait for as long as a product of the other block takes.
 #include "backend/cuda/product/matrix_unit.cuh"
 #include "backend/cuda/product/packed_lines.cuh"
 #include "backend/cuda/product/packed_product.h"
-#include "backend/cuda/product/quick_proof.cuh"
+#include "backend/cuda/product/quick_proof.h"
 #include "backend/cuda/product/unproved.cuh"
+#include "backend/cuda/runtime/dependent_launch.cuh"
 #include "backend/cuda/runtime/device_memory.h"
 #include "backend/cuda/runtime/kernel_memory.h"
 #include "backend/cuda/runtime/wait_point.cuh"
@@ -232,7 +233,7 @@ __device__ __forceinline__ uint64_t unproved_of_all(const ProductBlock& block, c
   return failed;
 }
 
-// Of the entries that were not proved quickly those that are there and not exact.
+// Of the entries that were not proved quickly those that are not exact.
 template <class Tile>
 __device__ __forceinline__ uint64_t inexact_of(const ProductBlock& block, uint64_t failed,
                                                const LaneEntries<Tile>& entries) {
@@ -241,7 +242,7 @@ __device__ __forceinline__ uint64_t inexact_of(const ProductBlock& block, uint64
     const int e = __ffsll(static_cast<long long>(failed)) - 1;
     const int row = entries.row(e), column = entries.column(e);
     const bool exact = block.a.widths[row] + block.b.widths[column] <= block.exact_width;
-    if (!exact && row < block.rows() && column < block.columns()) left |= uint64_t{1} << e;
+    if (!exact) left |= uint64_t{1} << e;
   }
   return left;
 }
@@ -270,13 +271,14 @@ __device__ __forceinline__ uint64_t write_entries(const ScreenTask& task, const 
       const int first = (i / 2 * Tile::kAcross + j) * 4 + i % 2 * 2;
       const double* sums = tile.sums[i / 2][j] + i % 2 * 2;
       float2 entries;
-      const bool one = proves_quickly(sums[0], __fmul_ru(row_factors[i], column_factors[j].x), entries.x);
-      const bool other = proves_quickly(sums[1], __fmul_ru(row_factors[i], column_factors[j].y), entries.y);
-      if (!one) failed |= uint64_t{1} << first;
-      if (!other) failed |= uint64_t{2} << first;
+      const bool one = proves_quickly(sums[0], quick_bound(row_factors[i], column_factors[j].x), entries.x);
+      const bool other = proves_quickly(sums[1], quick_bound(row_factors[i], column_factors[j].y), entries.y);
+      const bool there = kWhole || row < block.rows();
+      if (!one && there && (kWhole || column < block.columns())) failed |= uint64_t{1} << first;
+      if (!other && there && (kWhole || column + 1 < block.columns())) failed |= uint64_t{2} << first;
       if constexpr (kWhole) {
         *reinterpret_cast<float2*>(to + j * 8) = entries;
-      } else if (row < block.rows()) {
+      } else if (there) {
         if (column < block.columns()) to[j * 8 * block.column_stride] = entries.x;
         if (column + 1 < block.columns()) to[(j * 8 + 1) * block.column_stride] = entries.y;
       }
@@ -340,6 +342,7 @@ constexpr int kBlocksTogether = kWarpM * kWarpN > 1024 ? 2
 template <class Value, int kWarpM, int kWarpN, bool kLong, bool kStore>
 __global__ void __launch_bounds__(kThreads, (kBlocksTogether<kWarpM, kWarpN>))
     screen_kernel(const __grid_constant__ ScreenTask task) {
+  await_kernel_before();
   constexpr int kM = 2 * kWarpM, kN = 2 * kWarpN;
   constexpr int kAhead = kStages<kWarpM, kWarpN> - 1;
   constexpr int kStageBytes = (kM + kN) * kChunkBytes;
@@ -453,8 +456,7 @@ void launch(const ProductBlock& block, int multiprocessors, cudaStream_t stream)
   allow_all_shared_memory(kernel, "preparing the screen of a product");
   const int32_t together = kBlocksTogether<kWarpM, kWarpN> * multiprocessors;
   const auto blocks = static_cast<unsigned>(kStore ? task.tiles : std::min(task.tiles, together));
-  kernel<<<blocks, kThreads, kBytes, stream>>>(task);
-  check_launch("screening a product");
+  launch_dependent(kernel, {blocks, kThreads, kBytes, stream}, "screening a product", task);
 }
 
 template <class Value, int kWarpM, int kWarpN>
