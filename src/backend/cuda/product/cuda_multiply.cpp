@@ -2,11 +2,8 @@
 #include "backend/backend.h"
 #include "backend/cuda/product/line_upload.h"
 #include "backend/cuda/product/product_plan.h"
-<<<<<<< HEAD
-#include "backend/cuda/product/residue_screen.h"
-=======
 #include "backend/cuda/product/quick_proof.h"
->>>>>>> w-dmma
+#include "backend/cuda/product/residue_screen.h"
 #include "backend/cuda/runtime/endless_kernel.h"
 #include "backend/cuda/runtime/kept_memory.h"
 #include "backend/cuda/runtime/kernel_memory.h"

@@ -46,13 +46,8 @@ struct PackedLines {
   LineMeasure* parts = nullptr;  // block b of line i at [b * padded + i]
   double* bounds = nullptr;      // float32: norms, rounded up. float64: what scales a line back
   int32_t* widths = nullptr;     // bits from the largest to the lowest one
-<<<<<<< HEAD
   int32_t* exponents = nullptr;  // of the largest value
-  float* factors = nullptr;      // float32: of two lines they make the bound of a quick proof (quick_proof.cuh)
-=======
-  int32_t* exponents = nullptr;  // float64: of the largest value
   float* factors = nullptr;      // float32: of two lines they make the bound of a quick proof (quick_proof.h)
->>>>>>> w-dmma
 };
 
 /// Value (i, l) of lines [first_line, first_line + lines), values [first_value, first_value + values), is number

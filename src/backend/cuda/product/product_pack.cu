@@ -332,18 +332,8 @@ void finish_lines(std::span<const PackedLines> factors, const LineRounding& roun
   const bool by_threads = blocks <= kBlocksOfThread;
   const int together = by_threads ? kThreads : kWarps;  // lines of a block of threads
   const dim3 grid(static_cast<unsigned>((most + together - 1) / together), static_cast<unsigned>(factors.size()));
-<<<<<<< HEAD
-  if (by_threads) {
-    finish_kernel<1><<<grid, kThreads, 0, stream>>>(all);
-  } else {
-    finish_kernel<32><<<grid, kThreads, 0, stream>>>(all);
-  }
-  check_launch("measuring the factors of a product");
-=======
   launch_dependent(by_threads ? finish_kernel<1> : finish_kernel<32>, {grid, kThreads, 0, stream},
                    "measuring the factors of a product", all);
-  if (!wide) return;
->>>>>>> w-dmma
   for (const PackedLines& lines : factors) {
     if (lines.slice_bytes == 0) continue;
     const int64_t units = int64_t{lines.padded} * lines.chunks * 4;
