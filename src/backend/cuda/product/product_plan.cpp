@@ -39,10 +39,23 @@ int64_t ProductPlan::cells() const {
   return across(rows) * across(columns);
 }
 
+// Measured on an H100 (bench/results/h200/labels_search_product): seconds for a multiply-add, an entry, a value of the
+// factors, and in all.
+struct ScreenCost {
+  double product, entry, value, beginning;
+
+  double of(const ProductSize& size) const {
+    const auto rows = static_cast<double>(size.rows), columns = static_cast<double>(size.columns);
+    const auto depth = static_cast<double>(size.depth);
+    return rows * columns * (depth * product + entry) + (rows + columns) * depth * value + beginning;
+  }
+};
+
 bool residues_pay(const ProductSize& size) {
-  const double entries = static_cast<double>(size.rows) * static_cast<double>(size.columns);
-  const auto depth = static_cast<double>(size.depth);
-  return size.wide ? entries >= 0x1p16 && depth >= 64 : entries >= 0x1p20 && depth >= 1024;
+  constexpr ScreenCost kFloatSums = {4.3e-14, 2e-12, 0, 0}, kFloatResidues = {2.4e-14, 1.4e-11, 8e-12, 1e-5};
+  constexpr ScreenCost kDoubleSums = {2.9e-13, 1e-11, 4e-12, 0}, kDoubleResidues = {3.8e-14, 3e-11, 1.4e-11, 1e-5};
+  if (size.wide) return kDoubleResidues.of(size) < kDoubleSums.of(size);
+  return kFloatResidues.of(size) < kFloatSums.of(size);
 }
 
 ProductPlan plan_product(const ProductSize& size, int64_t room, int64_t more) {

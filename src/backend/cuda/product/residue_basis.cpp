@@ -77,8 +77,9 @@ ResidueBasis residue_basis(bool wide, int64_t depth) {
   }
   double product = 0;
   for (int limb = kMostLimbs - 1; limb >= 0; --limb) product = product * 0x1p32 + basis.product[limb];
-  const int limbs = wide ? kMostLimbs : kFloatLimbs;
-  basis.inverse = static_cast<float>(std::ldexp(1 / product, 32 * (limbs - 1) - 16));
+  basis.limbs = kMostLimbs;
+  while (basis.product[basis.limbs - 1] == 0) --basis.limbs;
+  basis.inverse = static_cast<float>(std::ldexp(1 / product, 32 * (basis.limbs - 1) - 16));
   return basis;
 }
 

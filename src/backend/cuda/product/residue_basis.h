@@ -8,13 +8,14 @@ namespace manymeans::cuda {
 
 constexpr int kMostModuli = 20;
 constexpr int kMostFloatModuli = 16;  // whose product has less than 128 bits
+constexpr int kFewModuli = 12;        // whose product has less than 96
 constexpr int kMostLimbs = 5;         // of 32 bits
-constexpr int kFloatLimbs = 4;        // of sums for float32
 
 /// Sums are known modulo `count` numbers of at most 8 bits, pairwise coprime; M is their product.
 struct ResidueBasis {
   int32_t count = 0;
-  int32_t bits = 0;  // values become integers of at most 2^bits, so that sums stay within M / 4
+  int32_t limbs = 0;  // of M
+  int32_t bits = 0;   // values become integers of at most 2^bits, so that sums stay within M / 4
   int32_t moduli[kMostModuli] = {};
   uint32_t weights[kMostModuli][kMostLimbs] = {};  // 1 for one modulus, 0 for the others, below M; lowest limb first
   uint32_t product[kMostLimbs] = {};               // M

@@ -14,24 +14,28 @@ namespace {
 constexpr int kAcross = 32, kDown = 8;  // threads
 constexpr int kEntries = 4;             // of a thread
 
-template <class T>
+// `kModuli`: as many as there are, or more. All bytes of a thread are under way at once.
+template <class T, int kModuli, int kLimbs>
 __global__ void __launch_bounds__(kAcross* kDown)
     certify_kernel(const __grid_constant__ ResidueBlock task, bool fours_of_entries) {
-  constexpr int kLimbs = RoundedAs<T>::kLimbs;
   const ProductBlock& block = task.block;
   const int64_t row = int64_t{blockIdx.x} * kDown + threadIdx.y;
   const int64_t column = (int64_t{blockIdx.y} * kAcross + threadIdx.x) * kEntries;
   if (row >= block.rows() || column >= block.columns()) return;
   const uint8_t* from = task.sums + row * task.pitch + column;
+  uint32_t bytes[kModuli];
+#pragma unroll
+  for (int i = 0; i < kModuli; ++i) {
+    bytes[i] = i < task.basis.count ? __ldcs(reinterpret_cast<const uint32_t*>(from + i * task.plane_bytes)) : 0;
+  }
   uint64_t parts[kEntries][kLimbs] = {};
-#pragma unroll 4
-  for (int i = 0; i < task.basis.count; ++i) {
-    const uint32_t bytes = *reinterpret_cast<const uint32_t*>(from + i * task.plane_bytes);
+#pragma unroll
+  for (int i = 0; i < kModuli; ++i) {
 #pragma unroll
     for (int e = 0; e < kEntries; ++e) {
-      const uint32_t residue = bytes >> (8 * e) & 0xff;
+      const uint32_t residue = bytes[i] >> (8 * e) & 0xff;
 #pragma unroll
-      for (int j = 0; j < kLimbs; ++j) parts[e][j] += uint64_t{residue} * task.basis.weights[i][j];
+      for (int limb = 0; limb < kLimbs; ++limb) parts[e][limb] += uint64_t{residue} * task.basis.weights[i][limb];
     }
   }
   const float row_norm = task.a.norms[row], row_error = task.a.errors[row];
@@ -65,14 +69,14 @@ __global__ void __launch_bounds__(kAcross* kDown)
       [column](int e) { return static_cast<int>(column) + e; });
 }
 
-template <class T>
+template <class T, int kModuli, int kLimbs>
 void launch(const ResidueBlock& task, cudaStream_t stream) {
   const ProductBlock& block = task.block;
   const bool fours =
       block.column_stride == 1 && block.row_stride % kEntries == 0 && reinterpret_cast<uintptr_t>(block.out) % 16 == 0;
   const dim3 grid(static_cast<unsigned>((block.rows() + kDown - 1) / kDown),
                   static_cast<unsigned>((block.columns() + kAcross * kEntries - 1) / (kAcross * kEntries)));
-  certify_kernel<T><<<grid, dim3(kAcross, kDown), 0, stream>>>(task, fours);
+  certify_kernel<T, kModuli, kLimbs><<<grid, dim3(kAcross, kDown), 0, stream>>>(task, fours);
   check_launch("certifying a product of residues");
 }
 
@@ -80,9 +84,11 @@ void launch(const ResidueBlock& task, cudaStream_t stream) {
 
 void certify_residues(const ResidueBlock& block, cudaStream_t stream) {
   if (block.block.wide) {
-    launch<double>(block, stream);
+    launch<double, kMostModuli, kMostLimbs>(block, stream);
+  } else if (block.basis.limbs <= 3) {
+    launch<float, kFewModuli, 3>(block, stream);
   } else {
-    launch<float>(block, stream);
+    launch<float, kMostFloatModuli, 4>(block, stream);
   }
 }
 

@@ -12,21 +12,20 @@
 
 namespace manymeans::cuda {
 
-// Of numbers of kLimbs times 32 bits. float32 needs four limbs, float64 five.
 template <class T>
 struct RoundedAs;
 template <>
 struct RoundedAs<float> {
   using Bits = uint32_t;
   using Window = uint64_t;
-  static constexpr int kLimbs = kFloatLimbs, kDigits = 24, kLeast = -126, kMost = 127;
+  static constexpr int kDigits = 24, kLeast = -126, kMost = 127;
 };
 __extension__ using LongWindow = unsigned __int128;
 template <>
 struct RoundedAs<double> {
   using Bits = uint64_t;
   using Window = LongWindow;
-  static constexpr int kLimbs = kMostLimbs, kDigits = 53, kLeast = -1022, kMost = 1023;
+  static constexpr int kDigits = 53, kLeast = -1022, kMost = 1023;
 };
 
 /// A sum's size: the highest bits from its first one on, how many bits of the integer stand below them (fewer than none
@@ -39,12 +38,12 @@ struct WindowedSum {
   bool negative;
 };
 
-/// sum r_i w_i less the multiple of M next to it. `parts`: sum of r_i times limb j of w_i.
-template <class T>
-MANYMEANS_EVERYWHERE inline WindowedSum<T> windowed_sum(const uint64_t (&parts)[RoundedAs<T>::kLimbs],
-                                                        const ResidueBasis& basis) {
+/// sum r_i w_i less the multiple of M next to it. `parts`: sum of r_i times limb j of w_i, basis.limbs of them.
+template <class T, int kLimbs>
+MANYMEANS_EVERYWHERE inline WindowedSum<T> windowed_sum(const uint64_t (&parts)[kLimbs], const ResidueBasis& basis) {
   using Window = typename RoundedAs<T>::Window;
-  constexpr int kLimbs = RoundedAs<T>::kLimbs, kOfWindow = sizeof(Window) / 4;
+  constexpr int kOfWindow = sizeof(Window) / 4;
+  static_assert(kLimbs > kOfWindow);
   // The sum is within M / 4 of a multiple, of which there are 5000: float32 is enough, and so are these limbs.
   const uint64_t upper = (parts[kLimbs - 1] << 16) + (parts[kLimbs - 2] >> 16);
   const auto times = static_cast<int64_t>(rintf(static_cast<float>(upper) * basis.inverse));

@@ -34,15 +34,24 @@ mpz_class draw_sum(Random& random, unsigned most_bits) {
   return random() % 2 == 0 ? value : mpz_class(-value);
 }
 
-template <class T>
-cuda::WindowedSum<T> sum_of_residues(const mpz_class& value, const ResidueBasis& basis) {
-  uint64_t parts[cuda::RoundedAs<T>::kLimbs] = {};
+template <class T, int kLimbs>
+cuda::WindowedSum<T> sum_of_limbs(const mpz_class& value, const ResidueBasis& basis) {
+  uint64_t parts[kLimbs] = {};
   for (int i = 0; i < basis.count; ++i) {
     mpz_class residue;
     mpz_fdiv_r_ui(residue.get_mpz_t(), value.get_mpz_t(), static_cast<unsigned long>(basis.moduli[i]));
-    for (int j = 0; j < cuda::RoundedAs<T>::kLimbs; ++j) parts[j] += residue.get_ui() * basis.weights[i][j];
+    for (int j = 0; j < kLimbs; ++j) parts[j] += residue.get_ui() * basis.weights[i][j];
   }
   return cuda::windowed_sum<T>(parts, basis);
+}
+
+template <class T>
+cuda::WindowedSum<T> sum_of_residues(const mpz_class& value, const ResidueBasis& basis) {
+  if constexpr (sizeof(T) == 8) {
+    return sum_of_limbs<T, 5>(value, basis);
+  } else {
+    return basis.limbs == 3 ? sum_of_limbs<T, 3>(value, basis) : sum_of_limbs<T, 4>(value, basis);
+  }
 }
 
 template <class T>
@@ -65,8 +74,9 @@ TYPED_TEST(ResidueRounding, BasisHoldsAllSums) {
     const ResidueBasis basis = cuda::residue_basis(this->kWide, depth);
     const mpz_class product = from_limbs(basis.product);
     EXPECT_LE(mpz_class(depth) * power_of_two(2 * static_cast<unsigned>(basis.bits)) * 4, product) << depth;
-    EXPECT_LE(mpz_sizeinbase(product.get_mpz_t(), 2), 32U * cuda::RoundedAs<TypeParam>::kLimbs) << depth;
-    const int below = 32 * (cuda::RoundedAs<TypeParam>::kLimbs - 1) - 16;
+    EXPECT_LE(basis.limbs, this->kWide ? 5 : 4) << depth;
+    EXPECT_EQ(basis.limbs <= 3, basis.count <= cuda::kFewModuli) << depth;
+    const int below = 32 * (basis.limbs - 1) - 16;
     EXPECT_NEAR(std::ldexp(static_cast<double>(basis.inverse), -below) * product.get_d(), 1, 1e-6);
     for (int i = 0; i < basis.count; ++i) {
       const mpz_class weight = from_limbs(basis.weights[i]);
