@@ -2,6 +2,7 @@
 
 #include "backend/product_bounds.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <numeric>
@@ -24,8 +25,10 @@ constexpr bool pairwise_coprime() {
 static_assert(pairwise_coprime());
 
 // Bits of a value. A normal value leaves few bits below the unit then, so that one entry in some thousand is not
-// proved.
-constexpr int kFloatBits = 40, kDoubleBits = 67;
+// proved; of long lines sums are small beside their lines.
+int wanted_bits(bool wide, int64_t depth) {
+  return wide ? 68 : std::max(40, 40 + (bits_of_sum(depth) - 12) / 2);
+}
 
 using Limbs = uint32_t[kMostLimbs];
 
@@ -45,19 +48,20 @@ double bits_of(int count) {
 }
 
 // depth * 2^(2 bits) is at most M / 4.
-int value_bits(int count, int64_t depth) {
-  return static_cast<int>(std::floor((bits_of(count) - 0x1p-20 - 2 - bits_of_sum(depth)) / 2));
+int value_bits(bool wide, int count, int64_t depth) {
+  const int most = wide ? kMostDoubleBits : kMostFloatBits;
+  const auto bits = static_cast<int>(std::floor((bits_of(count) - 0x1p-20 - 2 - bits_of_sum(depth)) / 2));
+  return std::min(bits, most);
 }
 
 }  // namespace
 
 ResidueBasis residue_basis(bool wide, int64_t depth) {
   ResidueBasis basis;
-  const int wanted = wide ? kDoubleBits : kFloatBits;
   const int most = wide ? kMostModuli : kMostFloatModuli;
   basis.count = wide ? 16 : 10;
-  while (basis.count < most && value_bits(basis.count, depth) < wanted) ++basis.count;
-  basis.bits = value_bits(basis.count, depth);
+  while (basis.count < most && value_bits(wide, basis.count, depth) < wanted_bits(wide, depth)) ++basis.count;
+  basis.bits = value_bits(wide, basis.count, depth);
   basis.product[0] = 1;
   for (int i = 0; i < basis.count; ++i) {
     const int32_t p = basis.moduli[i] = kModuli[static_cast<size_t>(i)];

@@ -11,6 +11,9 @@ constexpr int kMostFloatModuli = 16;  // whose product has less than 128 bits
 constexpr int kFewModuli = 12;        // whose product has less than 96
 constexpr int kMostLimbs = 5;         // of 32 bits
 
+// Of a value: what the digits of residue_pack.cu hold.
+constexpr int kMostFloatBits = 45, kMostDoubleBits = 72;
+
 /// Sums are known modulo `count` numbers of at most 8 bits, pairwise coprime; M is their product.
 struct ResidueBasis {
   int32_t count = 0;

@@ -21,15 +21,18 @@ template <class Value>
 struct Digits;
 template <>
 struct Digits<float> {
-  using Sum = float;  // digits of at most 2^15, 2^13, 2^13: 2^22.4, and times 1 / p less than 1 / 2p off
-  static constexpr int kDigits = 3, kBits = 14;
+  // Digits of at most 2^15, 2^14 and 2^14, times at most 2^7: below 2^22.6, and times 1 / p, which is 2^-24 of itself
+  // off, 2^-9.4 off: less than 1 / 2p, the distance of a whole number over p from one midway between two integers. (Of
+  // p = 256 all is exact.)
+  using Sum = float;
+  static constexpr int kDigits = 3, kBits = 15;
   static constexpr float kToInteger = 0x1.8p23F;
   static __device__ __forceinline__ float fma(float a, float b, float c) { return __fmaf_rn(a, b, c); }
   static __device__ __forceinline__ uint32_t low_bits(float integer) { return __float_as_uint(integer); }
 };
 template <>
 struct Digits<double> {
-  using Sum = double;
+  using Sum = double;  // likewise: below 2^43.1, 2^-17 off
   static constexpr int kDigits = 2, kBits = 36;
   static constexpr double kToInteger = 0x1.8p52;
   static __device__ __forceinline__ double fma(double a, double b, double c) { return __fma_rn(a, b, c); }
@@ -37,6 +40,8 @@ struct Digits<double> {
     return static_cast<uint32_t>(__double2loint(integer));
   }
 };
+
+static_assert(kMostFloatBits - 2 * Digits<float>::kBits <= 15 && kMostDoubleBits - Digits<double>::kBits <= 36);
 
 template <class Value>
 struct PackResidues {
