@@ -143,7 +143,9 @@ void bind_choose_flags(CLI::App& app, FitOptions& fit, ChooseOptions& options) {
     if (name == "init")
       about.help = "auto, k-means++, k-means||, random or first. auto: k-means++ up to k = 5000, k-means|| above.";
     if (name == "time_limit") {
-      about.help = "Stop fitting after this time and judge what there is, without the gap statistic; 0: no limit.";
+      about.help =
+          "Of fits and judging: after this time k is chosen by what there is, and a warning names the criteria that "
+          "were not made; 0: no limit.";
     }
     bind(about, value);
   });
