@@ -75,6 +75,9 @@ std::string CompositeUpload::plan() const {
     text += fmt::format("; rows moved {} time{} to the devices that waited", mover_->moves(),
                         mover_->moves() == 1 ? "" : "s");
   }
+  if (mover_ && !mover_->given_up().empty()) {
+    text += "; rows stay where they are, since moving them failed: " + mover_->given_up();
+  }
   for (const std::string& name : idle_)
     text += fmt::format("; {} has no rows, since it would only be waited for", name);
   return text;
