@@ -202,6 +202,32 @@ TEST(CompositeBackend, AMoveThatCannotBeUndoneIsAnError) {
   }
 }
 
+// Several devices leave the swaps of a search to the host, and say so.
+TEST(CompositeBackend, SaysWhoScoresSwaps) {
+  const Case made = make_case(Family::kNormal, DataType::kFloat32, Weighting::kNone, {128, 2, {3}}, 8);
+  ThreadPool pool(1);
+  const Input input = prepare_input(made.points(), {}, pool);
+  const auto two = [] {
+    std::vector<NamedBackend> backends;
+    for (const char* name : {"cpu", "reference"}) backends.push_back({name, make_backend(name, {})});
+    return backends;
+  };
+  Workload workload;
+  workload.clusters = {3, 3, 3, 3};
+  workload.models = 4;
+  const std::vector<int64_t> ends = {64, 128};
+  const auto by_rows = two(), by_models = two();
+  const std::pair<std::unique_ptr<Upload>, std::string> uploads[] = {
+      {make_composite_upload(input, by_rows, ends, workload), "rows"},
+      {make_upload_by_models(input, by_models, workload), "models"}};
+  for (const auto& [upload, what] : uploads) {
+    EXPECT_EQ(upload->plan().find("swaps"), std::string::npos) << upload->plan();
+    EXPECT_EQ(upload->swap_scores(3), nullptr);
+    EXPECT_TRUE(upload->plan().ends_with("; swaps scored by the host, since several devices share the " + what))
+        << upload->plan();
+  }
+}
+
 TEST(RowShares, AreCorrectedOnceWaitingTookAsLongAsMoving) {
   const std::vector<DeviceRate> devices = {{1, 1 << 20}, {1, 1 << 20}};
   SharedWork work{.rows = {6400, 6400}, .seconds = {3, 1}, .passes = 2, .waited = 1.2, .moving = 2};
