@@ -316,8 +316,8 @@ void decide(ChosenK& found) {
   }
   found.k = found.votes.empty() ? 1 : most_votes(found.votes);
   const auto agree = std::ranges::count(found.votes, found.k, &Vote::k);
-  found.reason = found.votes.empty() ? "no criterion is defined, so nothing speaks for more than one cluster"
-                                     : fmt::format("{} of {} criteria choose it", agree, found.votes.size());
+  found.reason = found.evidence.size() < 2 ? "no other k was judged"
+                                           : fmt::format("{} of {} criteria choose it", agree, found.votes.size());
 }
 
 struct Judging {

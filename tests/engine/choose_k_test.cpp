@@ -172,7 +172,7 @@ TEST(ChooseK, WithoutTimeNamesWhatItLeavesOut) {
   EXPECT_TRUE(found.interrupted);
   ASSERT_EQ(found.evidence.size(), 1U);
   EXPECT_EQ(found.k, 1);
-  EXPECT_EQ(found.reason, "no criterion is defined, so nothing speaks for more than one cluster");
+  EXPECT_EQ(found.reason, "no other k was judged");
   EXPECT_EQ(found.left_out, (Names{"silhouette", "gap", "prediction_strength", "stability", "pac"}));
   EXPECT_EQ(
       found.warnings,
