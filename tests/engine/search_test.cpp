@@ -196,19 +196,22 @@ TEST(Search, KeepsWhatOneOfSeveralModelsHasWhenSomebodyStopsIt) {
   const std::vector<float> x = mixture(3000, 2, 8, 40);
   SearchOptions options = rounds(20, 1'000'000);
   options.k = {20, 30};
-  std::atomic<bool> cancel = false;
-  FitHooks hooks;
-  hooks.cancel = &cancel;
-  hooks.progress = [&](const Progress& progress) {
-    if (progress.phase == "search" && progress.iteration >= 3) cancel = true;
-    return true;
-  };
-  const SearchResult found = search({x.data(), 3000, 2}, {}, options, hooks);
-  EXPECT_TRUE(found.fit.interrupted);
-  EXPECT_EQ(found.fit.models[1].stop_reason, StopReason::kNotBegun);
-  ASSERT_EQ(found.fit.models[0].labels.size(), 3000);
-  EXPECT_GT(found.fit.models[0].inertia, 0);
-  EXPECT_NE(found.fit.models[0].stop_reason, StopReason::kNotBegun);
+  for (const Strategy strategy : {Strategy::kConcatenated, Strategy::kData, Strategy::kTask}) {
+    options.strategy = strategy;
+    std::atomic<bool> cancel = false;
+    FitHooks hooks;
+    hooks.cancel = &cancel;
+    hooks.progress = [&](const Progress& progress) {
+      if (progress.phase == "search" && progress.iteration >= 3) cancel = true;
+      return true;
+    };
+    const SearchResult found = search({x.data(), 3000, 2}, {}, options, hooks);
+    EXPECT_TRUE(found.fit.interrupted);
+    EXPECT_EQ(found.fit.models[1].stop_reason, StopReason::kNotBegun);
+    ASSERT_EQ(found.fit.models[0].labels.size(), 3000);
+    EXPECT_GT(found.fit.models[0].inertia, 0);
+    EXPECT_NE(found.fit.models[0].stop_reason, StopReason::kNotBegun);
+  }
 }
 
 // Then nothing was sought, and the model is that of a fit.
