@@ -13,8 +13,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 namespace manymeans::cli {
 namespace {
@@ -22,6 +24,7 @@ namespace {
 struct MultiplyCommand {
   std::string a, b, output;
   MultiplyOptions options;
+  ReadOptions reading;
   ByteSize memory;
   bool json = false, quiet = false;
 };
@@ -32,6 +35,7 @@ const char* const kExamples =
     "  manymeans multiply x.npy x.npy --transpose-a --output gram.npy\n"
     "      The normal equations of x: columns times columns.\n"
     "  manymeans multiply layers.npz:w1 layers.npz:w2 --output product.npy\n"
+    "  make-weights | manymeans multiply x.npy - --output scores.npy\n"
     "  manymeans multiply big.npy b.npy --output c.npy --memory 2GB\n"
     "  manymeans multiply big.npy b.npy --output c.npy --backend cuda\n\n"
     "Each entry is the exact sum of its products, rounded once: there is no better\n"
@@ -129,17 +133,62 @@ void check_shapes(const MultiplyCommand& command, const ProductRows& rows) {
                           name(command.b, command.options.transpose_b), rows.b().rows, rows.b().columns));
 }
 
+// The same error with another text behind its place.
+Error reworded(const Error& error, const std::function<std::string(std::string)>& change) {
+  const std::string what = error.what();
+  const size_t end = what.find("] ");
+  if (!what.starts_with('[') || end == std::string::npos) return error;
+  return Error(error.code(), what.substr(1, end - 1), change(what.substr(end + 2)));
+}
+
+void replace(std::string& text, std::string_view from, std::string_view to) {
+  if (const size_t at = text.find(from); at != std::string::npos) text.replace(at, from.size(), to);
+}
+
+// What the library says of a file of points may name flags that are not there for factors.
+std::string about_factor(std::string text) {
+  replace(text, "; --shard reads all files of a pattern", "; check the path");
+  replace(text, " - --format text", " -");
+  replace(text, ".npy or the format npy", ".npy");
+  for (size_t at = text.find("--"); at != std::string::npos; at = text.find("--", at + 2)) {
+    const size_t end = std::min(text.find_first_not_of("abcdefghijklmnopqrstuvwxyz-", at), text.size());
+    const std::string flag = text.substr(at, end - at);
+    if (flag == "--dtype" || flag == "--memory" || flag == "--arrow") continue;
+    return text + "; 'manymeans convert' has these flags, and multiply takes the file that it writes";
+  }
+  return text;
+}
+
+// What the library says of memory names rows, models and strategies of fits.
+std::string about_product(std::string text) {
+  replace(text, "use fewer points, columns or models at a time, or", "use a smaller --memory, or");
+  replace(text, "less memory for copies, or fewer rows at a time, need less", "a smaller --memory needs less");
+  return text;
+}
+
+bool is_standard_input(const std::string& path) {
+  return path == "-" || path == "/dev/stdin" || path == "/dev/fd/0" || path == "/proc/self/fd/0";
+}
+
 Dataset read_factor(const MultiplyCommand& command, const std::string& path) {
-  ReadOptions reading;
+  ReadOptions reading = command.reading;
   reading.threads = command.options.threads;
   reading.memory = static_cast<int64_t>(command.memory.bytes);
-  Dataset factor = read_points(path, reading);
+  Dataset factor;
+  try {
+    factor = read_points(path, reading);
+  } catch (const Error& error) {
+    throw reworded(error, about_factor);
+  }
   for (const std::string& warning : factor.warnings) warn(warning);
   return factor;
 }
 
 void run(MultiplyCommand& command) {
   if (command.output.empty()) throw Error(ErrorCode::kUsage, "--output", "is needed: a file for the product");
+  if (is_standard_input(command.a) && is_standard_input(command.b)) {
+    throw Error(ErrorCode::kUsage, "B", "is standard input, and so is A; one of the two has to be a file");
+  }
   check_points_path(command.output, "auto");
   check_files({.outputs = {{"--output", command.output, {}}},
                .inputs = {command.a, command.b},
@@ -151,7 +200,11 @@ void run(MultiplyCommand& command) {
   check_shapes(command, rows);
   const MadeMatrix matrix{rows.a().rows, rows.b().columns, rows.type(),
                           [&rows](int64_t first, int64_t count, std::byte* out) { rows.copy(first, count, out); }};
-  write_matrix(command.output, matrix);
+  try {
+    write_matrix(command.output, matrix);
+  } catch (const Error& error) {
+    throw reworded(error, about_product);
+  }
   if (command.json) {
     print_json(summary_json(command, rows));
   } else if (!command.quiet) {
@@ -166,11 +219,14 @@ void add_multiply_command(CLI::App& program, int& exit_code) {
   const auto command = std::make_shared<MultiplyCommand>();
   add_file_argument(*app, "A", command->a,
                     "File of a matrix: .npy, .npz, text (.csv, .tsv, .txt; packed, too: .gz, .zst, .xz, .bz2), "
-                    ".parquet, .fvecs and more, see 'manymeans info'; FILE.npz:NAME is one of several arrays, '-' text "
-                    "on standard input, for one of the two.");
+                    ".parquet, .fvecs and more, see 'manymeans info'; FILE.npz:NAME is one of several arrays, '-' "
+                    "standard input, for one of the two. What comes out of a pipe may be .npy or text.");
   add_file_argument(*app, "B", command->b, "Likewise: as many rows as A has columns.");
   app->add_flag("--transpose-a", command->options.transpose_a, "Multiply the transpose of A.")->group("Product");
   app->add_flag("--transpose-b", command->options.transpose_b, "Multiply by the transpose of B.")->group("Product");
+  bind_type_flag(*app, command->reading,
+                 "Read both factors as float32, float64, float16, bfloat16, uint8 or int8. Left out: " +
+                     std::string(kTypeLeftOut));
   const auto set_memory = [command](const CLI::results_t& texts) {
     command->memory = parse_byte_size(texts.front());
     return true;

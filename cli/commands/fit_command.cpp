@@ -68,11 +68,6 @@ ChosenK choose(const FitCommand& command, const JobPoints& points, const FitHook
     throw Error(ErrorCode::kInterrupted, "interrupted",
                 "stopped before a model had begun, so there is nothing to judge");
   }
-  if (chosen.interrupted) {
-    chosen.warnings.push_back(
-        "stopped early: k is chosen by what there was, without the gap statistic, which alone could say that there are "
-        "no clusters");
-  }
   return chosen;
 }
 

@@ -165,7 +165,7 @@ void run_job(const FitJob& job, const FitOptions& options, const JobPoints& poin
   }
   // Its passes may take minutes, and nobody needs the labels of an oracle that badly.
   if (options.backend == "reference") hooks.abort = &overdue_stop();
-  const DeviceWatch watch(options.backend);
+  const DeviceWatch watch(options.backend, /*saves=*/true);
   try {
     naming_file(job.data.name(), points.dataset, [&] { work(hooks); });
   } catch (const Error& error) {

@@ -85,14 +85,26 @@ auto binder(CLI::App& app) {
   };
 }
 
+// The same of a fit.
+auto fit_binder(CLI::App& app) {
+  return [bind = binder(app)](OptionInfo about, auto& value) {
+    if (std::string_view(about.name) == "time_limit") {
+      about.help =
+          "Stop after the pass during which this time is used up and return what there is: at least the first model, "
+          "after one pass; 0: no limit.";
+    }
+    return bind(about, value);
+  };
+}
+
 }  // namespace
 
 void bind_fit_flags(CLI::App& app, FitOptions& options) {
-  for_each_option(options, binder(app));
+  for_each_option(options, fit_binder(app));
 }
 
 void bind_regress_flags(CLI::App& app, RegressOptions& options) {
-  for_each_regress_option(options, binder(app));
+  for_each_regress_option(options, fit_binder(app));
 }
 
 void bind_search_flags(CLI::App& app, SearchOptions& options) {
@@ -131,7 +143,9 @@ void bind_choose_flags(CLI::App& app, FitOptions& fit, ChooseOptions& options) {
     if (name == "init")
       about.help = "auto, k-means++, k-means||, random or first. auto: k-means++ up to k = 5000, k-means|| above.";
     if (name == "time_limit") {
-      about.help = "Stop fitting after this time and judge what there is, without the gap statistic; 0: no limit.";
+      about.help =
+          "Of fits and judging: after this time k is chosen by what there is, and a warning names the criteria that "
+          "were not made; 0: no limit.";
     }
     bind(about, value);
   });

@@ -59,6 +59,15 @@ void check_format(const char* flag, const std::string& text, const std::vector<C
   check_choice(flag, text, choices);
 }
 
+void bind_type_flag(CLI::App& app, ReadOptions& options, const std::string& help) {
+  const auto store = [&options](const CLI::results_t& texts) {
+    check_choice("--dtype", texts.front(), kTypes);
+    options.dtype = data_type_from_name(texts.front());
+    return true;
+  };
+  app.add_option("--dtype", store, help)->type_name("NAME")->group("Reading");
+}
+
 void bind_read_flags(CLI::App& app, ReadOptions& options, const std::string& left_out) {
   const auto add = [&](const char* flag, const char* value, const std::string& help, auto store) {
     const auto call = [store, &options](const CLI::results_t& texts) {
@@ -70,12 +79,8 @@ void bind_read_flags(CLI::App& app, ReadOptions& options, const std::string& lef
   add("--format", "NAME", "Format of DATA: auto (by the ending of the name) or a reader that 'manymeans info' lists.",
       set_format)
       ->default_str("auto");
-  add("--dtype", "NAME",
-      "Convert the values to float32, float64, float16, bfloat16, uint8 or int8. Left out: " + left_out,
-      [](const std::string& text, ReadOptions& to) {
-        check_choice("--dtype", text, kTypes);
-        to.dtype = data_type_from_name(text);
-      });
+  bind_type_flag(app, options,
+                 "Convert the values to float32, float64, float16, bfloat16, uint8 or int8. Left out: " + left_out);
   add("--columns", "LIST", "Columns to use: names, numbers from 1, or ranges of them, as in 1,4-9,age. Left out: all.",
       [](const std::string& text, ReadOptions& to) { to.columns = split_at_commas("--columns", text); });
   add("--exclude", "LIST", "Columns not to use, likewise.",

@@ -17,7 +17,7 @@ namespace manymeans::cli {
 inline constexpr const char* kDataHelp =
     "File of points: .npy, .npz, text (.csv, .tsv, .txt; packed, too: .gz, .zst, .xz, .bz2), .parquet, .fvecs and "
     "more, see 'manymeans info'; "
-    "FILE.npz:NAME is one of several arrays, '-' standard input (with --format).";
+    "FILE.npz:NAME is one of several arrays, '-' standard input (.npy or text; others with --format).";
 
 /// In which type most commands read where --dtype says none.
 inline constexpr const char* kTypeLeftOut =
@@ -27,6 +27,9 @@ inline constexpr const char* kTypeLeftOut =
 /// ends the help of
 /// --dtype: what holds without it.
 void bind_read_flags(CLI::App& app, ReadOptions& options, const std::string& left_out = kTypeLeftOut);
+
+/// Adds --dtype alone, to the same group.
+void bind_type_flag(CLI::App& app, ReadOptions& options, const std::string& help);
 
 /// Adds --missing, --categories and --most-categories: how a table becomes points.
 void bind_table_flags(CLI::App& app, ReadOptions& options);

@@ -82,7 +82,11 @@ std::string choice_json(const ChosenK& chosen, const FitResult& model) {
     evidence.push_back(std::move(one));
   }
   Json json = Json::parse(to_json(model));
-  json["choice"] = {{"k", chosen.k}, {"reason", chosen.reason}, {"votes", votes}, {"evidence", evidence}};
+  json["choice"] = {{"k", chosen.k},
+                    {"reason", chosen.reason},
+                    {"votes", votes},
+                    {"evidence", evidence},
+                    {"left_out", chosen.left_out}};
   return json.dump(2, ' ', false, Json::error_handler_t::replace);
 }
 

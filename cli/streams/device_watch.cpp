@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <mutex>
 #include <stop_token>
+#include <string>
 #include <system_error>
 
 namespace manymeans::cli {
@@ -22,7 +23,7 @@ namespace {
 constexpr std::chrono::milliseconds kPause{250};
 constexpr int kPauses = 80;
 
-void watch(const std::stop_token& stop) {
+void watch(const std::stop_token& stop, bool saves) {
   std::mutex mutex;
   std::condition_variable_any ended;
   std::unique_lock lock(mutex);
@@ -31,18 +32,18 @@ void watch(const std::stop_token& stop) {
     if (stop.stop_requested()) return;
   }
   const ErrorCode code = stop_is_requested() ? ErrorCode::kInterrupted : ErrorCode::kUnavailable;
-  complain(code,
-           "[device] the device does not answer, and other threads still wait for it; ended without them. "
-           "A checkpoint that was asked for is kept");
+  complain(code, std::string("[device] the device does not answer, and other threads still wait for it; ended without "
+                             "them") +
+                     (saves ? ". A checkpoint that was asked for is kept" : ""));
   ::_exit(static_cast<int>(code));
 }
 
 }  // namespace
 
-DeviceWatch::DeviceWatch(const std::string& backend) {
+DeviceWatch::DeviceWatch(const std::string& backend, bool saves) {
   if (!backend.starts_with("cuda") && !backend.starts_with("opencl")) return;
   try {
-    thread_ = std::jthread(watch);
+    thread_ = std::jthread(watch, saves);
   } catch (const std::system_error&) {
     // There is no thread left, so the fit has only this one, which sees a device that does not answer by itself.
   }

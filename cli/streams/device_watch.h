@@ -11,8 +11,8 @@ namespace manymeans::cli {
 /// What a checkpoint holds by then is kept.
 class DeviceWatch {
  public:
-  /// Without a backend that has a device it does nothing.
-  explicit DeviceWatch(const std::string& backend);
+  /// Without a backend that has a device it does nothing. `saves`: there may be a checkpoint, of which it tells.
+  explicit DeviceWatch(const std::string& backend, bool saves = false);
 
  private:
   std::jthread thread_;

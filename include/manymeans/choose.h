@@ -14,7 +14,7 @@
 namespace manymeans {
 
 struct ChooseOptions {
-  FitOptions fit;           ///< k: those to choose from (1 is fitted beside them); models: of each
+  FitOptions fit;           ///< k: those to choose from (1 is fitted beside them); models: of each; time_limit: of all
   int64_t references = 10;  ///< data sets without clusters, for the gap statistic; 0: no gap, and no test for k = 1
   int64_t bootstraps = 20;  ///< members that see a part of the rows, for stability; an even number; 0: none
   int64_t sample = 1000;    ///< rows of the silhouette, as CriteriaOptions::sample
@@ -60,7 +60,10 @@ struct ChosenK {
   std::vector<Evidence> evidence;  ///< for k = 1 and each k to choose from, ascending
   FitResult fit;                   ///< the ensemble that was judged
   std::vector<std::string> warnings;
-  bool interrupted = false;  ///< the fit ended early: what there is was judged
+  bool interrupted = false;  ///< a time limit, a callback or a signal ended it early: what there is was judged
+  /// Criteria that were asked for, and not made for that reason, by their names: silhouette, gap, prediction_strength,
+  /// stability, pac. One of the warnings has them, too.
+  std::vector<std::string> left_out;
 };
 
 /// Fits an ensemble of all k and judges the best model of each.
@@ -81,6 +84,10 @@ struct ChosenK {
 /// its random number (contract, "Stability"): to either with a chance of 1/2, or 1/4, 1/8, ... where that would be more
 /// than 32,768 rows. A member is the best of a third of the models, fitted to its rows alone; others' rows get the
 /// nearest of its prototypes.
+///
+/// The time limit of the fit is for all of this. When it is used up, the fit at work ends (the first of all not before
+/// its first model has had a pass), and of the criteria those are left out that are not complete: first the stability,
+/// then the gap, then the silhouette. Those of the labels of each k are made in any case, in the time of some passes.
 ///
 /// Time: that of the fit, about as much for every ten references, for twenty members as much as for seven fits of all
 /// rows, but no more than of 32,768, and criteria() for every k, but for the silhouette: distances of its sample are

@@ -33,7 +33,9 @@ void for_each_search_option(Options& options, Visitor&& visit) {
     if (name == "models") info.help = "Searches for each k, from different seeds; the best by inertia is marked.";
     if (name == "max_iter") info.help = "Most iterations of the fit that begins with what the search has found.";
     if (name == "time_limit") {
-      info.help = "Stop after this time, whatever is being done, and return what there is; 0: no limit.";
+      info.help =
+          "Stop after this time, whatever is being done, and return what there is: at least the first model, after one "
+          "pass; 0: no limit.";
     }
     if (name == "strategy") {
       info.help = "How the fit after the search is spread: concatenated, data or task. Never changes the answer.";

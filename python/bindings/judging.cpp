@@ -86,6 +86,7 @@ nb::dict chosen_dict(const nb::object& points, bool bfloat16, const nb::dict& fi
   result["evidence"] = evidence;
   result["warnings"] = to_texts(found.warnings);
   result["interrupted"] = found.interrupted;
+  result["left_out"] = to_texts(found.left_out);
   result["fit"] = python::as_dict(found.fit);
   return result;
 }

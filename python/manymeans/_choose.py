@@ -78,9 +78,12 @@ class Choice(NamedTuple):
     evidence : list of Evidence
         For k = 1 and each k to choose from, ascending.
     interrupted : bool
-        Whether a time limit ended the fit early: what there was is judged.
+        Whether a time limit ended it early: what there was is judged.
     result : FitResult
         The ensemble that was judged; ``choice.result.best(choice.k)`` is the model of the recommended k.
+    left_out : list of str
+        Criteria that were asked for and not made, since the time limit ended the choice before: of silhouette, gap,
+        prediction_strength, stability and pac.
 
     """
 
@@ -90,6 +93,7 @@ class Choice(NamedTuple):
     evidence: list[Evidence]
     interrupted: bool
     result: FitResult
+    left_out: list[str]
 
     def __repr__(self) -> str:
         return f"Choice(k={self.k}, reason={self.reason!r})"
@@ -189,7 +193,8 @@ def choose_k(
     max_iter : int, default=300
         Most iterations of a model.
     time_limit : float, optional
-        Seconds after which the ensemble ends with what there is.
+        Seconds, of fits and judging together: after them k is chosen by what there is, and a warning names the criteria
+        that were not made. The first model and the criteria of labels are there in any case.
     backend : str, default="auto"
         Where to compute. Never changes the answer.
     n_threads : int, optional
@@ -231,4 +236,6 @@ def choose_k(
         warn(text)
     result = FitResult(found["fit"], points.names, points.source)
     evidence = [Evidence(**(its | {"criteria": Criteria(**its["criteria"])})) for its in found["evidence"]]
-    return Choice(found["k"], found["reason"], found["votes"], evidence, found["interrupted"], result)
+    return Choice(
+        found["k"], found["reason"], found["votes"], evidence, found["interrupted"], result, found["left_out"]
+    )

@@ -34,7 +34,7 @@ class OutOfMemoryError(UnavailableError, MemoryError):
 
 
 class StoppedError(Error, RuntimeError):
-    """Stopped (by a time limit or a callback) before there was anything to return."""
+    """Stopped (by a callback, say) before there was anything to return."""
 
 
 class StoppedWarning(UserWarning):

@@ -232,7 +232,8 @@ def fit(
     empty : {"farthest", "keep", "drop", "error"}, default="farthest"
         What happens to a cluster without points.
     time_limit : float, optional
-        Seconds; the fit stops after the pass during which they are used up.
+        Seconds; the fit stops after the pass during which they are used up, but not before the first pass of the first
+        model: there is one at least.
     algorithm, backend, strategy : str
         How and where to compute; see ``manymeans fit --help`` and `info`. A device has a number: ``"opencl:1"``. They
         never change the answer.

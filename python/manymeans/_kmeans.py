@@ -75,7 +75,8 @@ class KMeans(_Clusterer):
     n_threads : int or None, default=None
         Threads; None: all that are usable, within threadpoolctl's limit and OMP_NUM_THREADS. Never changes the answer.
     time_limit : float or None, default=None
-        Seconds; the fit stops after the pass during which they are used up and keeps what there is.
+        Seconds; the fit stops after the pass during which they are used up and keeps what there is: at least the first
+        model, after one pass.
     progress : bool, default=False
         Show a progress bar (of tqdm, where that is installed).
     callback : callable or None, default=None

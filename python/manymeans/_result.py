@@ -232,10 +232,7 @@ class FitResult:
             raise UsageError(f"[k] k is {k}; there are models for k = {known}")
         begun = [model for model in self.models if model.begun and k in (None, model.k_requested)]
         if not begun:
-            raise StoppedError(
-                "the fit was stopped (time_limit or callback) before the first pass, so there is no model; "
-                "let it run longer"
-            )
+            raise StoppedError("the fit was stopped before the first pass, so there is no model; let it run longer")
         return begun
 
     def predict(

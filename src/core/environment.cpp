@@ -95,6 +95,10 @@ std::string python() {
   return text("MANYMEANS_PYTHON");
 }
 
+std::optional<int> python_patience() {
+  return positive("MANYMEANS_PYTHON_PATIENCE");
+}
+
 std::string program_path() {
   return text("PATH");
 }

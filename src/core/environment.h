@@ -32,6 +32,8 @@ std::string opencl_tree();
 std::string cuda_product();
 /// MANYMEANS_PYTHON: the Python whose pyarrow reads and writes Parquet and Arrow files; empty: one is looked for.
 std::string python();
+/// MANYMEANS_PYTHON_PATIENCE: seconds that a Python may take to start and to import pyarrow.
+std::optional<int> python_patience();
 /// PATH: the folders of programs, with colons.
 std::string program_path();
 /// Every variable by which drivers of OpenCL devices are told how to compile, with its value.

@@ -11,14 +11,19 @@
 #include "data/input.h"
 #include "engine/criteria_of_input.h"
 #include "engine/stability.h"
+#include "engine/time_left.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <span>
+#include <string>
 #include <utility>
 
 namespace manymeans {
@@ -102,20 +107,19 @@ Evidence evidence_of(const Input& input, const std::vector<const ModelResult*>& 
 
 std::vector<Evidence> all_evidence(const Input& input, std::span<const int64_t> ks, const ChooseOptions& options,
                                    const FitResult& fitted, ThreadPool& pool) {
-  CriteriaOptions how{.sample = 0, .seed = options.fit.seed};
+  const CriteriaOptions how{.sample = 0, .seed = options.fit.seed};
   std::vector<Evidence> all;
-  std::vector<const Labels*> labels;
   for (const int64_t k : ks) {
     const std::vector<const ModelResult*> models = models_of(fitted, k);
-    if (models.empty()) continue;
-    all.push_back(evidence_of(input, models, how, pool));
-    labels.push_back(&models[0]->labels);
+    if (!models.empty()) all.push_back(evidence_of(input, models, how, pool));
   }
-  std::vector<JudgedLabels> judged;
-  for (size_t i = 0; i < all.size(); ++i) judged.push_back({labels[i], &all[i].criteria});
-  how.sample = options.sample;
-  add_sampled_silhouettes(input, judged, how, pool);
   return all;
+}
+
+void add_silhouettes(const Input& input, const ChooseOptions& options, ChosenK& found, ThreadPool& pool) {
+  std::vector<JudgedLabels> judged;
+  for (Evidence& its : found.evidence) judged.push_back({&models_of(found.fit, its.k)[0]->labels, &its.criteria});
+  add_sampled_silhouettes(input, judged, {.sample = options.sample, .seed = options.fit.seed}, pool);
 }
 
 // One set of reference data after the other, in the same memory.
@@ -160,9 +164,12 @@ int64_t reference_rows(const Input& input, const FitOptions& options) {
   return std::min(input.points.n, std::max(kMostRows, options.k.back()));
 }
 
-// By k: log inertias of the best models of each reference; false where a fit was stopped.
-bool fit_references(const Input& input, const ChooseOptions& options, const FitHooks& hooks, ThreadPool& pool,
-                    std::map<int64_t, std::vector<double>>& logs) {
+using LogInertias = std::map<int64_t, std::vector<double>>;
+
+// By k, of the best models of each reference; none where a fit was stopped or the time is over before the last one.
+std::optional<LogInertias> fit_references(const Input& input, const ChooseOptions& options, const FitHooks& hooks,
+                                          const TimeLeft& time, ThreadPool& pool) {
+  LogInertias logs;
   FitOptions fewer = fit_options(options);
   fewer.models = std::max<int64_t>(1, fewer.models / 10);
   FitHooks quiet = hooks;
@@ -172,16 +179,18 @@ bool fit_references(const Input& input, const ChooseOptions& options, const FitH
   const double of_more_rows = std::log(static_cast<double>(input.points.n) / static_cast<double>(rows));
   References references(input, rows, options.fit.seed, pool);
   for (int64_t number = 0; number < options.references; ++number) {
+    if (time.over()) return std::nullopt;
+    fewer.time_limit = time.seconds();
     const FitResult fitted = fit(references.make(number), {}, fewer, quiet);
-    if (fitted.interrupted) return false;
+    if (fitted.interrupted) return std::nullopt;
     for (const int64_t k : fewer.k) {
       logs[k].push_back(std::log(fitted.models[static_cast<size_t>(fitted.best(k))].inertia) + of_more_rows);
     }
   }
-  return true;
+  return logs;
 }
 
-void add_gaps(const std::map<int64_t, std::vector<double>>& logs, std::vector<Evidence>& all) {
+void add_gaps(const LogInertias& logs, std::vector<Evidence>& all) {
   for (Evidence& evidence : all) {
     const auto found = logs.find(evidence.k);
     if (found == logs.end()) continue;
@@ -307,7 +316,58 @@ void decide(ChosenK& found) {
   }
   found.k = found.votes.empty() ? 1 : most_votes(found.votes);
   const auto agree = std::ranges::count(found.votes, found.k, &Vote::k);
-  found.reason = fmt::format("{} of {} criteria choose it", agree, found.votes.size());
+  found.reason = found.evidence.size() < 2 ? "no other k was judged"
+                                           : fmt::format("{} of {} criteria choose it", agree, found.votes.size());
+}
+
+struct Judging {
+  const Input& input;
+  const ChooseOptions& options;
+  const FitHooks& hooks;
+  const TimeLeft& time;
+  ThreadPool& pool;
+};
+
+// The criteria beside those of labels, which cost little: as far as the time goes. Where a fit was stopped, those that
+// need further fits are left out.
+void judge(const Judging& judging, ChosenK& found) {
+  const auto& [input, options, hooks, time, pool] = judging;
+  const auto leave_out = [&](std::initializer_list<const char*> names) {
+    found.left_out.insert(found.left_out.end(), names.begin(), names.end());
+    found.interrupted = true;
+  };
+  if (options.sample > 0) {
+    if (time.over()) {
+      leave_out({"silhouette"});
+    } else {
+      add_silhouettes(input, options, found, pool);
+    }
+  }
+  if (options.references > 0) {
+    const auto logs = found.interrupted ? std::nullopt : fit_references(input, options, hooks, time, pool);
+    if (logs) {
+      add_gaps(*logs, found.evidence);
+    } else {
+      leave_out({"gap"});
+    }
+  }
+  if (options.bootstraps > 0) {
+    const auto stabilities = found.interrupted ? std::nullopt : find_stability(input, options, hooks, time, pool);
+    if (stabilities) {
+      add_stability(*stabilities, found.evidence);
+    } else {
+      leave_out({"prediction_strength", "stability", "pac"});
+    }
+  }
+}
+
+std::string about_stop(const ChosenK& found, bool late) {
+  std::string text = fmt::format("stopped early{}: k is chosen by what there was", late ? " by the time limit" : "");
+  if (!found.left_out.empty()) text += fmt::format(", without {}", fmt::join(found.left_out, ", "));
+  if (std::ranges::count(found.left_out, "gap") > 0) {
+    text += "; the gap statistic alone could say that there are no clusters";
+  }
+  return text;
 }
 
 }  // namespace
@@ -318,6 +378,7 @@ ChosenK choose_k(const PointsView& points, const ChooseOptions& options, const F
     check(options, hooks);
     const FitOptions all = fit_options(options);
     ChosenK found;
+    const TimeLeft time(options.fit.time_limit);
     FitHooks labelled = hooks;
     labelled.labels = LabelsOf::kAll;  // the agreement is that of several models
     const FitResult& fitted = found.fit = fit(points, {}, all, labelled);
@@ -326,16 +387,8 @@ ChosenK choose_k(const PointsView& points, const ChooseOptions& options, const F
     ThreadPool pool(thread_count(options.fit.threads), hooks.abort);
     const Input input = prepare_input(points, {}, pool);
     found.evidence = all_evidence(input, all.k, options, fitted, pool);
-    std::map<int64_t, std::vector<double>> logs;
-    if (!found.interrupted && options.references > 0) {
-      found.interrupted = !fit_references(input, options, hooks, pool, logs);
-      if (!found.interrupted) add_gaps(logs, found.evidence);
-    }
-    std::map<int64_t, Stability> stabilities;
-    if (!found.interrupted && options.bootstraps > 0) {
-      found.interrupted = !find_stability(input, options, labelled, pool, stabilities);
-      if (!found.interrupted) add_stability(stabilities, found.evidence);
-    }
+    judge({input, options, labelled, time, pool}, found);
+    if (found.interrupted) found.warnings.push_back(about_stop(found, time.over()));
     check_mapped(points.data);
     decide(found);
     return found;

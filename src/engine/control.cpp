@@ -54,6 +54,16 @@ std::optional<StopReason> Control::look() {
   return stopped();
 }
 
+bool Control::ended_by_caller(Progress progress) {
+  progress.seconds = seconds();
+  bool ended = hooks_.cancel != nullptr && hooks_.cancel->load();
+  if (!ended && hooks_.progress) {
+    const std::lock_guard lock(callback_);
+    ended = !hooks_.progress(progress);
+  }
+  return comm_.alone() ? ended : comm_.max(static_cast<int64_t>(ended)) > 0;
+}
+
 std::optional<StopReason> Control::report(Progress progress) {
   progress.seconds = seconds();
   look_at_flag_and_clock(progress.seconds);

@@ -6,11 +6,18 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <limits>
 #include <mutex>
 #include <optional>
 
 namespace manymeans {
+
+/// Whether work ends when the clock says so.
+enum class TimeLimit : uint8_t {
+  kKept,
+  kIgnored,  ///< what the least answer needs: the caller alone may end it
+};
 
 /// Shared by all workers of a fit; once it says stop it keeps saying so. Ranks agree whenever one of them reports:
 /// where one has a reason to stop, all stop.
@@ -27,7 +34,9 @@ class Control {
   double seconds_to_next_look() const;
   /// Reports progress; the reason to stop, if there is one. All ranks call this or look(), as often.
   std::optional<StopReason> report(Progress progress);
-  /// The same without a report.
+  /// The same for work that is to ignore the clock, also when that has ended the rest: whether the caller ends it.
+  bool ended_by_caller(Progress progress);
+  /// The same as report() without a report.
   std::optional<StopReason> look();
   std::optional<StopReason> stopped() const;
 

@@ -58,6 +58,7 @@ struct FitPlace {
   Comm& comm;
   const FitKind& kind;
   RemoteShards* remote = nullptr;  // these have the rows
+  bool within_another = false;     // a fit that is a part of another one
 };
 
 // What options and hooks have to do with the points, of which there are `rows` on all ranks, without a look at their
@@ -284,7 +285,7 @@ class Fit {
   Cost iterate();
   void copy_features();
   PointsView features() const;
-  std::optional<Labels> cluster(const Clustering& clustering, int threads);
+  std::optional<Labels> cluster(const Clustering& clustering, int threads, TimeLimit limit);
   FitResult report(const Cost& cost);
 
   Upload& labelled() { return balanced_ ? *balanced_ : *upload_; }
@@ -430,8 +431,8 @@ PointsView Fit::features() const {
 }
 
 // For initial prototypes that are those of a clustering: k-means of the same rows with the options that all fits have,
-// within the time and the memory that are left of this fit's.
-std::optional<Labels> Fit::cluster(const Clustering& clustering, int threads) {
+// within the time (if that counts) and the memory that are left of this fit's.
+std::optional<Labels> Fit::cluster(const Clustering& clustering, int threads, TimeLimit limit) {
   FitOptions options;
   options.k = {clustering.k};
   options.model_seed = clustering.seed;
@@ -440,7 +441,7 @@ std::optional<Labels> Fit::cluster(const Clustering& clustering, int threads) {
   options.memory.bytes =
       backend_->keeps_to_memory() ? input_.memory.clustering : task_.options.memory.bytes;  // of a device
   constexpr double kLeastLimit = 1e-9;                                                      // 0 would be none
-  if (task_.options.time_limit > 0) {
+  if (task_.options.time_limit > 0 && limit == TimeLimit::kKept) {
     options.time_limit = std::max(kLeastLimit, task_.options.time_limit - control_.seconds());
   }
   FitHooks hooks;
@@ -448,14 +449,14 @@ std::optional<Labels> Fit::cluster(const Clustering& clustering, int threads) {
   hooks.cancel = task_.hooks.cancel;
   hooks.pause = task_.hooks.pause;
   if (task_.hooks.progress && comm_.alone()) {  // ranks would have to report equally often
-    hooks.progress = [this](Progress progress) {
+    hooks.progress = [this, limit](Progress progress) {
       progress.phase = "initialise";
       progress.inertia_estimate = std::numeric_limits<double>::quiet_NaN();  // that of centroids is another thing
-      return !control_.report(progress);
+      return limit == TimeLimit::kKept ? !control_.report(progress) : !control_.ended_by_caller(progress);
     };
   }
   const FitKind kind;
-  const FitPlace place{place_.tuning, comm_, kind};
+  const FitPlace place{place_.tuning, comm_, kind, nullptr, true};
   // The weights as they were given get the same integers again. Those of the input would lose their last bit where the
   // largest is 2^B.
   const PointsView points = clustering.without_target ? features() : input_.points;
@@ -480,9 +481,11 @@ Cost Fit::iterate() {
                            rules_,
                            variance_,
                            place_.kind,
-                           [this](const Clustering& asked, int threads) { return cluster(asked, threads); },
+                           [this](auto&&... asked) { return cluster(asked...); },
                            estimate_ ? &*estimate_ : nullptr,
-                           checkpoint_ ? &*checkpoint_ : nullptr};
+                           checkpoint_ ? &*checkpoint_ : nullptr,
+                           nullptr,
+                           !place_.within_another};
   if (place_.kind.search != nullptr) {
     do_and_save(context, [&] { search_prototypes(*place_.kind.search, context, members_, pool_); });
     end_phase("search");

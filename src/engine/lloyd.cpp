@@ -58,8 +58,7 @@ class Cohort {
   }
 
   Cost run() {
-    // What searches have found before a stop is kept, though other members have nothing to begin with.
-    if (!initialise() && context_.kind.search == nullptr) return cost_;
+    if (!initialise() && !keeps_what_is_ready()) return cost_;
     std::vector<Member*> active;
     for (Member& member : members_) {
       if (!member.prototypes.empty()) active.push_back(&member);
@@ -80,7 +79,9 @@ class Cohort {
 
  private:
   bool initialise();
-  bool initialise_with(const InitEntry& method, std::span<Member*> members);
+  const InitEntry& method_of(const Member& member) const;
+  bool initialise_with(const InitEntry& method, std::span<Member* const> members, TimeLimit limit);
+  bool keeps_what_is_ready();
   size_t seeded_together() const;
   int pass(std::span<Member*> active);
   void save(std::span<Member*> active, int passes);
@@ -132,17 +133,32 @@ bool Cohort::initialise() {
     return true;
   }
   std::map<const InitEntry*, std::vector<Member*>> by_method;
-  for (Member* member : members) {
-    by_method[&find_init(member->result.init, prototype_of(context_.input), context_.input.shard.all, member->result.k,
-                         context_.input.points.d)]
-        .push_back(member);
-  }
+  for (Member* member : members) by_method[&method_of(*member)].push_back(member);
   for (auto& [method, same] : by_method) {
     const size_t together = seeded_together();
     for (size_t first = 0; first < same.size(); first += together) {
       const size_t count = std::min(together, same.size() - first);
-      if (!initialise_with(*method, std::span(same).subspan(first, count))) return false;
+      if (!initialise_with(*method, std::span(same).subspan(first, count), TimeLimit::kKept)) return false;
     }
+  }
+  return true;
+}
+
+const InitEntry& Cohort::method_of(const Member& member) const {
+  return find_init(member.result.init, prototype_of(context_.input), context_.input.shard.all, member.result.k,
+                   context_.input.points.d);
+}
+
+// After a stop before all members had prototypes: whether those that have some are labelled. What searches have found
+// is kept, and who has set a time limit gets the first model at least.
+bool Cohort::keeps_what_is_ready() {
+  const bool late = context_.control.stopped() == StopReason::kTimeLimit;
+  if (!late || !context_.waits_for_first) return context_.kind.search != nullptr;
+  Member* const first = &members_[0];
+  const auto waits = [](const Member& member) { return member.prototypes.empty(); };
+  if (first->index == 0 && std::ranges::all_of(members_, waits)) {
+    const Stopwatch watch(cost_.initialise);
+    initialise_with(method_of(*first), {&first, 1}, TimeLimit::kIgnored);
   }
   return true;
 }
@@ -153,7 +169,7 @@ size_t Cohort::seeded_together() const {
   return static_cast<size_t>(planned > 0 ? planned : models_seeded_together(context_.input.shard.all));
 }
 
-bool Cohort::initialise_with(const InitEntry& method, std::span<Member*> members) {
+bool Cohort::initialise_with(const InitEntry& method, std::span<Member* const> members, TimeLimit limit) {
   std::vector<InitModel> models;
   for (const Member* member : members) {
     models.push_back({member->result.k, member->result.seed, {}, {}});
@@ -166,16 +182,17 @@ bool Cohort::initialise_with(const InitEntry& method, std::span<Member*> members
     progress.active_models = static_cast<int64_t>(members.size());
     progress.models = static_cast<int64_t>(members_.size());
     progress.inertia_estimate = std::numeric_limits<double>::quiet_NaN();
-    return !context_.control.report(progress);
+    return limit == TimeLimit::kKept ? !context_.control.report(progress) : !context_.control.ended_by_caller(progress);
   };
-  const auto cluster = [&](const Clustering& asked) { return context_.cluster(asked, pool_.size()); };
+  const auto cluster = [&](const Clustering& asked) { return context_.cluster(asked, pool_.size(), limit); };
   const InitContext init{context_.input, context_.backend, context_.upload, pool_, proceed, cluster};
   const bool done = method.run(init, models);
   for (size_t i = 0; i < models.size(); ++i) {
     if (models[i].prototypes.empty()) continue;  // stopped before its turn; those that are ready are kept
     members[i]->prototypes = std::move(models[i].prototypes);
     for (std::string& warning : models[i].warnings) members[i]->warnings.push_back(std::move(warning));
-    if (context_.checkpoint != nullptr) context_.checkpoint->initialised(*members[i]);
+    // Whoever resumes a search that was ended begins with that, and not with these.
+    if (context_.checkpoint != nullptr && !members[i]->sought_anew) context_.checkpoint->initialised(*members[i]);
   }
   if (context_.checkpoint != nullptr) context_.checkpoint->count(1);
   return done;

@@ -32,12 +32,15 @@ struct FitContext {
   std::vector<StopRule> rules;
   double mean_variance = 0;
   const FitKind& kind;
-  std::function<std::optional<Labels>(const Clustering&, int threads)> cluster;  ///< InitContext::cluster
-  const InertiaEstimate* estimate = nullptr;                                     ///< null where nobody is told
-  Checkpoint* checkpoint = nullptr;                                              ///< null where none is written
+  std::function<std::optional<Labels>(const Clustering&, int threads, TimeLimit)> cluster;  ///< InitContext::cluster
+  const InertiaEstimate* estimate = nullptr;  ///< null where nobody is told
+  Checkpoint* checkpoint = nullptr;           ///< null where none is written
   /// One that stays when a cohort is done, with a slot for each of Member::slot; null: every cohort has its own. The
   /// next cohort's first passes find the labels of the last one there, and no labels are handed over.
   Session* session = nullptr;
+  /// A time limit waits for the first pass of the first model of the fit. Not so in a fit that is a part of another
+  /// one.
+  bool waits_for_first = false;
 };
 
 /// What a cohort of models cost.
@@ -53,7 +56,8 @@ struct Cost {
 
 /// Initialises and iterates these models together, as a cohort: in one pass per iteration for all that are still
 /// active, on the pool's threads. Members that a checkpoint has put somewhere go on from there; those that never began
-/// are left so.
+/// are left so. Where a time limit ends the initialisation, members whose prototypes are ready get one pass, and if
+/// there are none the first member of the fit is initialised first, whatever the clock says.
 Cost fit_cohort(const FitContext& context, std::span<Member> members, ThreadPool& pool);
 
 }  // namespace manymeans

@@ -391,7 +391,13 @@ void search_prototypes(const SearchTask& task, const FitContext& fit, std::span<
       member.result.init = "search";
       continue;
     }
-    if (fit.control.look()) continue;
+    member.sought_anew = fit.control.look().has_value();
+    if (member.sought_anew) {  // what the runs before have found is kept
+      task.summaries[i] = member.sought.summary;
+      member.prototypes = member.sought.best;
+      if (!member.prototypes.empty()) member.result.init = "search";
+      continue;
+    }
     Search search(task, fit, member, pool);
     task.summaries[i] = search.run();
     member.prototypes = search.take_prototypes();

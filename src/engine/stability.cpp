@@ -114,13 +114,15 @@ class StabilitySearch {
     sampled_ = gather_rows(input, rows);
   }
 
-  bool add_split(uint32_t number) {
+  bool add_split(uint32_t number, const TimeLeft& time) {
     Sides sides = split(input_, options_.fit.seed, number, pool_);
     FitOptions fewer = options_.fit;
     fewer.k = usable(options_.fit, sides);
     fewer.models = (fewer.models + 2) / 3;
     if (fewer.k.empty()) return true;
     for (uint32_t side = 0; side < 2; ++side) {
+      if (time.over()) return false;
+      fewer.time_limit = time.seconds();
       fewer.seed = random_u64(options_.fit.seed, 2 * uint64_t{number} + side, 0, Purpose::kDrawSeed);
       sides[side].fitted = fit(sides[side].rows.view(), {}, fewer, hooks_);
       if (sides[side].fitted.interrupted) return false;
@@ -177,14 +179,14 @@ class StabilitySearch {
 
 }  // namespace
 
-bool find_stability(const Input& input, const ChooseOptions& options, const FitHooks& hooks, ThreadPool& pool,
-                    std::map<int64_t, Stability>& found) {
+std::optional<std::map<int64_t, Stability>> find_stability(const Input& input, const ChooseOptions& options,
+                                                           const FitHooks& hooks, const TimeLeft& time,
+                                                           ThreadPool& pool) {
   StabilitySearch search(input, options, hooks, pool);
   for (int64_t number = 0; number < options.bootstraps / 2; ++number) {
-    if (!search.add_split(static_cast<uint32_t>(number))) return false;
+    if (!search.add_split(static_cast<uint32_t>(number), time)) return std::nullopt;
   }
-  found = search.found();
-  return true;
+  return search.found();
 }
 
 }  // namespace manymeans

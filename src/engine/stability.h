@@ -6,9 +6,11 @@
 
 #include "core/threads.h"
 #include "data/input.h"
+#include "engine/time_left.h"
 
 #include <cstdint>
 #include <map>
+#include <optional>
 
 namespace manymeans {
 
@@ -21,8 +23,10 @@ struct Stability {
   double pac = Criteria::kUndefined;
 };
 
-/// By k, of ChooseOptions::bootstraps members; false where a fit was stopped. The input is of this rank alone.
-bool find_stability(const Input& input, const ChooseOptions& options, const FitHooks& hooks, ThreadPool& pool,
-                    std::map<int64_t, Stability>& found);
+/// By k, of ChooseOptions::bootstraps members; nothing where a fit was stopped or the time is over before the last
+/// split. The input is of this rank alone.
+std::optional<std::map<int64_t, Stability>> find_stability(const Input& input, const ChooseOptions& options,
+                                                           const FitHooks& hooks, const TimeLeft& time,
+                                                           ThreadPool& pool);
 
 }  // namespace manymeans

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <exception>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 namespace manymeans {
@@ -18,6 +19,14 @@ struct Cohort {
   int threads;  // that its passes take
 };
 
+// Nothing is left to do for these: the fit was stopped. But a time limit waits for the first model, and what searches
+// have found is kept.
+bool is_over(const FitContext& context, std::span<const Member> members) {
+  const std::optional<StopReason> reason = context.control.stopped();
+  if (!reason || context.kind.search != nullptr) return false;
+  return *reason != StopReason::kTimeLimit || members[0].index > 0;
+}
+
 // Several cohorts at a time. Where several fail, the first one's error is thrown, as if they had come one after the
 // other.
 Cost fit_side_by_side(const FitContext& context, std::span<const Cohort> cohorts, int threads) {
@@ -27,12 +36,12 @@ Cost fit_side_by_side(const FitContext& context, std::span<const Cohort> cohorts
   auto failed = static_cast<int64_t>(cohorts.size());
   ThreadPool pool(threads);
   pool.for_each_range(static_cast<int64_t>(cohorts.size()), 1, [&](int, int64_t index, int64_t) {
+    const Cohort& cohort = cohorts[static_cast<size_t>(index)];
     {
       const std::lock_guard lock(mutex);
-      if (failed < index || context.control.stopped()) return;
+      if (failed < index || is_over(context, cohort.members)) return;
     }
     try {
-      const Cohort& cohort = cohorts[static_cast<size_t>(index)];
       ThreadPool own(cohort.threads, context.hooks.abort);
       const Cost mine = fit_cohort(*cohort.context, cohort.members, own);
       const std::lock_guard lock(mutex);
@@ -64,8 +73,9 @@ Cost fit_each(const FitContext& context, std::span<Member> members, int threads)
 }
 
 FitContext on_device(const FitContext& all, const ModelShare& share) {
-  return {all.input,  all.options, all.hooks,         *share.backend, *share.upload, *share.upload, all.control,
-          all.labels, all.rules,   all.mean_variance, all.kind,       all.cluster,   all.estimate,  all.checkpoint};
+  return {all.input,    all.options,    all.hooks, *share.backend,     *share.upload, *share.upload,
+          all.control,  all.labels,     all.rules, all.mean_variance,  all.kind,      all.cluster,
+          all.estimate, all.checkpoint, nullptr,   all.waits_for_first};
 }
 
 // In one pass for all; where several devices have all rows, in one on each.
@@ -99,7 +109,7 @@ Cost run_strategy(const FitContext& context, std::span<Member> members, ThreadPo
     case Strategy::kConcatenated: return fit_together(context, members, pool);
     case Strategy::kData:
       for (Member& member : members) {
-        if (context.control.stopped()) break;
+        if (is_over(context, {&member, 1})) continue;
         cost += fit_cohort(context, {&member, 1}, pool);
       }
       return cost;

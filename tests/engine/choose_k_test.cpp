@@ -9,9 +9,12 @@
 
 #include <algorithm>
 #include <bit>
+#include <chrono>
 #include <cmath>
 #include <numeric>
 #include <random>
+#include <string>
+#include <thread>
 #include <vector>
 
 namespace manymeans::test {
@@ -156,6 +159,98 @@ TEST(ChooseK, WithoutReferencesOrWithEqualRows) {
   EXPECT_TRUE(std::isnan(found.evidence[0].gap) && std::isnan(found.evidence[0].agreement));
   const std::vector<float> equal(20, 4.0F);
   EXPECT_EQ(choose_k({equal.data(), 10, 2}, up_to(3)).k, 1);
+}
+
+using Names = std::vector<std::string>;
+
+// Nothing but the first model is there, and what is missing is named.
+TEST(ChooseK, WithoutTimeNamesWhatItLeavesOut) {
+  const std::vector<float> values = planted(200, 2, 3, 9, 4);
+  ChooseOptions options = up_to(5, 2);
+  options.fit.time_limit = 1e-9;
+  const ChosenK found = choose_k({values.data(), 200, 2}, options);
+  EXPECT_TRUE(found.interrupted);
+  ASSERT_EQ(found.evidence.size(), 1U);
+  EXPECT_EQ(found.k, 1);
+  EXPECT_EQ(found.reason, "no other k was judged");
+  EXPECT_EQ(found.left_out, (Names{"silhouette", "gap", "prediction_strength", "stability", "pac"}));
+  EXPECT_EQ(
+      found.warnings,
+      (Names{"9 of 10 models had not begun when the fit was stopped",
+             "stopped early by the time limit: k is chosen by what there was, without silhouette, gap, "
+             "prediction_strength, stability, pac; the gap statistic alone could say that there are no clusters"}));
+  options.references = options.bootstraps = 0;
+  EXPECT_EQ(choose_k({values.data(), 200, 2}, options).left_out, Names{"silhouette"}) << "no others were asked for";
+}
+
+// Waits in the fit of this number, the first being that of all models, until the time is up.
+class Late {
+ public:
+  Late(int number, double limit) {
+    hooks.pause = 0;
+    hooks.progress = [this, number, limit](const Progress& progress) {
+      if (progress.seconds < last_) ++fits_;
+      last_ = progress.seconds;
+      if (fits_ < number || waited) return true;
+      waited = true;
+      std::this_thread::sleep_for(std::chrono::duration<double>(1.1 * limit));
+      return true;
+    };
+  }
+  FitHooks hooks;
+  bool waited = false;
+
+ private:
+  int fits_ = 1;
+  double last_ = 0;
+};
+
+// The time limit is for judging, too: what is complete by then is what it is without a limit.
+TEST(ChooseK, ATimeLimitEndsTheJudging) {
+  const std::vector<float> values = planted(200, 2, 3, 9, 4);
+  const PointsView points(values.data(), 200, 2);
+  ChooseOptions options = up_to(4, 1);
+  options.references = 2;
+  options.bootstraps = 4;
+  options.fit.threads = 1;
+  const ChosenK whole = choose_k(points, options);
+  EXPECT_TRUE(whole.left_out.empty());
+  options.fit.time_limit = 1;
+  for (const int number : {3, 5}) {  // the second set of reference data, the second member
+    Late late(number, options.fit.time_limit);
+    const ChosenK found = choose_k(points, options, late.hooks);
+    if (!late.waited) GTEST_SKIP() << "this machine does not come so far in time";
+    EXPECT_TRUE(found.interrupted);
+    Names expected = {"prediction_strength", "stability", "pac"};
+    if (number == 3) expected.insert(expected.begin(), "gap");
+    EXPECT_EQ(found.left_out, expected);
+    EXPECT_EQ(found.fit.digest(), whole.fit.digest());
+    ASSERT_EQ(found.warnings.size(), 1U);
+    EXPECT_EQ(found.warnings[0].find("stopped early by the time limit"), 0U) << found.warnings[0];
+    ASSERT_EQ(found.evidence.size(), whole.evidence.size());
+    for (size_t i = 1; i < found.evidence.size(); ++i) {
+      const Evidence &its = found.evidence[i], &other = whole.evidence[i];
+      EXPECT_EQ(its.criteria.bic, other.criteria.bic);
+      EXPECT_EQ(its.criteria.silhouette, other.criteria.silhouette);
+      EXPECT_TRUE(number == 3 ? std::isnan(its.gap) : its.gap == other.gap);
+      EXPECT_TRUE(std::isnan(its.stability) && std::isnan(its.pac));
+    }
+  }
+}
+
+// Who stops it is told the same, but for the reason.
+TEST(ChooseK, ACallbackThatStopsItLeavesOutWhatIsNotMade) {
+  const std::vector<float> values = planted(200, 2, 3, 9, 4);
+  FitHooks hooks;
+  hooks.progress = [fits = 1, last = 0.0](const Progress& progress) mutable {
+    if (progress.seconds < last) ++fits;
+    last = progress.seconds;
+    return fits < 2;
+  };
+  const ChosenK found = choose_k({values.data(), 200, 2}, up_to(4, 1), hooks);
+  EXPECT_EQ(found.left_out, (Names{"gap", "prediction_strength", "stability", "pac"}));
+  EXPECT_EQ(found.warnings.back().find("stopped early: k is chosen by what there was, without gap, "), 0U);
+  EXPECT_FALSE(std::isnan(found.evidence[1].criteria.silhouette));
 }
 
 TEST(ChooseK, RefusesWhatMakesNoSense) {

@@ -7,7 +7,11 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cmath>
+#include <string>
+#include <thread>
+#include <vector>
 
 namespace manymeans {
 namespace {
@@ -113,6 +117,69 @@ TEST(Control, ATimeLimitStops) {
   EXPECT_TRUE(result.interrupted);
   EXPECT_EQ(result.models[0].stop_reason, StopReason::kTimeLimit);
   EXPECT_EQ(result.models[0].iterations, 0);
+  expect_equal_to_max_iter(result, points, o);
+}
+
+// Whatever takes so long to begin: who sets a time limit gets one model at least.
+TEST(Control, ATimeLimitLeavesTheFirstModel) {
+  const auto x = mixture(2000, 3, 5, 20);
+  const PointsView points(x.data(), 2000, 3);
+  for (const char* init : {"k-means++", "k-means||", "random"}) {
+    for (const Strategy strategy : {Strategy::kConcatenated, Strategy::kData, Strategy::kTask}) {
+      FitOptions o = options({9, 20}, 3);
+      o.init = init;
+      o.strategy = strategy;
+      o.time_limit = 1e-9;
+      const FitResult result = fit(points, {}, o);
+      EXPECT_TRUE(result.interrupted);
+      ASSERT_EQ(result.models.size(), 6U);
+      EXPECT_EQ(result.models[0].stop_reason, StopReason::kTimeLimit) << init;
+      EXPECT_EQ(result.models[0].iterations, 0);
+      EXPECT_EQ(result.models[0].labels.size(), 2000);
+      for (size_t i = 1; i < 6; ++i) EXPECT_EQ(result.models[i].stop_reason, StopReason::kNotBegun);
+      EXPECT_EQ(result.warnings, std::vector<std::string>{"5 of 6 models had not begun when the fit was stopped"});
+      expect_equal_to_max_iter(result, points, o);
+    }
+  }
+}
+
+TEST(Control, WhoeverStopsTheFirstModelAfterATimeLimitIsHeard) {
+  const auto x = mixture(2000, 3, 5, 20);
+  FitOptions o = options({40}, 3);
+  o.init = "k-means++";
+  o.time_limit = 1e-9;
+  int calls = 0;
+  FitHooks hooks;
+  hooks.progress = [&](const Progress& p) {
+    EXPECT_EQ(p.active_models, 1);
+    return ++calls < 5;
+  };
+  const FitResult result = fit(PointsView(x.data(), 2000, 3), {}, o, hooks);
+  EXPECT_EQ(calls, 5);
+  EXPECT_TRUE(result.interrupted);
+  for (const ModelResult& model : result.models) EXPECT_EQ(model.stop_reason, StopReason::kNotBegun);
+}
+
+// k-means|| makes one model after the other: those that are ready when the time is up are labelled.
+TEST(Control, ATimeLimitKeepsModelsThatAreInitialised) {
+  const auto x = mixture(2000, 3, 5, 20);
+  const PointsView points(x.data(), 2000, 3);
+  FitOptions o = options({9}, 3);
+  o.init = "k-means||";
+  o.time_limit = 0.5;
+  bool waited = false;
+  FitHooks hooks;
+  hooks.progress = [&](const Progress& p) {
+    if (p.phase != "initialise" || p.max_iteration != 15 || p.iteration != 10) return true;  // the third model's first
+    waited = true;
+    std::this_thread::sleep_for(std::chrono::duration<double>(1.1 * o.time_limit));
+    return true;
+  };
+  const FitResult result = fit(points, {}, o, hooks);
+  if (!waited) GTEST_SKIP() << "this machine has not initialised two models in time";
+  EXPECT_EQ(result.models[0].stop_reason, StopReason::kTimeLimit);
+  EXPECT_EQ(result.models[1].stop_reason, StopReason::kTimeLimit);
+  EXPECT_EQ(result.models[2].stop_reason, StopReason::kNotBegun);
   expect_equal_to_max_iter(result, points, o);
 }
 

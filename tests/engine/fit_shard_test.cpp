@@ -267,6 +267,38 @@ TEST_F(FitShard, ACallbackOnOneRankStopsAll) {
   }
 }
 
+// One rank's clock ends the fit of all but for the first model; a callback of another rank may end that, too.
+TEST_F(FitShard, ATimeLimitOfOneRankLeavesTheFirstModel) {
+  FitOptions options = small_options("k-means++", "strict", EmptyPolicy::kKeep);
+  FitOptions first = options;
+  first.k = {options.k[0]};
+  first.models = 1;
+  first.max_iter = 0;
+  const std::string digest = fit(plain_case().points(), {}, first).digest();
+  for (const bool stops : {false, true}) {
+    for (const Strategy strategy : kStrategies) {
+      options.strategy = strategy;
+      for (const std::string& error : run_ranks(3, [&](Comm& comm) {
+             FitOptions mine = options;
+             if (comm.rank() == 1) mine.time_limit = 1e-9;
+             FitHooks hooks;
+             if (comm.rank() == 2 && stops) hooks.progress = [](const Progress& p) { return p.active_models > 1; };
+             const FitResult result = fit_plain(comm, mine, hooks);
+             EXPECT_TRUE(result.interrupted);
+             for (size_t i = stops ? 0 : 1; i < result.models.size(); ++i) {
+               EXPECT_EQ(result.models[i].stop_reason, StopReason::kNotBegun);
+             }
+             if (stops) return;
+             EXPECT_EQ(result.models[0].stop_reason, StopReason::kTimeLimit);
+             const std::string found = result.models[0].digest();
+             EXPECT_EQ(combined_digest({&found, 1}), digest);
+           })) {
+        EXPECT_EQ(error, "") << name_of(strategy);
+      }
+    }
+  }
+}
+
 // A checkpoint is of all rows: whoever has it goes on, over as many ranks as there are now.
 TEST_F(FitShard, ACheckpointGoesOnOverOtherRanks) {
   FitOptions options = small_options("k-means++", "strict", EmptyPolicy::kKeep);

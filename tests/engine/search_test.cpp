@@ -1,6 +1,7 @@
 #include <manymeans/error.h>
 #include <manymeans/search.h>
 
+#include "io/files.h"
 #include "small_data.h"
 #include "textbook_search.h"
 
@@ -195,19 +196,73 @@ TEST(Search, KeepsWhatOneOfSeveralModelsHasWhenSomebodyStopsIt) {
   const std::vector<float> x = mixture(3000, 2, 8, 40);
   SearchOptions options = rounds(20, 1'000'000);
   options.k = {20, 30};
+  for (const Strategy strategy : {Strategy::kConcatenated, Strategy::kData, Strategy::kTask}) {
+    options.strategy = strategy;
+    std::atomic<bool> cancel = false;
+    FitHooks hooks;
+    hooks.cancel = &cancel;
+    hooks.progress = [&](const Progress& progress) {
+      if (progress.phase == "search" && progress.iteration >= 3) cancel = true;
+      return true;
+    };
+    const SearchResult found = search({x.data(), 3000, 2}, {}, options, hooks);
+    EXPECT_TRUE(found.fit.interrupted);
+    EXPECT_EQ(found.fit.models[1].stop_reason, StopReason::kNotBegun);
+    ASSERT_EQ(found.fit.models[0].labels.size(), 3000);
+    EXPECT_GT(found.fit.models[0].inertia, 0);
+    EXPECT_NE(found.fit.models[0].stop_reason, StopReason::kNotBegun);
+  }
+}
+
+// Then nothing was sought, and the model is that of a fit.
+TEST(Search, ATimeLimitLeavesTheFirstModel) {
+  const std::vector<float> x = mixture(3000, 2, 8, 40);
+  const PointsView points(x.data(), 3000, 2);
+  const Folder folder;
+  FitHooks hooks;
+  hooks.checkpoint.path = folder / "run.ckpt";
+  SearchOptions options = rounds(20, 3);
+  options.k = {20, 30};
+  const std::string whole = search(points, {}, options).fit.digest();
+  options.time_limit = 1e-9;
+  const SearchResult found = search(points, {}, options, hooks);
+  EXPECT_EQ(found.fit.models[0].stop_reason, StopReason::kTimeLimit);
+  EXPECT_EQ(found.fit.models[0].init, "k-means++");
+  EXPECT_EQ(found.fit.models[1].stop_reason, StopReason::kNotBegun);
+  EXPECT_EQ(found.searches[0].rounds, 0);
+  FitOptions plain = options;
+  plain.k = {20};
+  plain.time_limit = 0;
+  plain.max_iter = 0;
+  EXPECT_EQ(fit(points, {}, plain).models[0].digest(), found.fit.models[0].digest());
+  hooks.checkpoint.resume = true;
+  options.time_limit = 0;
+  EXPECT_EQ(search(points, {}, options, hooks).fit.digest(), whole) << "the search is not left out";
+}
+
+// A run that has no time to go on gives what the runs before it have found.
+TEST(Search, AnotherRunWithoutTimeKeepsWhatWasFound) {
+  const std::vector<float> x = mixture(3000, 2, 8, 40);
+  const PointsView points(x.data(), 3000, 2);
+  const Folder folder;
+  SearchOptions options = rounds(20, 1'000'000);
   std::atomic<bool> cancel = false;
   FitHooks hooks;
+  hooks.checkpoint = {folder / "run.ckpt", 1, false};
   hooks.cancel = &cancel;
   hooks.progress = [&](const Progress& progress) {
     if (progress.phase == "search" && progress.iteration >= 3) cancel = true;
     return true;
   };
-  const SearchResult found = search({x.data(), 3000, 2}, {}, options, hooks);
-  EXPECT_TRUE(found.fit.interrupted);
-  EXPECT_EQ(found.fit.models[1].stop_reason, StopReason::kNotBegun);
-  ASSERT_EQ(found.fit.models[0].labels.size(), 3000);
-  EXPECT_GT(found.fit.models[0].inertia, 0);
-  EXPECT_NE(found.fit.models[0].stop_reason, StopReason::kNotBegun);
+  const SearchResult found = search(points, {}, options, hooks);
+  hooks = {};
+  hooks.checkpoint = {folder / "run.ckpt", 1, true};
+  options.time_limit = 1e-9;
+  const SearchResult again = search(points, {}, options, hooks);
+  EXPECT_EQ(again.fit.models[0].stop_reason, StopReason::kTimeLimit);
+  EXPECT_EQ(again.fit.models[0].init, "search");
+  EXPECT_EQ(again.fit.models[0].digest(), found.fit.models[0].digest());
+  EXPECT_EQ(again.searches[0].rounds, found.searches[0].rounds);
 }
 
 TEST(Search, BeginsWithWhatIsGiven) {

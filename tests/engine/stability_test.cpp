@@ -45,9 +45,10 @@ ChooseOptions options_of(int64_t bootstraps) {
 std::map<int64_t, Stability> find(const std::vector<float>& values, const ChooseOptions& options) {
   ThreadPool pool(options.fit.threads == 0 ? 2 : options.fit.threads);
   const PointsView points(values.data(), std::ssize(values) / 2, 2);
-  std::map<int64_t, Stability> found;
-  EXPECT_TRUE(find_stability(prepare_input(points, {}, pool), options, {}, pool, found));
-  return found;
+  const Input input = prepare_input(points, {}, pool);
+  const auto found = find_stability(input, options, {}, TimeLeft(0), pool);
+  EXPECT_TRUE(found);
+  return found.value_or(std::map<int64_t, Stability>());
 }
 
 // One member, as the contract says: the rows that it sees, and the best of its models.

@@ -212,8 +212,27 @@ def test_time_limit(mixture):
     assert fitted.result_.best().stop_reason == "time_limit"
     again = KMeans(100, init=X[:100], tol=0, max_iter=max(1, fitted.result_.best().n_iter)).fit(X)
     assert fitted.result_.best().n_iter == 0 or again.answer_ == fitted.answer_
-    with pytest.raises(manymeans.StoppedError, match="time_limit"):
-        KMeans(100, time_limit=1e-9).fit(X)
+
+
+def test_a_time_limit_leaves_the_first_model(mixture):
+    with pytest.warns(UserWarning) as caught:
+        ensemble = EnsembleKMeans([30, 40], models_per_k=2, random_state=3, time_limit=1e-9).fit(mixture)
+    texts = [str(warning.message) for warning in caught]
+    assert "3 of 4 models had not begun when the fit was stopped" in texts
+    assert any(issubclass(warning.category, manymeans.StoppedWarning) for warning in caught)
+    assert [model.stop_reason for model in ensemble.models_] == ["time_limit"] + ["not_begun"] * 3
+    first = ensemble.models_[0]
+    assert first.digest == manymeans.fit(mixture, 30, model_seed=first.seed, max_iter=0).models[0].digest
+
+
+def test_a_time_limit_of_a_choice(mixture):
+    with pytest.warns(UserWarning) as caught:
+        choice = manymeans.choose_k(mixture, range(2, 5), models=2, time_limit=1e-9)
+    assert choice.interrupted
+    assert choice.left_out == ["silhouette", "gap", "prediction_strength", "stability", "pac"]
+    assert any("stopped early by the time limit" in str(warning.message) for warning in caught)
+    choice = manymeans.choose_k(mixture, [2], models=1, references=1, bootstraps=0, time_limit=1000)
+    assert choice.left_out == [] and not choice.interrupted
 
 
 def test_a_time_limit_warns_in_every_fit(mixture):

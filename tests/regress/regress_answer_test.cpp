@@ -234,13 +234,18 @@ Case long_clustering(Strategy strategy) {
   return made;
 }
 
-TEST(RegressAnswer, ATimeLimitEndsTheClusteringThatModelsBeginWith) {
-  const SmallRows rows(60000);
+TEST(RegressAnswer, ATimeLimitWaitsForTheClusteringOfTheFirstModel) {
+  const SmallRows rows(20000);
   Case made = long_clustering(Strategy::kConcatenated);
   made.options.time_limit = 0.01;
   const RegressResult found = run(rows, made);
   EXPECT_TRUE(found.fit.interrupted);
-  for (const ModelResult& model : found.fit.models) EXPECT_EQ(model.stop_reason, StopReason::kNotBegun);
+  EXPECT_EQ(found.fit.models[0].stop_reason, StopReason::kTimeLimit);
+  EXPECT_EQ(found.fit.models[1].stop_reason, StopReason::kNotBegun);
+  made.options.time_limit = 0;
+  made.options.models = 1;
+  made.options.max_iter = found.fit.models[0].iterations;
+  EXPECT_EQ(run(rows, made).fit.models[0].digest(), found.fit.models[0].digest());
 }
 
 TEST(RegressAnswer, WhoCancelsTheClusteringInterruptsTheFit) {

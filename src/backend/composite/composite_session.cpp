@@ -1,11 +1,16 @@
 #include "backend/composite/composite_session.h"
 
+#include <manymeans/error.h>
+
 #include "core/digest.h"
 #include "core/label_width.h"
 
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <new>
+#include <optional>
+#include <string>
 #include <utility>
 
 namespace manymeans {
@@ -42,6 +47,20 @@ std::vector<LabelSum> sums_of_part(Session& part, std::span<const int> slots, in
   if (!sums.empty()) return sums;
   for (const int slot : slots) sums.push_back(label_sum(part.labels(slot), first_row));
   return sums;
+}
+
+// What `work` had not enough of, which is no reason to end a fit yet; nothing where it came to its end.
+template <class Work>
+std::optional<std::string> lack_of(Work&& work) {
+  try {
+    std::forward<Work>(work)();
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kUnavailable) throw;
+    return error.what();
+  } catch (const std::bad_alloc&) {
+    return "there is not enough memory";
+  }
+  return std::nullopt;
 }
 
 struct LabelChanges {
@@ -163,7 +182,8 @@ void CompositeSession::pass(std::span<PassModel> models) {
 }
 
 // Before a pass of these models. Labels come along, so that the pass can say what it changed; the pass finds everything
-// else anew, so no other model may have labels that somebody needs.
+// else anew, so no other model may have labels that somebody needs. A move is a matter of time alone: where there is no
+// memory for it, rows go back to where they were, and stay there.
 void CompositeSession::move_rows(std::span<const PassModel> models) {
   // Labels that come along take no more than two numbers of 32 bits a row, beside those of the devices.
   constexpr size_t kMostLabels = 8;
@@ -176,16 +196,37 @@ void CompositeSession::move_rows(std::span<const PassModel> models) {
   for (size_t slot = 0; slot < k_.size(); ++slot) {
     if (labelled_[slot] && !active[slot]) return;
   }
-  const std::vector<int64_t> ends = mover_->next_ends();
+  const std::vector<int64_t> ends = mover_->next_ends(), before = mover_->ends();
   if (ends.empty()) return;
+  bool placed = false;
+  const std::optional<std::string> lack = lack_of([&] {
+    carry_labels(models);
+    placed = true;
+    place_rows(ends);
+    mover_->count_move();
+  });
+  if (!lack) return;
+  mover_->give_up(*lack);
+  if (!placed) {
+    for (Labels& labels : carried_) labels = {};
+    return;
+  }
+  if (lack_of([&] { place_rows(before); })) throw Error(ErrorCode::kUnavailable, "moving rows", *lack);
+}
+
+void CompositeSession::carry_labels(std::span<const PassModel> models) {
   for (const PassModel& model : models) {
     const auto slot = static_cast<size_t>(model.slot);
     labels_[slot] = {};
     labels(model.slot);
     carried_[slot] = std::exchange(labels_[slot], {});
   }
+}
+
+// With sessions that have seen no label yet.
+void CompositeSession::place_rows(std::span<const int64_t> ends) {
   for_each_part(parts_, drivers_, [&](size_t p) { sessions_[p].reset(); });
-  mover_->move(ends, drivers_);
+  mover_->place(ends, drivers_);
   make_sessions();
   first_pass_ = true;
 }

@@ -35,6 +35,8 @@ class CompositeSession final : public JoinedSession, private RowQuestions {
   void make_sessions();
   void form_team();
   void move_rows(std::span<const PassModel> models);
+  void carry_labels(std::span<const PassModel> models);
+  void place_rows(std::span<const int64_t> ends);
   void compare_with_carried(PassModel& model);
   int advance_team(std::span<PassModel> models, const PassLimits& limits);
 

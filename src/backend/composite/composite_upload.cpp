@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <optional>
 #include <utility>
@@ -29,8 +30,9 @@ class CompositeUpload final : public Upload {
   }
   std::unique_ptr<Seeding> seeding(std::span<const int64_t> k, ThreadPool& pool) override;
   std::unique_ptr<SwapScores> swap_scores(int64_t k) override {
-    Upload* const only = only_part();
-    return only != nullptr ? only->swap_scores(k) : nullptr;
+    if (Upload* const only = only_part()) return only->swap_scores(k);
+    host_scores_swaps_ = true;
+    return nullptr;
   }
   std::string plan() const override;
   std::vector<std::string> warnings() const override;
@@ -50,6 +52,7 @@ class CompositeUpload final : public Upload {
   std::optional<RowMover> mover_;
   std::vector<std::string> idle_;  // names of backends without rows
   bool one_session_;               // at a time
+  std::atomic<bool> host_scores_swaps_ = false;
 };
 
 // Where one part leaves it to the host, the host does it for all rows.
@@ -75,6 +78,10 @@ std::string CompositeUpload::plan() const {
     text += fmt::format("; rows moved {} time{} to the devices that waited", mover_->moves(),
                         mover_->moves() == 1 ? "" : "s");
   }
+  if (mover_ && !mover_->given_up().empty()) {
+    text += "; rows stay where they are, since moving them failed: " + mover_->given_up();
+  }
+  if (host_scores_swaps_) text += "; swaps scored by the host, since several devices share the rows";
   for (const std::string& name : idle_)
     text += fmt::format("; {} has no rows, since it would only be waited for", name);
   return text;

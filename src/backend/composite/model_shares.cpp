@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <string>
 #include <utility>
 #include <vector>
@@ -47,6 +48,10 @@ class UploadByModels final : public Upload {
   std::unique_ptr<Seeding> seeding(std::span<const int64_t> k, ThreadPool& pool) override {
     return uploads_[0].seeding(k, pool);
   }
+  std::unique_ptr<SwapScores> swap_scores(int64_t /*k*/) override {
+    host_scores_swaps_ = true;
+    return nullptr;
+  }
   std::vector<ModelShare> shares() override {
     std::vector<ModelShare> shares;
     for (size_t p = 0; p < parts_.size(); ++p) shares.push_back({parts_[p]->backend, &uploads_[p]});
@@ -59,6 +64,7 @@ class UploadByModels final : public Upload {
       text += fmt::format("{}{} has {} of {} models: {}", text.empty() ? "" : "; ", parts_[p]->name, ends_[p] - first,
                           ends_.back(), parts_[p]->upload->plan());
     }
+    if (host_scores_swaps_) text += "; swaps scored by the host, since several devices share the models";
     return text;
   }
   std::vector<std::string> warnings() const override { return parts_[0]->upload->warnings(); }  // of the same rows
@@ -67,6 +73,7 @@ class UploadByModels final : public Upload {
   CompositeParts parts_;
   std::vector<UploadOfShare> uploads_;  // by part
   std::vector<int64_t> ends_;           // of the parts' models
+  std::atomic<bool> host_scores_swaps_ = false;
 };
 
 Workload of_models(const Workload& all, int64_t first, int64_t last) {

@@ -36,7 +36,7 @@ void RowMover::count(std::span<const double> seconds, bool first) {
 }
 
 std::vector<int64_t> RowMover::next_ends() const {
-  if (held_ > 1) return {};
+  if (held_ > 1 || !given_up_.empty()) return {};
   std::vector<int64_t> ends = rule_(work_);
   int64_t before = 0;
   bool moves = false;
@@ -48,7 +48,13 @@ std::vector<int64_t> RowMover::next_ends() const {
   return moves ? ends : std::vector<int64_t>();
 }
 
-void RowMover::move(std::span<const int64_t> ends, ThreadPool& drivers) {
+std::vector<int64_t> RowMover::ends() const {
+  std::vector<int64_t> ends;
+  for (const auto& part : parts_) ends.push_back(part->first + part->rows());
+  return ends;
+}
+
+void RowMover::place(std::span<const int64_t> ends, ThreadPool& drivers) {
   const auto begin = std::chrono::steady_clock::now();
   for_each_part(parts_, drivers, [&](size_t p) { parts_[p]->upload.reset(); });
   for_each_part(parts_, drivers, [&](size_t p) {
@@ -57,7 +63,6 @@ void RowMover::move(std::span<const int64_t> ends, ThreadPool& drivers) {
     part.input = rows_of(input_, part.first, ends[p] - part.first);
     part.upload = part.backend->upload(part.input, workload_);
   });
-  ++moves_;
   begin_counting(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
 }
 

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace manymeans {
@@ -49,9 +51,17 @@ class RowMover {
   void count(std::span<const double> seconds, bool first);
   /// Where the shares should end; empty: where they do, or nothing can move now.
   std::vector<int64_t> next_ends() const;
-  /// Uploads the parts anew; they have no sessions.
-  void move(std::span<const int64_t> ends, ThreadPool& drivers);
+  /// Where the shares end now.
+  std::vector<int64_t> ends() const;
+  /// Uploads the parts anew; they have no sessions. What it throws leaves parts without an upload: it has to be called
+  /// again, with other ends or those of before.
+  void place(std::span<const int64_t> ends, ThreadPool& drivers);
+  void count_move() { ++moves_; }
   int moves() const { return moves_; }
+  /// From now on nothing moves, since a move has failed for this reason.
+  void give_up(std::string reason) { given_up_ = std::move(reason); }
+  /// Why nothing moves any more; empty: it may.
+  const std::string& given_up() const { return given_up_; }
 
  private:
   void begin_counting(double moving);
@@ -63,6 +73,7 @@ class RowMover {
   SharedWork work_;
   int held_ = 0;
   int moves_ = 0;
+  std::string given_up_;
 };
 
 /// What sessions and seedings over several parts are made of.

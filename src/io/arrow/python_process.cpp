@@ -6,6 +6,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/mman.h>
@@ -30,6 +31,8 @@ namespace {
 
 constexpr std::string_view kGreeting = "manymeans fields 1";
 constexpr const char* kVariable = "MANYMEANS_PYTHON";
+constexpr const char* kPatienceVariable = "MANYMEANS_PYTHON_PATIENCE";
+constexpr int kPatience = 60;  // seconds until the greeting: pyarrow may come over a slow network, unpacked anew
 constexpr size_t kMostBytes = size_t{1} << 40;  // of an answer: anything above is none
 
 size_t padded(size_t size) {
@@ -83,16 +86,36 @@ std::string advice(const std::string& tried) {
       tried.empty() ? "; there is no python3 in PATH" : " (" + tried + ")", kVariable);
 }
 
+// A program that was started and has said nothing for so long.
+struct Silent {
+  std::string program;
+  int seconds;
+};
+
 // Where it was found the last time, and the environment that it was found in.
 struct Remembered {
   std::mutex mutex;
   std::vector<std::string> tried;
   PythonFound found;
+  std::vector<Silent> silent;  // nobody waits for these again unless with more patience
 };
 Remembered& remembered() {
   static auto* const last = new Remembered;  // never ended: whoever is last may still ask
   return *last;
 }
+
+std::string about_silence(const Silent& its) {
+  return fmt::format("{} was started and has said nothing for {} s; {}=SECONDS gives it more time", its.program,
+                     its.seconds, kPatienceVariable);
+}
+
+// Its Python is not waited for any more.
+class TookTooLong : public Error {
+ public:
+  TookTooLong(const std::string& where, Silent its)
+      : Error(ErrorCode::kUnavailable, where, about_silence(its)), silent(std::move(its)) {}
+  Silent silent;
+};
 
 }  // namespace
 
@@ -145,14 +168,21 @@ PythonFound PythonProcess::look(int input) {
   Remembered& last = remembered();
   const std::lock_guard lock(last.mutex);
   std::vector<std::string> programs = candidates();
+  patience_ = environment::python_patience().value_or(kPatience);
   const bool known = programs == last.tried && !last.found.program.empty();
   std::string tried;
   for (const std::string& program : known ? std::vector{last.found.program} : programs) {
     PythonFound found;
+    const auto known_silent = std::ranges::find_if(
+        last.silent, [&](const Silent& its) { return its.program == program && its.seconds >= patience_; });
     try {
+      if (known_silent != last.silent.end()) throw TookTooLong(path_, *known_silent);
       program_ = program;
       begin(input);
       found = greet();
+    } catch (const TookTooLong& late) {
+      found.reason = about_silence(late.silent);
+      if (known_silent == last.silent.end()) last.silent.push_back(late.silent);
     } catch (const Error& error) {
       const std::string_view what = error.what();
       found.reason = what.substr(what.find("] ") + 2);
@@ -218,7 +248,9 @@ void PythonProcess::begin(int input) {
 
 // Who it is; `program` is empty where it has no pyarrow.
 PythonFound PythonProcess::greet() {
+  until_ = std::chrono::steady_clock::now() + std::chrono::seconds(patience_);
   const PythonAnswer answer = receive_answer();
+  until_.reset();  // a question may take as long as its file is large
   PythonItems items(answer);
   if (answer.items.size() != 3 || items.text() != kGreeting) {
     throw Error(ErrorCode::kUnavailable, path_, program_ + " is no Python: it answers something else");
@@ -240,8 +272,21 @@ bool PythonProcess::send(std::span<const std::byte> bytes) {
   return true;
 }
 
+// Until there is something to receive.
+void PythonProcess::await_bytes() {
+  if (!until_) return;
+  for (;;) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(*until_ - std::chrono::steady_clock::now()).count();
+    if (left <= 0) throw TookTooLong(path_, {program_, patience_});
+    pollfd waited{socket_, POLLIN, 0};
+    const int ready = ::poll(&waited, 1, static_cast<int>(std::min<int64_t>(left, 1000)));
+    if (ready > 0 || (ready < 0 && errno != EINTR)) return;  // recv() says what it is
+  }
+}
+
 bool PythonProcess::receive(std::span<std::byte> bytes) {
   while (!bytes.empty()) {
+    await_bytes();
     const ssize_t received = ::recv(socket_, bytes.data(), bytes.size(), 0);
     if (received < 0 && errno == EINTR) continue;
     if (received <= 0) return false;
@@ -335,6 +380,7 @@ void PythonProcess::end() {
   if (socket_ >= 0) ::close(socket_);
   if (complaints_ >= 0) ::close(complaints_);
   socket_ = complaints_ = -1;
+  until_.reset();
   end_.clear();
   if (process_ < 0) return;
   ::kill(-process_, SIGKILL);  // its group: the program may have been a script that started Python

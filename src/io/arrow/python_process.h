@@ -5,10 +5,12 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -59,7 +61,8 @@ struct PythonFound {
 };
 
 /// The Python that MANYMEANS_PYTHON names, else one beside this program, else the first python3 of PATH that has
-/// pyarrow. Looked for once, and again where the environment has changed.
+/// pyarrow. Looked for once, and again where the environment has changed. One that starts and says nothing is waited
+/// for a minute, or MANYMEANS_PYTHON_PATIENCE seconds, once in a process.
 PythonFound find_python();
 
 /// Any thread may ask; a question waits for the one before. The process ends with the object, and by itself when this
@@ -85,6 +88,7 @@ class PythonProcess {
   void begin(int input);
   PythonFound greet();
   bool send(std::span<const std::byte> bytes);
+  void await_bytes();
   bool receive(std::span<std::byte> bytes);
   PythonAnswer receive_answer();
   [[noreturn]] void fail_ended();
@@ -92,7 +96,9 @@ class PythonProcess {
   void end();
 
   std::string path_ = "Python", program_;
-  std::string end_;  // how it has ended; empty: it has not, as far as anybody knows
+  std::string end_;   // how it has ended; empty: it has not, as far as anybody knows
+  int patience_ = 0;  // seconds
+  std::optional<std::chrono::steady_clock::time_point> until_;  // nobody waits longer; empty: for ever
   std::mutex mutex_;
   int socket_ = -1, complaints_ = -1;
   pid_t process_ = -1;

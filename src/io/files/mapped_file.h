@@ -30,6 +30,8 @@ class MappedFile {
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
 
+  /// Whether a further open() of the path gives these bytes, too: not what was read from a pipe.
+  bool opens_again() const { return mapping_ != nullptr; }
   std::span<const std::byte> bytes() const { return {data_, size_}; }
   std::string_view text() const { return {reinterpret_cast<const char*>(data_), size_}; }
 
@@ -43,6 +45,24 @@ class MappedFile {
   void* mapping_ = nullptr;             // what to unmap
   std::shared_ptr<MappedRange> range_;  // notices when that file changes
   ByteBuffer read_;                     // what was read instead
+};
+
+/// A file that was opened to look at it. While the object lives, the next open() of this path by this thread gives it
+/// again, since what was read from a pipe is gone.
+class LookedAt {
+ public:
+  LookedAt(std::string path, std::shared_ptr<const MappedFile> file);
+  ~LookedAt();
+  LookedAt(const LookedAt&) = delete;
+  LookedAt& operator=(const LookedAt&) = delete;
+
+ private:
+  friend class MappedFile;
+  static std::shared_ptr<const MappedFile> take(const std::string& path);
+
+  std::string path_;
+  std::shared_ptr<const MappedFile> file_;
+  LookedAt* outer_;
 };
 
 }  // namespace manymeans

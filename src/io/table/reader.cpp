@@ -61,6 +61,25 @@ Reader make_reader(const std::string& path, const std::string& format) {
   throw Error(ErrorCode::kUsage, "format", "there is no reader '" + format + "'; known: " + known);
 }
 
+// The reader of a path. What has no ending that says its format, as what comes out of a pipe, is looked into: NumPy's
+// arrays say what they are.
+class FoundReader {
+ public:
+  FoundReader(const std::string& path, const std::string& format) {
+    std::optional<Reader> by_ending = format == "auto" ? reader_by_ending(path) : std::nullopt;
+    reader_ = by_ending ? std::move(*by_ending) : make_reader(path, format);
+    if (format != "auto" || by_ending) return;
+    auto file = MappedFile::open(path, Access::kOnce);
+    if (file->text().starts_with("\x93NUMPY")) reader_ = make_reader(path, "npy");
+    if (!file->opens_again()) file_.emplace(path, std::move(file));
+  }
+  const Reader& reader() const { return reader_; }
+
+ private:
+  Reader reader_;
+  std::optional<LookedAt> file_;
+};
+
 // What is read from a pipe is gone for the others.
 void check_every_rank_can_read(const std::string& weights) {
   const std::string file = points_file(weights);
@@ -217,9 +236,10 @@ void check_part(const RowPart& part) {
 RawTable read_raw(const std::string& path, ReadOptions options) {
   options.part = {};  // all rows say what stands for a gap
   return with_memory(path, [&] {
-    const Reader reader = make_reader(path, options.format);
-    check_id(reader, options, path);
     RawTable table = naming_input(path, [&] {
+      const FoundReader found(path, options.format);
+      const Reader& reader = found.reader();
+      check_id(reader, options, path);
       return reader.read_raw ? reader.read_raw(path, options) : raw_of_points(reader.read(path, options), path);
     });
     table.path = path;
@@ -233,9 +253,11 @@ Dataset read_rows(const std::string& path, const ReadOptions& options) {
   if (needs_preparation(options))
     return with_memory(path, [&] { return prepare_points(read_raw(path, options), options); });
   return with_memory(path, [&] {
-    const Reader reader = make_reader(path, options.format);
-    check_id(reader, options, path);
-    Dataset result = naming_input(path, [&] { return reader.read(path, options); });
+    Dataset result = naming_input(path, [&] {
+      const FoundReader found(path, options.format);
+      check_id(found.reader(), options, path);
+      return found.reader().read(path, options);
+    });
     result.path = path;
     return result;
   });
@@ -259,10 +281,8 @@ Dataset read_points(const std::string& path, const ReadOptions& options) {
 TableSummary with_reader(const std::string& path, const ReadOptions& options,
                          const std::function<TableSummary(const Reader&)>& use) {
   check_part(options.part);
-  return with_memory(path, [&] {
-    const Reader reader = make_reader(path, options.format);
-    return naming_input(path, [&] { return use(reader); });
-  });
+  return with_memory(
+      path, [&] { return naming_input(path, [&] { return use(FoundReader(path, options.format).reader()); }); });
 }
 
 }  // namespace manymeans

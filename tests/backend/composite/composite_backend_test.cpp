@@ -150,6 +150,84 @@ TEST(CompositeBackend, FitsAreTheSameWhileRowsMove) {
   EXPECT_GT(moved, 5);
 }
 
+// The third upload finds no room, and so does every one after the `fewest`-th.
+class FullBackend final : public Backend {
+ public:
+  explicit FullBackend(int fewest) : fewest_(fewest) {}
+  std::string_view name() const override { return "filling"; }
+  std::string instruction_set() const override { return ""; }
+  int threads() const override { return 1; }
+  std::unique_ptr<Upload> upload(const Input& input, const Workload& workload) override {
+    ++uploads_;
+    if (uploads_ == 3 || uploads_ > fewest_) throw Error(ErrorCode::kUnavailable, "filling", "there is no room");
+    return cpu_->upload(input, workload);
+  }
+
+ private:
+  std::unique_ptr<Backend> cpu_ = make_backend("cpu", {});
+  int uploads_ = 0, fewest_;
+};
+
+// Passes of one model by two backends, the second of which has no room for the rows of the second move.
+std::string passes_until_full(const Case& made, int fewest) {
+  std::vector<NamedBackend> backends;
+  backends.push_back({"cpu", make_backend("cpu", {})});
+  backends.push_back({"filling", std::make_unique<FullBackend>(fewest)});
+  ThreadPool pool(1);
+  const Input input = prepare_input(made.points(), made.weights, pool);
+  const std::vector<int64_t> ends = {1, made.shape.n};
+  const auto upload = make_composite_upload(input, backends, ends, {}, restless_rule(made.shape.n, 2, 4));
+  UploadScript script(input, *upload, made);
+  EXPECT_EQ(script.run(), expected_script(made)) << upload->plan();
+  return upload->plan();
+}
+
+TEST(CompositeBackend, AMoveThatFailsIsGivenUp) {
+  const Case made = make_case(Family::kNormal, DataType::kFloat32, Weighting::kNone, {500, 2, {9}}, 8);
+  const std::string plan = passes_until_full(made, 1000);
+  EXPECT_NE(plan.find("; rows moved 1 time to the devices that waited"), std::string::npos) << plan;
+  EXPECT_NE(plan.find("; rows stay where they are, since moving them failed: [filling] [filling] there is no room"),
+            std::string::npos)
+      << plan;
+}
+
+TEST(CompositeBackend, AMoveThatCannotBeUndoneIsAnError) {
+  const Case made = make_case(Family::kNormal, DataType::kFloat32, Weighting::kNone, {500, 2, {9}}, 8);
+  try {
+    passes_until_full(made, 2);
+    FAIL() << "it went on";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kUnavailable);
+    EXPECT_STREQ(error.what(), "[moving rows] [filling] [filling] there is no room");
+  }
+}
+
+// Several devices leave the swaps of a search to the host, and say so.
+TEST(CompositeBackend, SaysWhoScoresSwaps) {
+  const Case made = make_case(Family::kNormal, DataType::kFloat32, Weighting::kNone, {128, 2, {3}}, 8);
+  ThreadPool pool(1);
+  const Input input = prepare_input(made.points(), {}, pool);
+  const auto two = [] {
+    std::vector<NamedBackend> backends;
+    for (const char* name : {"cpu", "reference"}) backends.push_back({name, make_backend(name, {})});
+    return backends;
+  };
+  Workload workload;
+  workload.clusters = {3, 3, 3, 3};
+  workload.models = 4;
+  const std::vector<int64_t> ends = {64, 128};
+  const auto by_rows = two(), by_models = two();
+  const std::pair<std::unique_ptr<Upload>, std::string> uploads[] = {
+      {make_composite_upload(input, by_rows, ends, workload), "rows"},
+      {make_upload_by_models(input, by_models, workload), "models"}};
+  for (const auto& [upload, what] : uploads) {
+    EXPECT_EQ(upload->plan().find("swaps"), std::string::npos) << upload->plan();
+    EXPECT_EQ(upload->swap_scores(3), nullptr);
+    EXPECT_TRUE(upload->plan().ends_with("; swaps scored by the host, since several devices share the " + what))
+        << upload->plan();
+  }
+}
+
 TEST(RowShares, AreCorrectedOnceWaitingTookAsLongAsMoving) {
   const std::vector<DeviceRate> devices = {{1, 1 << 20}, {1, 1 << 20}};
   SharedWork work{.rows = {6400, 6400}, .seconds = {3, 1}, .passes = 2, .waited = 1.2, .moving = 2};

@@ -329,6 +329,22 @@ TEST_F(WrongPython, Ends) {
   expect_unavailable(script("kill -9 $$"), {"was ended by signal 9 (Killed)"});
 }
 
+TEST_F(WrongPython, SaysNothing) {
+  ::setenv("MANYMEANS_PYTHON_PATIENCE", "1", 1);
+  const std::string silent = script("exec sleep 1000");
+  expect_unavailable(silent, {"plain.parquet", silent + " was started and has said nothing for 1 s",
+                              "MANYMEANS_PYTHON_PATIENCE=SECONDS", "name a Python that has it in MANYMEANS_PYTHON"});
+  ::setenv("MANYMEANS_PYTHON_PATIENCE", "2", 1);
+  expect_unavailable(silent, {"has said nothing for 2 s"});
+  const std::string half = script("head -c 4 /dev/zero; exec sleep 1000");  // less than an answer begins with
+  expect_unavailable(half, {"has said nothing for 2 s"});
+  ::setenv("MANYMEANS_PYTHON_PATIENCE", "soon", 1);
+  const NamedPython named(silent);
+  expect_error(ErrorCode::kUsage, {"MANYMEANS_PYTHON_PATIENCE", "'soon'"},
+               [&] { (void)python_reader(FieldsFormat::kParquet).read(stored("plain.parquet"), {}); });
+  ::unsetenv("MANYMEANS_PYTHON_PATIENCE");
+}
+
 TEST_F(WrongPython, HasNoPyarrow) {
   if (*kPython == '\0') GTEST_SKIP() << "there is no Python (MANYMEANS_ARROW_PYTHON)";
   const std::string bare = script(std::string("exec ") + kPython + " -I -S \"$@\"");

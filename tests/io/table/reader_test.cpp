@@ -46,6 +46,31 @@ TEST(Reader, Pipes) {
   writer.join();
 }
 
+// Out of a pipe, and from a name that says nothing.
+TEST(Reader, NumpyArraysAreRecognisedWithoutAnEnding) {
+  const Folder folder;
+  const Values values{1, 2, 3, 4};
+  write_values(folder / "values.npy", values, "x");
+  const std::string npy = content_of(folder / "values.npy");
+  EXPECT_EQ(values_of(read_points(folder.file("values", npy)).view), values);
+  ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
+  const auto piped = [&](const std::string& content, auto&& read) {
+    std::thread writer([&] { std::ofstream(folder / "pipe", std::ios::binary) << content; });
+    const auto result = read(folder / "pipe");
+    writer.join();
+    return result;
+  };
+  EXPECT_EQ(values_of(piped(npy, [](const std::string& path) { return read_points(path); }).view), values);
+  EXPECT_EQ(piped(npy, [](const std::string& path) { return describe_table(path); }).rows,
+            describe_table(folder / "values.npy").rows);
+  ReadOptions filled;
+  filled.rules.missing = Missing::kMean;
+  EXPECT_EQ(values_of(piped(npy, [&](const std::string& path) { return read_points(path, filled); }).view), values);
+  EXPECT_EQ(values_of(piped("1\n2\n", [](const std::string& path) { return read_points(path); }).view), (Values{1, 2}));
+  expect_error(ErrorCode::kBadData, {"cut", "the header promises"},
+               [&] { read_points(folder.file("cut", npy.substr(0, npy.size() - 1))); });
+}
+
 TEST(Reader, PointsOutliveTheFile) {
   const Folder folder;
   write_values(folder / "values.npy", Values{1, 2}, "x");
