@@ -19,60 +19,40 @@
 #define ADD(to, value) add_global(to, (ulong)(value))
 #endif
 
-// Labels are hashed LANES at a time: a work-item that is alone has vectors for that.
-#if LONE
-#define LANES 8
-typedef uint8 Words;
-typedef ulong8 Numbers;
-#define NUMBERS(words) convert_ulong8(words)
-#define WORDS(numbers) convert_uint8(numbers)
-#else
-#define LANES 1
-typedef uint Words;
-typedef ulong Numbers;
-#define NUMBERS(words) ((ulong)(words))
-#define WORDS(numbers) ((uint)(numbers))
-#endif
-
-typedef union {
-  Numbers all;
-  ulong of[LANES];
-} Lanes;
-
-// What rows add to the label sum: label_term of core/label_term.h, Philox4x32-10.
-void label_terms(Numbers row, Words label, Lanes* low, Lanes* high) {
-  Words c0 = WORDS(row & 0xffffffffUL);
-  Words c1 = WORDS(row >> 32);
-  Words c2 = label;
-  Words c3 = (Words)(6);
+#if !LONE
+// What a row adds to the label sum: label_term of core/label_term.h, Philox4x32-10.
+void label_term(ulong row, uint label, ulong* low, ulong* high) {
+  uint c0 = (uint)row;
+  uint c1 = (uint)(row >> 32);
+  uint c2 = label;
+  uint c3 = 6;
   uint k0 = 0x6d65616eU;
   uint k1 = 0x6d616e79U;
   for (int round = 0; round < 10; ++round) {
-    const Numbers a = NUMBERS(c0) * 0xD2511F53UL;
-    const Numbers b = NUMBERS(c2) * 0xCD9E8D57UL;
-    c0 = WORDS(b >> 32) ^ c1 ^ k0;
-    c1 = WORDS(b & 0xffffffffUL);
-    c2 = WORDS(a >> 32) ^ c3 ^ k1;
-    c3 = WORDS(a & 0xffffffffUL);
+    const ulong a = (ulong)c0 * 0xD2511F53UL;
+    const ulong b = (ulong)c2 * 0xCD9E8D57UL;
+    c0 = (uint)(b >> 32) ^ c1 ^ k0;
+    c1 = (uint)b;
+    c2 = (uint)(a >> 32) ^ c3 ^ k1;
+    c3 = (uint)a;
     k0 += 0x9E3779B9U;
     k1 += 0xBB67AE85U;
   }
-  low->all = NUMBERS(c0) | NUMBERS(c1) << 32;
-  high->all = NUMBERS(c2) | NUMBERS(c3) << 32;
+  *low = (ulong)c0 | (ulong)c1 << 32;
+  *high = (ulong)c2 | (ulong)c3 << 32;
 }
 
-// What rows add to it that move from one label to another.
-void add_to_label_sum(Numbers row, Words from, Words to, __local ulong* sum) {
-  Lanes to_low, to_high, from_low, from_high;
-  label_terms(row, to, &to_low, &to_high);
-  label_terms(row, from, &from_low, &from_high);
-  for (int i = 0; i < LANES; ++i) {
-    sum[0] += to_low.of[i];
-    sum[1] += to_high.of[i] + (sum[0] < to_low.of[i]);
-    sum[1] -= from_high.of[i] + (sum[0] < from_low.of[i]);
-    sum[0] -= from_low.of[i];
-  }
+// What a row adds to it that moves from one label to another.
+void add_to_label_sum(ulong row, uint from, uint to, __local ulong* sum) {
+  ulong to_low, to_high, from_low, from_high;
+  label_term(row, to, &to_low, &to_high);
+  label_term(row, from, &from_low, &from_high);
+  sum[0] += to_low;
+  sum[1] += to_high + (sum[0] < to_low);
+  sum[1] -= from_high + (sum[0] < from_low);
+  sum[0] -= from_low;
 }
+#endif
 
 long integer_weight(Shape shape, RowBlock rows, __global const double* weights, long row) {
   if (!rows.weighted) return 1;
@@ -139,6 +119,127 @@ void count_row(Totals totals, bool first_pass, long q, uint from, uint to) {
   ADD(totals.counts + from, -1);
 }
 
+#if LONE
+#define MOVED_ROWS 64
+
+// Rows that changed and are not added up yet. A work-item that is alone takes eight at a time in the lanes of vectors.
+typedef struct {
+  int count;
+  long row[MOVED_ROWS];  // among those of the block
+  uint from[MOVED_ROWS], to[MOVED_ROWS];
+} Moved;
+
+// Where a row's terms come from.
+typedef struct {
+  __global const uchar* points;
+  __global const double* weights;
+  __global const double* tops;
+  __global const int* exponents;
+} Source;
+
+// Lists those of a word of labels that changed, `rows` from `row` on; of a first pass all. Without a branch for each,
+// since what changes is not foreseen.
+void list_changed(ulong before, ulong now, long row, int rows, int bits, bool first_pass, Moved* moved) {
+  const ulong label_bits = ~0UL >> (64 - bits);
+  int at = moved->count;
+  for (int i = 0; i < rows; ++i) {
+    const uint from = (uint)(before & label_bits);
+    const uint to = (uint)(now & label_bits);
+    moved->row[at] = row + i;
+    moved->from[at] = from;
+    moved->to[at] = to;
+    at += first_pass || from != to;
+    before >>= bits;
+    now >>= bits;
+  }
+  moved->count = at;
+}
+
+#if !PRODUCTS
+// Adds the values of `count` rows, at most eight, in the lanes of vectors.
+void add_lanes(Shape shape, RowBlock rows, Source source, Totals totals, bool first_pass, const Moved* moved, int first,
+               int count) {
+  double w[8];
+  for (int i = 0; i < 8; ++i) w[i] = weight_of(rows, source.weights, moved->row[first + min(i, count - 1)]);
+  const double8 weights = vload8(0, w);
+  for (long j = 0; j < shape.d; ++j) {
+    double x[8];
+#pragma unroll
+    for (int i = 0; i < 8; ++i) x[i] = value_at(source.points, moved->row[first + min(i, count - 1)] * shape.d + j);
+    long8 sums[LIMBS];
+    for (int g = 0; g < LIMBS; ++g) sums[g] = (long8)(0);
+    add_parts_of_lanes(weights * vload8(0, x) * source.tops[j], LIMBS, shape.bits, sums);
+    for (int g = 0; g < LIMBS; ++g) {
+      long part[8];
+      vstore8(sums[g], 0, part);
+      SUMS_SPACE ulong* const terms = totals.terms + g * shape.d + j;
+      for (int i = 0; i < count; ++i) {
+        ADD(terms + moved->to[first + i] * (LIMBS * shape.d), part[i]);
+        if (!first_pass) ADD(terms + moved->from[first + i] * (LIMBS * shape.d), -part[i]);
+      }
+    }
+  }
+}
+#endif
+
+// Adds up the rows that moved, and empties their list; returns how many they were.
+int move_rows(Shape shape, RowBlock rows, Source source, Totals totals, bool first_pass, Moved* moved, long8* hash) {
+  const int all = moved->count;
+  for (int first = 0; first < all; first += 8) {
+    const int count = min(all - first, 8);
+#if !PRODUCTS
+    if (shape.bits <= MOST_LANE_BITS && shape.normal_tops) {
+      add_lanes(shape, rows, source, totals, first_pass, moved, first, count);
+    } else
+#endif
+    {
+      for (int i = first; i < first + count; ++i) {
+        const double w = weight_of(rows, source.weights, moved->row[i]);
+        SUMS_SPACE ulong* const entered = totals.terms + moved->to[i] * (LIMBS * TERMS(shape.d));
+        SUMS_SPACE ulong* const left = first_pass ? 0 : totals.terms + moved->from[i] * (LIMBS * TERMS(shape.d));
+        for (long j = 0; j < shape.d; ++j) {
+          add_terms_of_value(shape, w, source.points, moved->row[i] * shape.d, j, source.tops, source.exponents,
+                             entered, left);
+        }
+      }
+    }
+    for (int i = first; i < first + count; ++i) {
+      const long q = integer_weight(shape, rows, source.weights, moved->row[i]);
+      count_row(totals, first_pass, q, moved->from[i], moved->to[i]);
+    }
+    if (first_pass) continue;
+    // Lanes without a row have one label twice, and add nothing.
+    for (int i = first + count; i < first + 8; ++i) {
+      moved->row[i] = 0;
+      moved->from[i] = moved->to[i] = 0;
+    }
+    ulong8 entered[4], left[4];
+    const ulong8 row = as_ulong8(vload8(0, moved->row + first)) + (ulong)rows.number;
+    label_words(row, CONVERTED(vload8(0, moved->to + first), ulong8), entered);
+    label_words(row, CONVERTED(vload8(0, moved->from + first), ulong8), left);
+    for (int i = 0; i < 4; ++i) hash[i] += as_long8(entered[i]) - as_long8(left[i]);
+  }
+  moved->count = 0;
+  return all;
+}
+
+// sum = the four words' sums, each with its sign, as one number of 128 bits.
+void join_words(const long8* words, __local ulong* sum) {
+  sum[0] = sum[1] = 0;
+  for (int i = 0; i < 4; ++i) {
+    const long word = (long)sum_of_lanes(as_ulong8(words[i]));
+    const int bit = 32 * (i % 2);
+    const ulong low = (ulong)word << bit;
+    if (i < 2) {
+      sum[0] += low;
+      sum[1] += (ulong)(bit == 0 ? word >> 63 : word >> 32) + (sum[0] < low);
+    } else {
+      sum[1] += low;
+    }
+  }
+}
+#endif
+
 // MODEL and ROTATED say which of the batch. `scratch` holds a model's sums, weights and counts.
 //
 // A group looks at a word of labels for each of its work-items, lists the rows that changed, and shares out their
@@ -179,40 +280,33 @@ __kernel void accumulate(Shape shape, RowBlock rows, __global const Range* range
   totals.counts = cluster_counts + range.counts;
 #endif
   for (int i = 0; i < 3; ++i) counted[3 * me + i] = 0;
-  __global const ulong* const old_words = (__global const ulong*)(labels + own * shape.label_width);
+  __global ulong* const old_words = (__global ulong*)(labels + own * shape.label_width);
   __global const ulong* const new_words = (__global const ulong*)(next + found * shape.label_width);
   const long words = (rows.count + in_word - 1) / in_word;
 #if LONE
-  ulong moved[LANES];  // rows that wait for others to be hashed
-  uint moved_from[LANES], moved_to[LANES];
-  int waiting = 0;
+  const Source source = {points, weights, tops, exponents};
+  Moved moved;
+  moved.count = 0;
+  long8 hash[4] = {(long8)(0), (long8)(0), (long8)(0), (long8)(0)};
   FOR_EACH(word, words) {
-    if (!first_pass && old_words[word] == new_words[word]) continue;
-    const long end = min((word + 1) * in_word, rows.count);
-    for (long row = word * in_word; row < end; ++row) {
-      const uint to = load_label(next, shape.label_width, found + row);
-      const uint from = first_pass ? to : load_label(labels, shape.label_width, own + row);
-      if (!first_pass && to == from) continue;
-      const double w = weight_of(rows, weights, row);
-      SUMS_SPACE ulong* const left = first_pass ? 0 : totals.terms + from * of_cluster;
-      for (long j = 0; j < shape.d; ++j) {
-        add_terms_of_value(shape, w, points, row * shape.d, j, tops, exponents, totals.terms + to * of_cluster, left);
+    const ulong before = old_words[word];
+    const ulong now = new_words[word];
+    if (!first_pass && before == now) continue;
+    const long row = word * in_word;
+    const int here = (int)min(rows.count - row, in_word);
+    list_changed(before, now, row, here, 8 * shape.label_width, first_pass, &moved);
+    if (here == in_word) {
+      old_words[word] = now;
+    } else {
+      for (long i = row; i < row + here; ++i) {
+        store_label(labels, shape.label_width, own + i, load_label(next, shape.label_width, found + i));
       }
-      const long q = integer_weight(shape, rows, weights, row);
-      count_row(totals, first_pass, q, from, to);
-      store_label(labels, shape.label_width, own + row, to);
-      counted[0] += 1;
-      if (first_pass) continue;
-      moved[waiting] = (ulong)(rows.number + row);
-      moved_from[waiting] = from;
-      moved_to[waiting] = to;
-      if (++waiting < LANES) continue;
-      add_to_label_sum(vload8(0, moved), vload8(0, moved_from), vload8(0, moved_to), counted + 1);
-      waiting = 0;
     }
+    if (moved.count <= MOVED_ROWS - 8) continue;
+    counted[0] += move_rows(shape, rows, source, totals, first_pass, &moved, hash);
   }
-  for (int i = waiting; i < LANES; ++i) moved[i] = moved_from[i] = moved_to[i] = 0;  // from a label to itself: nothing
-  if (waiting > 0) add_to_label_sum(vload8(0, moved), vload8(0, moved_from), vload8(0, moved_to), counted + 1);
+  counted[0] += move_rows(shape, rows, source, totals, first_pass, &moved, hash);
+  join_words(hash, counted + 1);
 #else
   MEET();
   FOR_EACH_OF_GROUP(first, words) {

@@ -126,9 +126,9 @@ uint unproved_lanes(TopTwo top, Floats norms, ScoreBound bound, __global const f
 void store_labels(__global uchar* next, int width, long at, Ints labels, int lanes) {
   if (lanes == WIDTH) {
     if (width == 1) {
-      STORE(JOIN(convert_uchar, WIDTH)(labels), 0, next + at);
+      STORE(CONVERTED(labels, JOIN(uchar, WIDTH)), 0, next + at);
     } else if (width == 2) {
-      STORE(JOIN(convert_ushort, WIDTH)(labels), 0, (__global ushort*)next + at);
+      STORE(CONVERTED(labels, JOIN(ushort, WIDTH)), 0, (__global ushort*)next + at);
     } else {
       STORE(labels, 0, (__global int*)next + at);
     }
