@@ -122,102 +122,169 @@ void count_row(Totals totals, bool first_pass, long q, uint from, uint to) {
 #if LONE
 #define MOVED_ROWS 64
 
-// Rows that changed and are not added up yet. A work-item that is alone takes eight at a time in the lanes of vectors.
+// Where a row's labels and terms are.
 typedef struct {
-  int count;
-  long row[MOVED_ROWS];  // among those of the block
-  uint from[MOVED_ROWS], to[MOVED_ROWS];
-} Moved;
-
-// Where a row's terms come from.
-typedef struct {
+  Shape shape;
+  RowBlock rows;
   __global const uchar* points;
   __global const double* weights;
   __global const double* tops;
   __global const int* exponents;
+  __global uchar* labels;  // of row 0 of the block, before the pass
+  __global const uchar* next;
+  int first_pass;
 } Source;
 
-// Lists those of a word of labels that changed, `rows` from `row` on; of a first pass all. Without a branch for each,
-// since what changes is not foreseen.
-void list_changed(ulong before, ulong now, long row, int rows, int bits, bool first_pass, Moved* moved) {
-  const ulong label_bits = ~0UL >> (64 - bits);
+// Rows that changed and are not added up yet, as numbers among those of the block.
+typedef struct {
+  int count;
+  uint row[MOVED_ROWS];
+} Moved;
+
+// Lists those rows of a word of labels that changed, from `row` on; `change` is that of the word. Without a branch for
+// each, since what changes is not foreseen.
+INLINED void list_changed(ulong change, uint row, int width, Moved* moved) {
   int at = moved->count;
-  for (int i = 0; i < rows; ++i) {
-    const uint from = (uint)(before & label_bits);
-    const uint to = (uint)(now & label_bits);
-    moved->row[at] = row + i;
-    moved->from[at] = from;
-    moved->to[at] = to;
-    at += first_pass || from != to;
-    before >>= bits;
-    now >>= bits;
+  if (width == 1) {
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      moved->row[at] = row + i;
+      at += (change >> 8 * i & 0xff) != 0;
+    }
+  } else {
+    for (int i = 0; i < 8 / width; ++i) {
+      moved->row[at] = row + i;
+      at += (width == 2 ? change >> 16 * i & 0xffff : change >> 32 * i & 0xffffffffUL) != 0;
+    }
   }
   moved->count = at;
 }
 
+// Eight rows that moved, of which so many are there; the others are the last of these once more.
+typedef struct {
+  int count;
+  uint row[8], from[8], to[8];
+} Eight;
+
+// The labels of eight rows, of which that of the pass becomes theirs.
+INLINED void exchange_labels(const Source* source, Eight* eight) {
+  const int width = source->shape.label_width;
+  for (int i = 0; i < 8; ++i) eight->to[i] = load_label(source->next, width, eight->row[i]);
+  if (source->first_pass) {
+    for (int i = 0; i < 8; ++i) eight->from[i] = eight->to[i];
+  } else {
+    for (int i = 0; i < 8; ++i) eight->from[i] = load_label(source->labels, width, eight->row[i]);
+  }
+  for (int i = 0; i < eight->count; ++i) store_label(source->labels, width, eight->row[i], eight->to[i]);
+}
+
 #if !PRODUCTS
-// Adds the values of `count` rows, at most eight, in the lanes of vectors.
-void add_lanes(Shape shape, RowBlock rows, Source source, Totals totals, bool first_pass, const Moved* moved, int first,
-               int count) {
-  double w[8];
-  for (int i = 0; i < 8; ++i) w[i] = weight_of(rows, source.weights, moved->row[first + min(i, count - 1)]);
-  const double8 weights = vload8(0, w);
-  for (long j = 0; j < shape.d; ++j) {
-    double x[8];
+INLINED double8 gathered(__global const uchar* points, const uint* row, long d, long j) {
+#if POINT_TYPE == 0
+  float x[8];
 #pragma unroll
-    for (int i = 0; i < 8; ++i) x[i] = value_at(source.points, moved->row[first + min(i, count - 1)] * shape.d + j);
+  for (int i = 0; i < 8; ++i) x[i] = ((__global const float*)points)[row[i] * d + j];
+  return CONVERTED(vload8(0, x), double8);
+#else
+  double x[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i) x[i] = value_at(points, row[i] * d + j);
+  return vload8(0, x);
+#endif
+}
+
+// Adds the values of the rows, in the lanes of vectors.
+INLINED void add_lanes(const Source* source, Totals totals, const Eight* eight) {
+  const long d = source->shape.d;
+  const long of_cluster = LIMBS * d;
+  double8 weights = (double8)(1.0);
+  if (source->rows.weighted) {
+    double w[8];
+    for (int i = 0; i < 8; ++i) w[i] = source->weights[source->rows.weights + eight->row[i]];
+    weights = vload8(0, w);
+  }
+  for (long j = 0; j < d; ++j) {
     long8 sums[LIMBS];
     for (int g = 0; g < LIMBS; ++g) sums[g] = (long8)(0);
-    add_parts_of_lanes(weights * vload8(0, x) * source.tops[j], LIMBS, shape.bits, sums);
+    const double8 x = gathered(source->points, eight->row, d, j);
+    add_parts_of_lanes(weights * x * source->tops[j], LIMBS, source->shape.bits, sums);
+#pragma unroll
     for (int g = 0; g < LIMBS; ++g) {
       long part[8];
       vstore8(sums[g], 0, part);
-      SUMS_SPACE ulong* const terms = totals.terms + g * shape.d + j;
-      for (int i = 0; i < count; ++i) {
-        ADD(terms + moved->to[first + i] * (LIMBS * shape.d), part[i]);
-        if (!first_pass) ADD(terms + moved->from[first + i] * (LIMBS * shape.d), -part[i]);
-      }
+      SUMS_SPACE ulong* const terms = totals.terms + g * d + j;
+      for (int i = 0; i < eight->count; ++i) ADD(terms + eight->to[i] * of_cluster, part[i]);
+      if (source->first_pass) continue;
+      for (int i = 0; i < eight->count; ++i) ADD(terms + eight->from[i] * of_cluster, -part[i]);
     }
   }
 }
 #endif
 
+// The same, one row after the other.
+void add_rows(const Source* source, Totals totals, const Eight* eight) {
+  const long d = source->shape.d;
+  const long of_cluster = LIMBS * TERMS(d);
+  for (int i = 0; i < eight->count; ++i) {
+    const long row = eight->row[i];
+    const double w = weight_of(source->rows, source->weights, row);
+    SUMS_SPACE ulong* const left = source->first_pass ? 0 : totals.terms + eight->from[i] * of_cluster;
+    for (long j = 0; j < d; ++j) {
+      add_terms_of_value(source->shape, w, source->points, row * d, j, source->tops, source->exponents,
+                         totals.terms + eight->to[i] * of_cluster, left);
+    }
+  }
+}
+
+// The weights of the rows, and how many they are. Without weights local sums of both are the same: weights_from_counts().
+INLINED void count_rows(const Source* source, Totals totals, const Eight* eight) {
+  if (LOCAL_SUMS && !source->rows.weighted) {
+    for (int i = 0; i < eight->count; ++i) {
+      ADD(totals.counts + eight->to[i], 1);
+      if (!source->first_pass) ADD(totals.counts + eight->from[i], -1);
+    }
+    return;
+  }
+  for (int i = 0; i < eight->count; ++i) {
+    const long q = integer_weight(source->shape, source->rows, source->weights, eight->row[i]);
+    count_row(totals, source->first_pass, q, eight->from[i], eight->to[i]);
+  }
+}
+
+void weights_from_counts(const Source* source, Totals totals, long k) {
+  if (!LOCAL_SUMS || source->rows.weighted) return;
+  for (long i = 0; i < k; ++i) totals.weights[i] = totals.counts[i];
+}
+
+// What the rows change of the label sum's words. Those that are there twice have one label twice, and add nothing.
+INLINED void hash_moved(const Source* source, Eight* eight, long8* hash) {
+  for (int i = eight->count; i < 8; ++i) eight->from[i] = eight->to[i];
+  const ulong8 row = CONVERTED(vload8(0, eight->row), ulong8) + (ulong)source->rows.number;
+  ulong8 entered[4], left[4];
+  label_words(row, CONVERTED(vload8(0, eight->to), ulong8), entered);
+  label_words(row, CONVERTED(vload8(0, eight->from), ulong8), left);
+#pragma unroll
+  for (int i = 0; i < 4; ++i) hash[i] += as_long8(entered[i]) - as_long8(left[i]);
+}
+
 // Adds up the rows that moved, and empties their list; returns how many they were.
-int move_rows(Shape shape, RowBlock rows, Source source, Totals totals, bool first_pass, Moved* moved, long8* hash) {
+int move_rows(const Source* source, Totals totals, Moved* moved, long8* hash) {
   const int all = moved->count;
   for (int first = 0; first < all; first += 8) {
-    const int count = min(all - first, 8);
+    Eight eight;
+    eight.count = min(all - first, 8);
+    for (int i = 0; i < 8; ++i) eight.row[i] = moved->row[first + min(i, eight.count - 1)];
+    exchange_labels(source, &eight);
 #if !PRODUCTS
-    if (shape.bits <= MOST_LANE_BITS && shape.normal_tops) {
-      add_lanes(shape, rows, source, totals, first_pass, moved, first, count);
+    if (source->shape.bits <= MOST_LANE_BITS && source->shape.normal_tops) {
+      add_lanes(source, totals, &eight);
     } else
 #endif
     {
-      for (int i = first; i < first + count; ++i) {
-        const double w = weight_of(rows, source.weights, moved->row[i]);
-        SUMS_SPACE ulong* const entered = totals.terms + moved->to[i] * (LIMBS * TERMS(shape.d));
-        SUMS_SPACE ulong* const left = first_pass ? 0 : totals.terms + moved->from[i] * (LIMBS * TERMS(shape.d));
-        for (long j = 0; j < shape.d; ++j) {
-          add_terms_of_value(shape, w, source.points, moved->row[i] * shape.d, j, source.tops, source.exponents,
-                             entered, left);
-        }
-      }
+      add_rows(source, totals, &eight);
     }
-    for (int i = first; i < first + count; ++i) {
-      const long q = integer_weight(shape, rows, source.weights, moved->row[i]);
-      count_row(totals, first_pass, q, moved->from[i], moved->to[i]);
-    }
-    if (first_pass) continue;
-    // Lanes without a row have one label twice, and add nothing.
-    for (int i = first + count; i < first + 8; ++i) {
-      moved->row[i] = 0;
-      moved->from[i] = moved->to[i] = 0;
-    }
-    ulong8 entered[4], left[4];
-    const ulong8 row = as_ulong8(vload8(0, moved->row + first)) + (ulong)rows.number;
-    label_words(row, CONVERTED(vload8(0, moved->to + first), ulong8), entered);
-    label_words(row, CONVERTED(vload8(0, moved->from + first), ulong8), left);
-    for (int i = 0; i < 4; ++i) hash[i] += as_long8(entered[i]) - as_long8(left[i]);
+    count_rows(source, totals, &eight);
+    if (!source->first_pass) hash_moved(source, &eight, hash);
   }
   moved->count = 0;
   return all;
@@ -244,7 +311,7 @@ void join_words(const long8* words, __local ulong* sum) {
 //
 // A group looks at a word of labels for each of its work-items, lists the rows that changed, and shares out their
 // values: few rows change after the first passes, and a work-item that has one would keep its neighbours waiting. One
-// that is alone has no neighbours, and needs no list. What is counted goes to global memory once a group, since all
+// that is alone lists some rows, too, and takes them eight at a time. What is counted goes to global memory once a group, since all
 // groups of a model add to the same place.
 __kernel void accumulate(Shape shape, RowBlock rows, __global const Range* ranges, __global ulong* counters,
                          __global const uint* control, __global const uchar* points, __global const double* weights,
@@ -280,32 +347,33 @@ __kernel void accumulate(Shape shape, RowBlock rows, __global const Range* range
   totals.counts = cluster_counts + range.counts;
 #endif
   for (int i = 0; i < 3; ++i) counted[3 * me + i] = 0;
-  __global ulong* const old_words = (__global ulong*)(labels + own * shape.label_width);
+  __global const ulong* const old_words = (__global const ulong*)(labels + own * shape.label_width);
   __global const ulong* const new_words = (__global const ulong*)(next + found * shape.label_width);
   const long words = (rows.count + in_word - 1) / in_word;
 #if LONE
-  const Source source = {points, weights, tops, exponents};
+  Source source;
+  source.shape = shape;
+  source.rows = rows;
+  source.points = points;
+  source.weights = weights;
+  source.tops = tops;
+  source.exponents = exponents;
+  source.labels = labels + own * shape.label_width;
+  source.next = next + found * shape.label_width;
+  source.first_pass = first_pass;
   Moved moved;
   moved.count = 0;
   long8 hash[4] = {(long8)(0), (long8)(0), (long8)(0), (long8)(0)};
+  const ulong of_last_word = ~0UL >> 8 * shape.label_width * (words * in_word - rows.count);
   FOR_EACH(word, words) {
-    const ulong before = old_words[word];
-    const ulong now = new_words[word];
-    if (!first_pass && before == now) continue;
-    const long row = word * in_word;
-    const int here = (int)min(rows.count - row, in_word);
-    list_changed(before, now, row, here, 8 * shape.label_width, first_pass, &moved);
-    if (here == in_word) {
-      old_words[word] = now;
-    } else {
-      for (long i = row; i < row + here; ++i) {
-        store_label(labels, shape.label_width, own + i, load_label(next, shape.label_width, found + i));
-      }
-    }
-    if (moved.count <= MOVED_ROWS - 8) continue;
-    counted[0] += move_rows(shape, rows, source, totals, first_pass, &moved, hash);
+    ulong change = first_pass ? ~0UL : old_words[word] ^ new_words[word];
+    if (word == words - 1) change &= of_last_word;
+    if (change == 0) continue;
+    list_changed(change, (uint)(word * in_word), shape.label_width, &moved);
+    if (moved.count > MOVED_ROWS - 8) counted[0] += move_rows(&source, totals, &moved, hash);
   }
-  counted[0] += move_rows(shape, rows, source, totals, first_pass, &moved, hash);
+  counted[0] += move_rows(&source, totals, &moved, hash);
+  weights_from_counts(&source, totals, range.k);
   join_words(hash, counted + 1);
 #else
   MEET();

@@ -18,8 +18,10 @@
 // The lanes of a vector in another type. Of clang's own function PoCL makes an instruction, of convert_() one for each lane.
 #if defined(__clang__) && GROUP_ITEMS == 1
 #define CONVERTED(v, type) __builtin_convertvector(v, type)
+#define INLINED __attribute__((always_inline))  // PoCL's compiler else passes vectors through memory
 #else
 #define CONVERTED(v, type) JOIN(convert_, type)(v)
+#define INLINED
 #endif
 
 #if CONTIGUOUS
