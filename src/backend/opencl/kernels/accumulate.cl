@@ -236,7 +236,8 @@ void add_rows(const Source* source, Totals totals, const Eight* eight) {
   }
 }
 
-// The weights of the rows, and how many they are. Without weights local sums of both are the same: weights_from_counts().
+// The weights of the rows, and how many they are. Without weights local sums of both are the same, and one is made from
+// the other in the end.
 INLINED void count_rows(const Source* source, Totals totals, const Eight* eight) {
   if (LOCAL_SUMS && !source->rows.weighted) {
     for (int i = 0; i < eight->count; ++i) {
@@ -294,7 +295,7 @@ int move_rows(const Source* source, Totals totals, Moved* moved, long8* hash) {
 void join_words(const long8* words, __local ulong* sum) {
   sum[0] = sum[1] = 0;
   for (int i = 0; i < 4; ++i) {
-    const long word = (long)sum_of_lanes(as_ulong8(words[i]));
+    const long word = (long)sum_of_words(as_ulong8(words[i]));
     const int bit = 32 * (i % 2);
     const ulong low = (ulong)word << bit;
     if (i < 2) {

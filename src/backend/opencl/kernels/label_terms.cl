@@ -30,7 +30,7 @@ void label_words(ulong8 row, ulong8 label, ulong8* words) {
   words[3] = c3 & LOW_WORD;
 }
 
-ulong sum_of_lanes(ulong8 v) {
+ulong sum_of_words(ulong8 v) {
   const ulong4 four = v.lo + v.hi;
   const ulong2 two = four.lo + four.hi;
   return two.x + two.y;

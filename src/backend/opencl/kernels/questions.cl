@@ -118,7 +118,7 @@ double add_terms_of_lanes(Assigned assigned, RowBlock rows, TermFormats formats,
 #pragma unroll
     for (int f = 0; f < 2; ++f) add_parts_of_lanes(w * d2 * factor[f], 3, formats.bits, all + f * 3);
   }
-  for (int i = 0; i < 6; ++i) sums[i] = (long)sum_of_lanes(as_ulong8(all[i]));
+  for (int i = 0; i < 6; ++i) sums[i] = (long)sum_of_words(as_ulong8(all[i]));
   double of_lane[8], most = 0;
   vstore8(farthest, 0, of_lane);
   for (int i = 0; i < 8; ++i) most = fmax(most, of_lane[i]);
@@ -169,7 +169,7 @@ void add_words_of_rows(__global const uchar* labels, int width, long at, long fi
     const ulong8 there = as_ulong8(lane < (ulong8)(rows));
     for (int i = 0; i < 4; ++i) all[i] += words[i] & there;
   }
-  for (int i = 0; i < 4; ++i) sums[i] = (long)sum_of_lanes(all[i]);
+  for (int i = 0; i < 4; ++i) sums[i] = (long)sum_of_words(all[i]);
 }
 #else
 // Philox4x32-10: core/random.h.
