@@ -271,13 +271,16 @@ INLINED void hash_moved(const Source* source, Eight* eight, long8* hash) {
 // Adds up the rows that moved, and empties their list; returns how many they were.
 int move_rows(const Source* source, Totals totals, Moved* moved, long8* hash) {
   const int all = moved->count;
+  // Rows of many columns are read one after the other.
+  const bool in_lanes =
+      source->shape.d <= 64 && source->shape.bits <= MOST_LANE_BITS && source->shape.normal_tops != 0;
   for (int first = 0; first < all; first += 8) {
     Eight eight;
     eight.count = min(all - first, 8);
     for (int i = 0; i < 8; ++i) eight.row[i] = moved->row[first + min(i, eight.count - 1)];
     exchange_labels(source, &eight);
 #if !PRODUCTS
-    if (source->shape.bits <= MOST_LANE_BITS && source->shape.normal_tops) {
+    if (in_lanes) {
       add_lanes(source, totals, &eight);
     } else
 #endif
@@ -312,7 +315,8 @@ void join_words(const long8* words, __local ulong* sum) {
 //
 // A group looks at a word of labels for each of its work-items, lists the rows that changed, and shares out their
 // values: few rows change after the first passes, and a work-item that has one would keep its neighbours waiting. One
-// that is alone lists some rows, too, and takes them eight at a time. What is counted goes to global memory once a group, since all
+// that is alone lists some rows, too, and takes them eight at a time. What is counted goes to global memory once a
+// group, since all
 // groups of a model add to the same place.
 __kernel void accumulate(Shape shape, RowBlock rows, __global const Range* ranges, __global ulong* counters,
                          __global const uint* control, __global const uchar* points, __global const double* weights,
