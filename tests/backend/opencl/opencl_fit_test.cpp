@@ -76,6 +76,25 @@ TEST_F(OpenClFit, EveryWayGivesTheReferencesDigest) {
   }
 }
 
+// A processor takes rows of few columns eight at a time: every such number of columns and more, labels of one byte and
+// of two, rows that fill no eight, with weights and without. Few enough rows have limbs too wide for that.
+TEST_F(OpenClFit, RowsInLanesGiveTheReferencesDigest) {
+  setenv("MANYMEANS_OPENCL_KIND", "processor", 1);
+  for (const int64_t d : {1, 2, 3, 4, 5, 6, 7, 8, 9, 70}) {
+    for (const int64_t n : {1001, 5003}) {
+      const Weighting weighting = d % 3 == 0 ? Weighting::kZeros : Weighting::kNone;
+      const Case made = make_case(Family::kRanges, DataType::kFloat32, weighting, {n, d, {1}}, 31);
+      FitOptions options = options_for("reference");
+      options.k = {11};
+      if (d % 4 == 2) options.k = {300};
+      options.max_iter = 6;
+      const std::string expected = fit(made.points(), made.weights, options).digest();
+      options.backend = "opencl";
+      EXPECT_EQ(run(made, {}, options).digest(), expected) << made.name;
+    }
+  }
+}
+
 // Weights, several k and models, rows to relocate, slices that a leaf's node reaches beyond.
 TEST_F(OpenClFit, EveryTreeGivesTheReferencesDigest) {
   for (const Family family : {Family::kClusters, Family::kDuplicates, Family::kGrid, Family::kRanges}) {

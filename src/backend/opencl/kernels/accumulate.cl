@@ -19,60 +19,40 @@
 #define ADD(to, value) add_global(to, (ulong)(value))
 #endif
 
-// Labels are hashed LANES at a time: a work-item that is alone has vectors for that.
-#if LONE
-#define LANES 8
-typedef uint8 Words;
-typedef ulong8 Numbers;
-#define NUMBERS(words) convert_ulong8(words)
-#define WORDS(numbers) convert_uint8(numbers)
-#else
-#define LANES 1
-typedef uint Words;
-typedef ulong Numbers;
-#define NUMBERS(words) ((ulong)(words))
-#define WORDS(numbers) ((uint)(numbers))
-#endif
-
-typedef union {
-  Numbers all;
-  ulong of[LANES];
-} Lanes;
-
-// What rows add to the label sum: label_term of core/label_term.h, Philox4x32-10.
-void label_terms(Numbers row, Words label, Lanes* low, Lanes* high) {
-  Words c0 = WORDS(row & 0xffffffffUL);
-  Words c1 = WORDS(row >> 32);
-  Words c2 = label;
-  Words c3 = (Words)(6);
+#if !LONE
+// What a row adds to the label sum: label_term of core/label_term.h, Philox4x32-10.
+void label_term(ulong row, uint label, ulong* low, ulong* high) {
+  uint c0 = (uint)row;
+  uint c1 = (uint)(row >> 32);
+  uint c2 = label;
+  uint c3 = 6;
   uint k0 = 0x6d65616eU;
   uint k1 = 0x6d616e79U;
   for (int round = 0; round < 10; ++round) {
-    const Numbers a = NUMBERS(c0) * 0xD2511F53UL;
-    const Numbers b = NUMBERS(c2) * 0xCD9E8D57UL;
-    c0 = WORDS(b >> 32) ^ c1 ^ k0;
-    c1 = WORDS(b & 0xffffffffUL);
-    c2 = WORDS(a >> 32) ^ c3 ^ k1;
-    c3 = WORDS(a & 0xffffffffUL);
+    const ulong a = (ulong)c0 * 0xD2511F53UL;
+    const ulong b = (ulong)c2 * 0xCD9E8D57UL;
+    c0 = (uint)(b >> 32) ^ c1 ^ k0;
+    c1 = (uint)b;
+    c2 = (uint)(a >> 32) ^ c3 ^ k1;
+    c3 = (uint)a;
     k0 += 0x9E3779B9U;
     k1 += 0xBB67AE85U;
   }
-  low->all = NUMBERS(c0) | NUMBERS(c1) << 32;
-  high->all = NUMBERS(c2) | NUMBERS(c3) << 32;
+  *low = (ulong)c0 | (ulong)c1 << 32;
+  *high = (ulong)c2 | (ulong)c3 << 32;
 }
 
-// What rows add to it that move from one label to another.
-void add_to_label_sum(Numbers row, Words from, Words to, __local ulong* sum) {
-  Lanes to_low, to_high, from_low, from_high;
-  label_terms(row, to, &to_low, &to_high);
-  label_terms(row, from, &from_low, &from_high);
-  for (int i = 0; i < LANES; ++i) {
-    sum[0] += to_low.of[i];
-    sum[1] += to_high.of[i] + (sum[0] < to_low.of[i]);
-    sum[1] -= from_high.of[i] + (sum[0] < from_low.of[i]);
-    sum[0] -= from_low.of[i];
-  }
+// What a row adds to it that moves from one label to another.
+void add_to_label_sum(ulong row, uint from, uint to, __local ulong* sum) {
+  ulong to_low, to_high, from_low, from_high;
+  label_term(row, to, &to_low, &to_high);
+  label_term(row, from, &from_low, &from_high);
+  sum[0] += to_low;
+  sum[1] += to_high + (sum[0] < to_low);
+  sum[1] -= from_high + (sum[0] < from_low);
+  sum[0] -= from_low;
 }
+#endif
 
 long integer_weight(Shape shape, RowBlock rows, __global const double* weights, long row) {
   if (!rows.weighted) return 1;
@@ -139,11 +119,204 @@ void count_row(Totals totals, bool first_pass, long q, uint from, uint to) {
   ADD(totals.counts + from, -1);
 }
 
+#if LONE
+#define MOVED_ROWS 64
+
+// Where a row's labels and terms are.
+typedef struct {
+  Shape shape;
+  RowBlock rows;
+  __global const uchar* points;
+  __global const double* weights;
+  __global const double* tops;
+  __global const int* exponents;
+  __global uchar* labels;  // of row 0 of the block, before the pass
+  __global const uchar* next;
+  int first_pass;
+} Source;
+
+// Rows that changed and are not added up yet, as numbers among those of the block.
+typedef struct {
+  int count;
+  uint row[MOVED_ROWS];
+} Moved;
+
+// Lists those rows of a word of labels that changed, from `row` on; `change` is that of the word. Without a branch for
+// each, since what changes is not foreseen.
+INLINED void list_changed(ulong change, uint row, int width, Moved* moved) {
+  int at = moved->count;
+  if (width == 1) {
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      moved->row[at] = row + i;
+      at += (change >> 8 * i & 0xff) != 0;
+    }
+  } else {
+    for (int i = 0; i < 8 / width; ++i) {
+      moved->row[at] = row + i;
+      at += (width == 2 ? change >> 16 * i & 0xffff : change >> 32 * i & 0xffffffffUL) != 0;
+    }
+  }
+  moved->count = at;
+}
+
+// Eight rows that moved, of which so many are there; the others are the last of these once more.
+typedef struct {
+  int count;
+  uint row[8], from[8], to[8];
+} Eight;
+
+// The labels of eight rows, of which that of the pass becomes theirs.
+INLINED void exchange_labels(const Source* source, Eight* eight) {
+  const int width = source->shape.label_width;
+  for (int i = 0; i < 8; ++i) eight->to[i] = load_label(source->next, width, eight->row[i]);
+  if (source->first_pass) {
+    for (int i = 0; i < 8; ++i) eight->from[i] = eight->to[i];
+  } else {
+    for (int i = 0; i < 8; ++i) eight->from[i] = load_label(source->labels, width, eight->row[i]);
+  }
+  for (int i = 0; i < eight->count; ++i) store_label(source->labels, width, eight->row[i], eight->to[i]);
+}
+
+#if !PRODUCTS
+INLINED double8 gathered(__global const uchar* points, const uint* row, long d, long j) {
+#if POINT_TYPE == 0
+  float x[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i) x[i] = ((__global const float*)points)[row[i] * d + j];
+  return CONVERTED(vload8(0, x), double8);
+#else
+  double x[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i) x[i] = value_at(points, row[i] * d + j);
+  return vload8(0, x);
+#endif
+}
+
+// Adds the values of the rows, in the lanes of vectors.
+INLINED void add_lanes(const Source* source, Totals totals, const Eight* eight) {
+  const long d = source->shape.d;
+  const long of_cluster = LIMBS * d;
+  double8 weights = (double8)(1.0);
+  if (source->rows.weighted) {
+    double w[8];
+    for (int i = 0; i < 8; ++i) w[i] = source->weights[source->rows.weights + eight->row[i]];
+    weights = vload8(0, w);
+  }
+  for (long j = 0; j < d; ++j) {
+    long8 sums[LIMBS];
+    for (int g = 0; g < LIMBS; ++g) sums[g] = (long8)(0);
+    const double8 x = gathered(source->points, eight->row, d, j);
+    add_parts_of_lanes(weights * x * source->tops[j], LIMBS, source->shape.bits, sums);
+#pragma unroll
+    for (int g = 0; g < LIMBS; ++g) {
+      long part[8];
+      vstore8(sums[g], 0, part);
+      SUMS_SPACE ulong* const terms = totals.terms + g * d + j;
+      for (int i = 0; i < eight->count; ++i) ADD(terms + eight->to[i] * of_cluster, part[i]);
+      if (source->first_pass) continue;
+      for (int i = 0; i < eight->count; ++i) ADD(terms + eight->from[i] * of_cluster, -part[i]);
+    }
+  }
+}
+#endif
+
+// The same, one row after the other.
+void add_rows(const Source* source, Totals totals, const Eight* eight) {
+  const long d = source->shape.d;
+  const long of_cluster = LIMBS * TERMS(d);
+  for (int i = 0; i < eight->count; ++i) {
+    const long row = eight->row[i];
+    const double w = weight_of(source->rows, source->weights, row);
+    SUMS_SPACE ulong* const left = source->first_pass ? 0 : totals.terms + eight->from[i] * of_cluster;
+    for (long j = 0; j < d; ++j) {
+      add_terms_of_value(source->shape, w, source->points, row * d, j, source->tops, source->exponents,
+                         totals.terms + eight->to[i] * of_cluster, left);
+    }
+  }
+}
+
+// The weights of the rows, and how many they are. Without weights local sums of both are the same, and one is made from
+// the other in the end.
+INLINED void count_rows(const Source* source, Totals totals, const Eight* eight) {
+  if (LOCAL_SUMS && !source->rows.weighted) {
+    for (int i = 0; i < eight->count; ++i) {
+      ADD(totals.counts + eight->to[i], 1);
+      if (!source->first_pass) ADD(totals.counts + eight->from[i], -1);
+    }
+    return;
+  }
+  for (int i = 0; i < eight->count; ++i) {
+    const long q = integer_weight(source->shape, source->rows, source->weights, eight->row[i]);
+    count_row(totals, source->first_pass, q, eight->from[i], eight->to[i]);
+  }
+}
+
+void weights_from_counts(const Source* source, Totals totals, long k) {
+  if (!LOCAL_SUMS || source->rows.weighted) return;
+  for (long i = 0; i < k; ++i) totals.weights[i] = totals.counts[i];
+}
+
+// What the rows change of the label sum's words. Those that are there twice have one label twice, and add nothing.
+INLINED void hash_moved(const Source* source, Eight* eight, long8* hash) {
+  for (int i = eight->count; i < 8; ++i) eight->from[i] = eight->to[i];
+  const ulong8 row = CONVERTED(vload8(0, eight->row), ulong8) + (ulong)source->rows.number;
+  ulong8 entered[4], left[4];
+  label_words(row, CONVERTED(vload8(0, eight->to), ulong8), entered);
+  label_words(row, CONVERTED(vload8(0, eight->from), ulong8), left);
+#pragma unroll
+  for (int i = 0; i < 4; ++i) hash[i] += as_long8(entered[i]) - as_long8(left[i]);
+}
+
+// Adds up the rows that moved, and empties their list; returns how many they were.
+int move_rows(const Source* source, Totals totals, Moved* moved, long8* hash) {
+  const int all = moved->count;
+  // Rows of many columns are read one after the other.
+  const bool in_lanes =
+      source->shape.d <= 64 && source->shape.bits <= MOST_LANE_BITS && source->shape.normal_tops != 0;
+  for (int first = 0; first < all; first += 8) {
+    Eight eight;
+    eight.count = min(all - first, 8);
+    for (int i = 0; i < 8; ++i) eight.row[i] = moved->row[first + min(i, eight.count - 1)];
+    exchange_labels(source, &eight);
+#if !PRODUCTS
+    if (in_lanes) {
+      add_lanes(source, totals, &eight);
+    } else
+#endif
+    {
+      add_rows(source, totals, &eight);
+    }
+    count_rows(source, totals, &eight);
+    if (!source->first_pass) hash_moved(source, &eight, hash);
+  }
+  moved->count = 0;
+  return all;
+}
+
+// sum = the four words' sums, each with its sign, as one number of 128 bits.
+void join_words(const long8* words, __local ulong* sum) {
+  sum[0] = sum[1] = 0;
+  for (int i = 0; i < 4; ++i) {
+    const long word = (long)sum_of_words(as_ulong8(words[i]));
+    const int bit = 32 * (i % 2);
+    const ulong low = (ulong)word << bit;
+    if (i < 2) {
+      sum[0] += low;
+      sum[1] += (ulong)(bit == 0 ? word >> 63 : word >> 32) + (sum[0] < low);
+    } else {
+      sum[1] += low;
+    }
+  }
+}
+#endif
+
 // MODEL and ROTATED say which of the batch. `scratch` holds a model's sums, weights and counts.
 //
 // A group looks at a word of labels for each of its work-items, lists the rows that changed, and shares out their
 // values: few rows change after the first passes, and a work-item that has one would keep its neighbours waiting. One
-// that is alone has no neighbours, and needs no list. What is counted goes to global memory once a group, since all
+// that is alone lists some rows, too, and takes them eight at a time. What is counted goes to global memory once a
+// group, since all
 // groups of a model add to the same place.
 __kernel void accumulate(Shape shape, RowBlock rows, __global const Range* ranges, __global ulong* counters,
                          __global const uint* control, __global const uchar* points, __global const double* weights,
@@ -183,36 +356,30 @@ __kernel void accumulate(Shape shape, RowBlock rows, __global const Range* range
   __global const ulong* const new_words = (__global const ulong*)(next + found * shape.label_width);
   const long words = (rows.count + in_word - 1) / in_word;
 #if LONE
-  ulong moved[LANES];  // rows that wait for others to be hashed
-  uint moved_from[LANES], moved_to[LANES];
-  int waiting = 0;
+  Source source;
+  source.shape = shape;
+  source.rows = rows;
+  source.points = points;
+  source.weights = weights;
+  source.tops = tops;
+  source.exponents = exponents;
+  source.labels = labels + own * shape.label_width;
+  source.next = next + found * shape.label_width;
+  source.first_pass = first_pass;
+  Moved moved;
+  moved.count = 0;
+  long8 hash[4] = {(long8)(0), (long8)(0), (long8)(0), (long8)(0)};
+  const ulong of_last_word = ~0UL >> 8 * shape.label_width * (words * in_word - rows.count);
   FOR_EACH(word, words) {
-    if (!first_pass && old_words[word] == new_words[word]) continue;
-    const long end = min((word + 1) * in_word, rows.count);
-    for (long row = word * in_word; row < end; ++row) {
-      const uint to = load_label(next, shape.label_width, found + row);
-      const uint from = first_pass ? to : load_label(labels, shape.label_width, own + row);
-      if (!first_pass && to == from) continue;
-      const double w = weight_of(rows, weights, row);
-      SUMS_SPACE ulong* const left = first_pass ? 0 : totals.terms + from * of_cluster;
-      for (long j = 0; j < shape.d; ++j) {
-        add_terms_of_value(shape, w, points, row * shape.d, j, tops, exponents, totals.terms + to * of_cluster, left);
-      }
-      const long q = integer_weight(shape, rows, weights, row);
-      count_row(totals, first_pass, q, from, to);
-      store_label(labels, shape.label_width, own + row, to);
-      counted[0] += 1;
-      if (first_pass) continue;
-      moved[waiting] = (ulong)(rows.number + row);
-      moved_from[waiting] = from;
-      moved_to[waiting] = to;
-      if (++waiting < LANES) continue;
-      add_to_label_sum(vload8(0, moved), vload8(0, moved_from), vload8(0, moved_to), counted + 1);
-      waiting = 0;
-    }
+    ulong change = first_pass ? ~0UL : old_words[word] ^ new_words[word];
+    if (word == words - 1) change &= of_last_word;
+    if (change == 0) continue;
+    list_changed(change, (uint)(word * in_word), shape.label_width, &moved);
+    if (moved.count > MOVED_ROWS - 8) counted[0] += move_rows(&source, totals, &moved, hash);
   }
-  for (int i = waiting; i < LANES; ++i) moved[i] = moved_from[i] = moved_to[i] = 0;  // from a label to itself: nothing
-  if (waiting > 0) add_to_label_sum(vload8(0, moved), vload8(0, moved_from), vload8(0, moved_to), counted + 1);
+  counted[0] += move_rows(&source, totals, &moved, hash);
+  weights_from_counts(&source, totals, range.k);
+  join_words(hash, counted + 1);
 #else
   MEET();
   FOR_EACH_OF_GROUP(first, words) {

@@ -15,6 +15,15 @@
 #define JOINED(a, b) a##b
 #define JOIN(a, b) JOINED(a, b)
 
+// The lanes of a vector in another type. Of clang's own function PoCL makes an instruction, of convert_() one for each lane.
+#if defined(__clang__) && GROUP_ITEMS == 1
+#define CONVERTED(v, type) __builtin_convertvector(v, type)
+#define INLINED __attribute__((always_inline))  // PoCL's compiler else passes vectors through memory
+#else
+#define CONVERTED(v, type) JOIN(convert_, type)(v)
+#define INLINED
+#endif
+
 #if CONTIGUOUS
 #define ITEM get_global_id(1)
 #define ITEMS get_global_size(1)
@@ -51,6 +60,20 @@ void store_label(__global uchar* labels, int width, long at, uint label) {
     ((__global uint*)labels)[at] = label;
   }
 }
+
+#if GROUP_ITEMS == 1
+// Eight labels, of which `count` are there; the others are like the last of these.
+ulong8 load_labels(__global const uchar* labels, int width, long at, int count) {
+  if (count == 8) {
+    if (width == 1) return CONVERTED(vload8(0, labels + at), ulong8);
+    if (width == 2) return CONVERTED(vload8(0, (__global const ushort*)labels + at), ulong8);
+    return CONVERTED(vload8(0, (__global const uint*)labels + at), ulong8);
+  }
+  ulong lane[8];
+  for (int i = 0; i < 8; ++i) lane[i] = load_label(labels, width, at + min(i, count - 1));
+  return vload8(0, lane);
+}
+#endif
 
 // The lowest bit of a word that has one.
 int lowest_bit(uint word) { return 31 - (int)clz(word & -word); }

@@ -3,6 +3,9 @@
 
 #ifndef DISTANCE
 #define DISTANCE canonical_distance
+#define OF_CENTROIDS 1
+#else
+#define OF_CENTROIDS 0
 #endif
 
 // The labels of the rows: `first` is that of the first row, in labels.
@@ -47,14 +50,11 @@ void join_group(const long* sums, __local long* scratch, __global long* to, bool
   }
 }
 
-// What each group found.
-__kernel void add_terms(Assigned assigned, RowBlock rows, TermFormats formats, long step, __global const uchar* points,
-                        __global const double* weights, __global const uchar* labels,
-                        __global const Prototype* prototypes, __global long* found) {
-  __local long scratch[GROUP_ITEMS * NUMBERS_FOUND];
-  long sums[NUMBERS_FOUND] = {0, 0, 0, 0, 0, 0, 0};
+// Of every `step`-th row; returns the largest d2.
+double add_terms_of_rows(Assigned assigned, RowBlock rows, TermFormats formats, long step, __global const uchar* points,
+                         __global const double* weights, __global const uchar* labels,
+                         __global const Prototype* prototypes, long* sums) {
   double farthest = 0;
-  points += rows.points;
   FOR_EACH(i, (rows.count + step - 1) / step) {
     const long row = i * step;
     const double w = weight_of(rows, weights, row);
@@ -62,6 +62,85 @@ __kernel void add_terms(Assigned assigned, RowBlock rows, TermFormats formats, l
     const double d2 = assigned_distance(assigned, points, labels, prototypes, row);
     farthest = d2 > farthest ? d2 : farthest;
     for (int f = 0; f < 2; ++f) add_parts(scaled_by_power(w * d2, formats.top[f]), 3, formats.bits, sums + f * 3);
+  }
+  return farthest;
+}
+
+// Rows of few columns, eight at a time in the lanes of vectors: a work-item that is alone has these.
+#if GROUP_ITEMS == 1 && OF_CENTROIDS
+#define LANES_COLUMNS 8  // fewer than these: a partial sum of the distance has one column, or none
+
+// d2 of eight rows, of which so many are there, as canonical_distance() has it.
+double8 assigned_distances(Assigned assigned, __global const uchar* points, __global const uchar* labels,
+                           __global const Prototype* prototypes, long row, int count) {
+  const long d = assigned.d;
+  ulong label[8];
+  vstore8(load_labels(labels, assigned.width, assigned.first + row, count), 0, label);
+  double8 p[LANES_COLUMNS];
+#pragma unroll
+  for (int j = 0; j < LANES_COLUMNS; ++j) {
+    p[j] = (double8)(0.0);
+    if (j >= d) continue;
+    double x[8], c[8];
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      x[i] = value_at(points, (row + min(i, count - 1)) * d + j);
+      c[i] = prototypes[assigned.prototypes + (long)label[i] * d + j];
+    }
+    const double8 t = vload8(0, x) - vload8(0, c);
+    p[j] = t * t;
+  }
+  return ((p[0] + p[4]) + (p[2] + p[6])) + ((p[1] + p[5]) + (p[3] + p[7]));
+}
+
+double add_terms_of_lanes(Assigned assigned, RowBlock rows, TermFormats formats, __global const uchar* points,
+                          __global const double* weights, __global const uchar* labels,
+                          __global const Prototype* prototypes, long* sums) {
+  const double factor[2] = {scaled_by_power(1.0, formats.top[0]), scaled_by_power(1.0, formats.top[1])};
+  const long8 lane = (long8)(0, 1, 2, 3, 4, 5, 6, 7);
+  double8 farthest = (double8)(0.0);
+  long8 all[6];
+  for (int i = 0; i < 6; ++i) all[i] = (long8)(0);
+  FOR_EACH(vector, (rows.count + 7) / 8) {
+    const long row = vector * 8;
+    const int count = (int)min(rows.count - row, 8L);
+    double8 w = (double8)(1.0);
+    if (rows.weighted) {
+      double of_row[8];
+      for (int i = 0; i < 8; ++i) of_row[i] = weights[rows.weights + row + min(i, count - 1)];
+      w = vload8(0, of_row);
+    }
+    const long8 counts = (lane < (long8)(count)) & (w > 0.0);
+    double8 d2 = assigned_distances(assigned, points, labels, prototypes, row, count);
+    d2 = counts ? d2 : (double8)(0.0);
+    w = counts ? w : (double8)(0.0);
+    farthest = d2 > farthest ? d2 : farthest;
+#pragma unroll
+    for (int f = 0; f < 2; ++f) add_parts_of_lanes(w * d2 * factor[f], 3, formats.bits, all + f * 3);
+  }
+  for (int i = 0; i < 6; ++i) sums[i] = (long)sum_of_words(as_ulong8(all[i]));
+  double of_lane[8], most = 0;
+  vstore8(farthest, 0, of_lane);
+  for (int i = 0; i < 8; ++i) most = fmax(most, of_lane[i]);
+  return most;
+}
+#endif
+
+// What each group found.
+__kernel void add_terms(Assigned assigned, RowBlock rows, TermFormats formats, long step, __global const uchar* points,
+                        __global const double* weights, __global const uchar* labels,
+                        __global const Prototype* prototypes, __global long* found) {
+  __local long scratch[GROUP_ITEMS * NUMBERS_FOUND];
+  long sums[NUMBERS_FOUND] = {0, 0, 0, 0, 0, 0, 0};
+  double farthest;
+  points += rows.points;
+#ifdef LANES_COLUMNS
+  if (step == 1 && assigned.d < LANES_COLUMNS && formats.bits <= MOST_LANE_BITS && abs(formats.top[0]) < 1000) {
+    farthest = add_terms_of_lanes(assigned, rows, formats, points, weights, labels, prototypes, sums);
+  } else
+#endif
+  {
+    farthest = add_terms_of_rows(assigned, rows, formats, step, points, weights, labels, prototypes, sums);
   }
   sums[6] = as_long(farthest);
   join_group(sums, scratch, found + GROUP_NUMBER * NUMBERS_FOUND, false);
@@ -77,6 +156,22 @@ __kernel void join_terms(__global const long* found, long count, __global long* 
   join_group(mine, scratch, sums + at, true);
 }
 
+#if GROUP_ITEMS == 1
+// Sums of the label terms' words of all rows, eight at a time.
+void add_words_of_rows(__global const uchar* labels, int width, long at, long first, long count, long* sums) {
+  const ulong8 lane = (ulong8)(0, 1, 2, 3, 4, 5, 6, 7);
+  ulong8 all[4] = {(ulong8)(0), (ulong8)(0), (ulong8)(0), (ulong8)(0)};
+  FOR_EACH(vector, (count + 7) / 8) {
+    const long row = vector * 8;
+    const int rows = (int)min(count - row, 8L);
+    ulong8 words[4];
+    label_words((ulong)(first + row) + lane, load_labels(labels, width, at + row, rows), words);
+    const ulong8 there = as_ulong8(lane < (ulong8)(rows));
+    for (int i = 0; i < 4; ++i) all[i] += words[i] & there;
+  }
+  for (int i = 0; i < 4; ++i) sums[i] = (long)sum_of_words(all[i]);
+}
+#else
 // Philox4x32-10: core/random.h.
 uint4 philox(uint2 key, uint4 counter) {
   for (int round = 0; round < 10; ++round) {
@@ -93,12 +188,7 @@ uint4 label_term(ulong row, uint label) {
   return philox((uint2)(0x6d65616eu, 0x6d616e79u), (uint4)((uint)row, (uint)(row >> 32), label, 6));
 }
 
-// What each group found, as add_terms has it: sums of the label terms' words. Label 0 is at `at`, and its row is number
-// `first` of all.
-__kernel void add_label_terms(__global const uchar* labels, int width, long at, long first, long count,
-                              __global long* found) {
-  __local long scratch[GROUP_ITEMS * NUMBERS_FOUND];
-  long sums[NUMBERS_FOUND] = {0, 0, 0, 0, 0, 0, 0};
+void add_words_of_rows(__global const uchar* labels, int width, long at, long first, long count, long* sums) {
   FOR_EACH(row, count) {
     const uint4 term = label_term((ulong)(first + row), load_label(labels, width, at + row));
     sums[0] += term.x;
@@ -106,6 +196,16 @@ __kernel void add_label_terms(__global const uchar* labels, int width, long at, 
     sums[2] += term.z;
     sums[3] += term.w;
   }
+}
+#endif
+
+// What each group found, as add_terms has it: sums of the label terms' words. Label 0 is at `at`, and its row is number
+// `first` of all.
+__kernel void add_label_terms(__global const uchar* labels, int width, long at, long first, long count,
+                              __global long* found) {
+  __local long scratch[GROUP_ITEMS * NUMBERS_FOUND];
+  long sums[NUMBERS_FOUND] = {0, 0, 0, 0, 0, 0, 0};
+  add_words_of_rows(labels, width, at, first, count, sums);
   join_group(sums, scratch, found + GROUP_NUMBER * NUMBERS_FOUND, false);
 }
 

@@ -61,8 +61,8 @@ typedef struct {
 } TopTwo;
 
 // The upper scores of all columns of a model.
-TopTwo look(__global const float* group, long groups, __global const float* packed, const Floats* values, Floats norm,
-            long d) {
+INLINED TopTwo look(__global const float* group, long groups, __global const float* packed, const Floats* values,
+                    Floats norm, long d) {
   TopTwo top;
   top.best = top.second = (Floats)(-INFINITY);
   top.column = (Ints)(0);
@@ -123,14 +123,15 @@ uint unproved_lanes(TopTwo top, Floats norms, ScoreBound bound, __global const f
   return unproved;
 }
 
-void store_labels(__global uchar* next, int width, long at, Ints labels, int lanes) {
+// `at` is a multiple of WIDTH; vstore() is an instruction for each byte in PoCL.
+INLINED void store_labels(__global uchar* next, int width, long at, Ints labels, int lanes) {
   if (lanes == WIDTH) {
     if (width == 1) {
-      STORE(JOIN(convert_uchar, WIDTH)(labels), 0, next + at);
+      *(__global JOIN(uchar, WIDTH)*)(next + at) = CONVERTED(labels, JOIN(uchar, WIDTH));
     } else if (width == 2) {
-      STORE(JOIN(convert_ushort, WIDTH)(labels), 0, (__global ushort*)next + at);
+      *(__global JOIN(ushort, WIDTH)*)(next + 2 * at) = CONVERTED(labels, JOIN(ushort, WIDTH));
     } else {
-      STORE(labels, 0, (__global int*)next + at);
+      *(__global Ints*)(next + 4 * at) = labels;
     }
     return;
   }

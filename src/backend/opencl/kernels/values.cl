@@ -110,3 +110,21 @@ void add_parts(double y, int limbs, int bits, long* sums) {
   }
   sums[0] = (long)((ulong)sums[0] + (ulong)nearest_integer(y));
 }
+
+#if GROUP_ITEMS == 1
+// The same of eight terms, each to the sums of its lane; for at most so many bits of a limb. Parts are rounded, not cut:
+// y + 1.5 2^52 has the integer in its lowest bits, and what is left is exact, too. That needs no conversion, which
+// processors have for vectors only with AVX-512.
+#define MOST_LANE_BITS 50
+#define LANE_ROUNDER 0x1.8p52
+
+void add_parts_of_lanes(double8 y, int limbs, int bits, long8* sums) {
+  const double radix = as_double((long)(bits + 1023) << 52);
+#pragma unroll
+  for (int g = limbs - 1; g >= 0; --g) {
+    const double8 rounded = y + LANE_ROUNDER;
+    sums[g] += as_long8(rounded) - as_long(LANE_ROUNDER);
+    y = (y - (rounded - LANE_ROUNDER)) * radix;
+  }
+}
+#endif
