@@ -28,7 +28,8 @@ std::string opencl_kind();
 std::string opencl_tuned();
 /// MANYMEANS_OPENCL_TREE=direct|distributed|replicated: who finds out which prototypes may be nearest to a leaf's rows.
 std::string opencl_tree();
-/// MANYMEANS_CUDA_PRODUCT=sums|residues: how CUDA devices screen matrix products; empty: by shape.
+/// MANYMEANS_CUDA_PRODUCT=sums|residues: how CUDA devices screen matrix products; empty: by shape. Only Hopper has
+/// residues, others sum.
 std::string cuda_product();
 /// MANYMEANS_PYTHON: the Python whose pyarrow reads and writes Parquet and Arrow files; empty: one is looked for.
 std::string python();

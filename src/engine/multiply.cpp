@@ -101,13 +101,16 @@ constexpr ProductBackend kBackends[] = {
     {"opencl", multiply_on_opencl, true},
 };
 
-// Of copies on the host. How much there is takes longer to find out than a small product on a device, where copies are
-// few.
-int64_t memory_of(const MultiplyOptions& options, const ProductBackend& backend) {
+bool all_on_device(const ProductTask& task) {
+  return !task.a.place.on_host() && !task.b.place.on_host() && !task.out_place.on_host();
+}
+
+// Of copies on the host. How much there is takes longer to find out than a small product on a device, which has none.
+int64_t memory_of(const MultiplyOptions& options, const ProductTask& task) {
   if (options.memory < 0) refuse(fmt::format("memory is {}; it must be at least 0", options.memory));
   constexpr int64_t kMost = int64_t{1} << 30;
   if (options.memory > 0) return options.memory;
-  return backend.has_devices ? kMost : std::min(available_memory() / 4, kMost);
+  return all_on_device(task) ? kMost : std::min(available_memory() / 4, kMost);
 }
 
 // A backend, and which of its devices.
@@ -188,7 +191,7 @@ ProductTask task_of(const MatrixView& a, const MatrixView& b, const ProductView&
 // No more than there is work for: waking a thread takes as long as some thousand products. What lies on a device needs
 // none.
 int threads_for(const ProductTask& task, int asked) {
-  if (!task.a.place.on_host() && !task.b.place.on_host() && !task.out_place.on_host()) return 1;
+  if (all_on_device(task)) return 1;
   constexpr double kEnough = 1 << 18;
   const double products =
       static_cast<double>(task.a.count) * static_cast<double>(task.b.count) * static_cast<double>(task.a.depth);
@@ -200,7 +203,7 @@ ProductCounts multiply_checked(const ProductTask& task, const MultiplyOptions& o
   ThreadPool pool(threads_for(task, options.threads), options.abort);
   const ProductWork work{.pool = pool,
                          .instruction_set = options.instruction_set,
-                         .memory = memory_of(options, *chosen.backend),
+                         .memory = memory_of(options, task),
                          .device = chosen.device,
                          .device_memory = options.memory};
   const ProductCounts counts = chosen.backend->multiply(task, work);

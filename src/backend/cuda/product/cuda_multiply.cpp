@@ -42,9 +42,10 @@ bool has_byte_units() {
   return major == 9;
 }
 
-bool wants_residues(const ProductSize& size) {
+ScreenWish wish_of(ScreenWish wish) {
   const std::string screen = environment::cuda_product();
-  return screen != "sums" && has_byte_units() && (screen == "residues" || residues_pay(size));
+  if (wish == ScreenWish::kSums || screen == "sums" || !has_byte_units()) return ScreenWish::kSums;
+  return screen == "residues" ? ScreenWish::kResidues : wish;
 }
 
 // Whether what a product had is more than the next one may find: a 16th of the device's memory.
@@ -116,9 +117,10 @@ class FactorSide {
 
 class CudaProduct {
  public:
-  enum class Screen { kBest, kSums };
-  CudaProduct(const ProductTask& task, const ProductWork& work, Screen screen)
+  /// `gives_up`: where residues prove too little.
+  CudaProduct(const ProductTask& task, const ProductWork& work, ScreenWish wish, bool gives_up)
       : task_(by_rows(task)),
+        gives_up_(gives_up),
         pool_(work.pool),
         size_(size_of_task(task_)),
         stream_(patience_for(task_, work.pool)),
@@ -126,8 +128,7 @@ class CudaProduct {
         a_(task_.a, room_, work.pool),
         b_(task_.b, room_, work.pool) {
     if (size_.keeps_entries) fetching_.emplace(runtime(), device::PieceBytes{}, pool_.size(), pool_.abort());
-    size_.by_residues = screen == Screen::kBest && wants_residues(size_);
-    plan_ = plan_product(size_, room_, a_.upload_bytes() + b_.upload_bytes());
+    plan_ = plan_product(size_, wish_of(wish), room_, a_.upload_bytes() + b_.upload_bytes());
     allocate();
   }
   CudaProduct(const CudaProduct&) = delete;
@@ -151,6 +152,7 @@ class CudaProduct {
   }
 
   const ProductTask task_;
+  const bool gives_up_;
   ThreadPool& pool_;
   ProductSize size_;
   ProductPlan plan_{};
@@ -197,8 +199,11 @@ void CudaProduct::lay_out(MemoryCutter& from) {
   if (plan_.by_residues()) counted_bytes += residue_measures(plan_.rows, plan_.columns) * 8;
   counted_ = {from.cut<std::byte>(counted_bytes), static_cast<size_t>(counted_bytes)};
   unproved.counted = reinterpret_cast<unsigned long long*>(counted_.data());
+  if (counted_.data() == nullptr) return;  // sizes alone
   unproved.cells = reinterpret_cast<uint8_t*>(counted_.data() + kCountBytes);
-  residues_.measure_in(reinterpret_cast<unsigned long long*>(counted_.data() + measures_at));
+  if (plan_.by_residues()) {
+    residues_.measure_in(reinterpret_cast<unsigned long long*>(counted_.data() + measures_at));
+  }
 }
 
 void CudaProduct::set_bounds() {
@@ -225,9 +230,12 @@ std::optional<ProductCounts> CudaProduct::run() {
     for (int64_t i = 0; i < size_.rows; i += plan_.rows) {
       check_abort(pool_.abort());
       multiply_block(i, j);
+      if (plan_.by_residues()) {
+        stream_.synchronize("multiplying");
+        if (found_[0] > block_.unproved.most) return std::nullopt;
+      }
       if (size_.keeps_entries) fetch(i, j);
       stream_.synchronize("multiplying");
-      if (found_[0] > block_.unproved.most) return std::nullopt;
       counts.resolved += static_cast<int64_t>(found_[0]);
     }
   }
@@ -235,10 +243,10 @@ std::optional<ProductCounts> CudaProduct::run() {
   return counts;
 }
 
-// A sum of binary64 costs as much as some hundred of those that are summed exactly.
+// An entry that is summed exactly costs as much as some hundred sums of binary64.
 unsigned long long CudaProduct::most_unproved() const {
   constexpr int64_t kShare = 64, kFew = 1 << 14;
-  if (!plan_.by_residues()) return std::numeric_limits<unsigned long long>::max();
+  if (!plan_.by_residues() || !gives_up_) return std::numeric_limits<unsigned long long>::max();
   const int64_t entries = int64_t{block_.a.count} * block_.b.count;
   return static_cast<unsigned long long>(std::max(kFew, entries / kShare));
 }
@@ -305,6 +313,32 @@ void CudaProduct::scatter(const std::byte* from, std::byte* to) const {
   }
 }
 
+// Nothing where the product is given up, or has no memory, and another screen may be tried.
+std::optional<ProductCounts> attempt(const ProductTask& task, const ProductWork& work, ScreenWish wish, bool gives_up,
+                                     bool& much) {
+  std::optional<CudaProduct> product;
+  try {
+    product.emplace(task, work, wish, gives_up);
+  } catch (const Error& error) {
+    if (!gives_up || error.code() != ErrorCode::kUnavailable) throw;
+    return std::nullopt;
+  }
+  const std::optional<ProductCounts> counts = product->run();
+  much = much || is_much(product->bytes());
+  return counts;
+}
+
+// Residues, if they are best; sums, if these prove too little; residues after all, if sums do not fit.
+ProductCounts multiply_by_any(const ProductTask& task, const ProductWork& work, bool& much) {
+  if (const auto counts = attempt(task, work, ScreenWish::kBest, true, much)) return *counts;
+  try {
+    return *attempt(task, work, ScreenWish::kSums, false, much);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kUnavailable) throw;
+  }
+  return *attempt(task, work, ScreenWish::kResidues, false, much);
+}
+
 }  // namespace
 }  // namespace cuda
 
@@ -319,17 +353,10 @@ ProductCounts multiply_on_cuda(const ProductTask& task, const ProductWork& work)
     make_backend("cuda", options);  // it says why not
   }
   const cuda::OnDevice here(work.device);
-  using Product = cuda::CudaProduct;
-  std::optional<ProductCounts> counts;
   bool much = false;
-  for (const Product::Screen screen : {Product::Screen::kBest, Product::Screen::kSums}) {
-    if (counts) break;
-    Product product(task, work, screen);
-    counts = product.run();
-    much = much || cuda::is_much(product.bytes());
-  }
+  const ProductCounts counts = cuda::multiply_by_any(task, work, much);
   if (much) cuda::trim_device_memory();
-  return *counts;
+  return counts;
 }
 
 }  // namespace manymeans

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace manymeans::cuda {
 namespace {
@@ -32,35 +33,8 @@ void measure(const ProductSize& size, ProductPlan& plan, int64_t more) {
   if (plan.keeps_sums()) plan.bytes += plan.parts() * padded_lines(plan.rows) * padded_lines(plan.columns) * 8;
 }
 
-}  // namespace
-
-int64_t ProductPlan::cells() const {
-  const auto across = [](int64_t entries) { return (entries + kCellEntries - 1) / kCellEntries; };
-  return across(rows) * across(columns);
-}
-
-// Measured on an H100 (bench/results/h200/labels_search_product): seconds for a multiply-add, an entry, a value of the
-// factors, and in all.
-struct ScreenCost {
-  double product, entry, value, beginning;
-
-  double of(const ProductSize& size) const {
-    const auto rows = static_cast<double>(size.rows), columns = static_cast<double>(size.columns);
-    const auto depth = static_cast<double>(size.depth);
-    return rows * columns * (depth * product + entry) + (rows + columns) * depth * value + beginning;
-  }
-};
-
-bool residues_pay(const ProductSize& size) {
-  constexpr ScreenCost kFloatSums = {4.3e-14, 2e-12, 0, 0}, kFloatResidues = {2.4e-14, 1.4e-11, 8e-12, 1e-5};
-  constexpr ScreenCost kDoubleSums = {2.9e-13, 1e-11, 4e-12, 0}, kDoubleResidues = {3.8e-14, 3e-11, 1.4e-11, 1e-5};
-  if (size.wide) return kDoubleResidues.of(size) < kDoubleSums.of(size);
-  return kFloatResidues.of(size) < kFloatSums.of(size);
-}
-
-ProductPlan plan_product(const ProductSize& size, int64_t room, int64_t more) {
-  ProductPlan plan = {size.rows, size.columns, 1, 0, 0, {size.depth, size.wide, size.wide && !size.by_residues}};
-  if (size.by_residues) plan.basis = residue_basis(size.wide, size.depth);
+// Halves blocks until they fit; whether they do.
+bool fit(const ProductSize& size, ProductPlan& plan, int64_t room, int64_t more) {
   const auto halve = [](int64_t& lines) { lines = padded_lines((lines + 1) / 2); };
   const auto too_large = [&] {
     const double entries = static_cast<double>(plan.rows) * static_cast<double>(plan.columns);
@@ -70,17 +44,60 @@ ProductPlan plan_product(const ProductSize& size, int64_t room, int64_t more) {
   };
   while (too_large()) {
     int64_t& lines = plan.rows >= plan.columns ? plan.rows : plan.columns;
-    if (lines > kLinePadding) {
-      halve(lines);
-      continue;
-    }
-    measure(size, plan, more);
-    if (plan.bytes <= room) break;  // more products than wanted
-    throw Error(ErrorCode::kUnavailable, "cuda device memory",
-                fmt::format("{} lines of {} values of each factor need {} bytes, and {} can be had; use --backend cpu",
-                            kLinePadding, size.depth, plan.bytes, room));
+    if (lines <= kLinePadding) break;  // more products than wanted, or too many bytes
+    halve(lines);
   }
+  measure(size, plan, more);
+  return plan.bytes <= room;
+}
+
+ProductPlan whole_product(const ProductSize& size, bool by_residues) {
+  ProductPlan plan = {size.rows, size.columns, 1, 0, 0, {size.depth, size.wide, size.wide && !by_residues}};
+  if (by_residues) plan.basis = residue_basis(size.wide, size.depth);
   return plan;
+}
+
+// Seconds of a plan, measured on an H100 (bench/results/h200/residues): for a multiply-add, an entry, a value that is
+// packed, and in all. Rows are packed again for every block of columns.
+struct ScreenCost {
+  double product, entry, value, beginning;
+
+  double of(const ProductSize& size, const ProductPlan& plan) const {
+    constexpr double kKept = 0x1p32, kByte = 2.5e-12;  // memory that is taken from the driver in every call
+    const auto rows = static_cast<double>(size.rows), columns = static_cast<double>(size.columns);
+    const auto depth = static_cast<double>(size.depth);
+    const double blocks = std::ceil(columns / static_cast<double>(plan.columns));
+    const double taken = std::max(0.0, static_cast<double>(plan.bytes) - kKept) * kByte;
+    return rows * columns * (depth * product + entry) + (rows * blocks + columns) * depth * value + beginning + taken;
+  }
+};
+
+bool is_faster(const ProductSize& size, const ProductPlan& residues, const ProductPlan& sums) {
+  constexpr ScreenCost kFloatSums = {4.3e-14, 2e-12, 0, 0}, kFloatResidues = {2.4e-14, 1.4e-11, 8e-12, 1e-5};
+  constexpr ScreenCost kDoubleSums = {2.9e-13, 1e-11, 4e-12, 0}, kDoubleResidues = {3.8e-14, 3e-11, 1.4e-11, 1e-5};
+  const ScreenCost& of_residues = size.wide ? kDoubleResidues : kFloatResidues;
+  return of_residues.of(size, residues) < (size.wide ? kDoubleSums : kFloatSums).of(size, sums);
+}
+
+}  // namespace
+
+int64_t ProductPlan::cells() const {
+  const auto across = [](int64_t entries) { return (entries + kCellEntries - 1) / kCellEntries; };
+  return across(rows) * across(columns);
+}
+
+ProductPlan plan_product(const ProductSize& size, ScreenWish wish, int64_t room, int64_t more) {
+  ProductPlan sums = whole_product(size, false);
+  const bool sums_fit = fit(size, sums, room, more);
+  if (wish != ScreenWish::kSums) {
+    ProductPlan residues = whole_product(size, true);
+    const bool wanted = wish == ScreenWish::kResidues || !sums_fit;
+    if (fit(size, residues, room, more) && (wanted || is_faster(size, residues, sums))) return residues;
+  }
+  if (sums_fit) return sums;
+  throw Error(ErrorCode::kUnavailable, "cuda device memory",
+              fmt::format("{} lines of {} values of each factor need {} bytes, and {} can be had; use --backend cpu",
+                          kLinePadding, size.depth, sums.bytes, room));
 }
 
 int64_t roundings_of(const ProductPlan& plan) {

@@ -13,8 +13,10 @@ struct ProductSize {
   bool wide;           // float64
   bool keeps_entries;  // the product goes to the host's memory, so that the device has room of its own for it
   int multiprocessors;
-  bool by_residues = false;
 };
+
+/// kBest: the screen that takes less time, of those that fit (docs/developer/screens.md, "Products by residues").
+enum class ScreenWish { kBest, kSums, kResidues };
 
 /// Blocks of the product: the largest that fit. Both factors' lines are there as a whole.
 struct ProductPlan {
@@ -31,12 +33,9 @@ struct ProductPlan {
   int64_t cells() const;
 };
 
-/// Whether residues are faster than sums of binary64, on a device that has both (docs/developer/screens.md).
-bool residues_pay(const ProductSize& size);
-
 /// Throws Error(kUnavailable) where `room` bytes of the device's memory are too few; `more` of them are for pieces of
 /// factors on their way.
-ProductPlan plan_product(const ProductSize& size, int64_t room, int64_t more);
+ProductPlan plan_product(const ProductSize& size, ScreenWish wish, int64_t room, int64_t more);
 
 /// The most roundings that a product meets on its way into a sum: those of kSumsDepth values, and one for every sum
 /// that is added to others.

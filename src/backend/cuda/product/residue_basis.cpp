@@ -27,7 +27,7 @@ static_assert(pairwise_coprime());
 // Bits of a value. A normal value leaves few bits below the unit then, so that one entry in some thousand is not
 // proved; of long lines sums are small beside their lines.
 int wanted_bits(bool wide, int64_t depth) {
-  return wide ? 68 : std::max(40, 40 + (bits_of_sum(depth) - 12) / 2);
+  return wide ? 68 : std::clamp(40 + (bits_of_sum(depth) - 12) / 2, 40, kMostFloatBits);
 }
 
 using Limbs = uint32_t[kMostLimbs];
@@ -59,7 +59,7 @@ int value_bits(bool wide, int count, int64_t depth) {
 ResidueBasis residue_basis(bool wide, int64_t depth) {
   ResidueBasis basis;
   const int most = wide ? kMostModuli : kMostFloatModuli;
-  basis.count = wide ? 16 : 10;
+  basis.count = wide ? kFewestDoubleModuli : 10;
   while (basis.count < most && value_bits(wide, basis.count, depth) < wanted_bits(wide, depth)) ++basis.count;
   basis.bits = value_bits(wide, basis.count, depth);
   basis.product[0] = 1;

@@ -2,14 +2,16 @@
 // residues"; Ozaki, Uchino and Imamura 2025, arXiv:2504.08009).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 namespace manymeans::cuda {
 
 constexpr int kMostModuli = 20;
-constexpr int kMostFloatModuli = 16;  // whose product has less than 128 bits
-constexpr int kFewModuli = 12;        // whose product has less than 96
-constexpr int kMostLimbs = 5;         // of 32 bits
+constexpr int kMostFloatModuli = 16;     // whose product has less than 128 bits
+constexpr int kFewModuli = 12;           // whose product has less than 96
+constexpr int kFewestDoubleModuli = 18;  // whose product has more than 128
+constexpr int kMostLimbs = 5;            // of 32 bits
 
 // Of a value: what the digits of residue_pack.cu hold.
 constexpr int kMostFloatBits = 45, kMostDoubleBits = 72;
@@ -38,7 +40,7 @@ constexpr int64_t residue_column_tiles(int64_t columns) {
   return (columns + kResidueColumns - 1) / kResidueColumns * (kResidueColumns / kResidueLines);
 }
 constexpr int64_t residue_depth_blocks(int64_t depth) {
-  return depth <= kResidueDepth ? 1 : (depth + kResidueDepth - 1) / kResidueDepth;
+  return std::max<int64_t>(1, (depth + kResidueDepth - 1) / kResidueDepth);
 }
 /// Numbers that measure what becomes of the lines' values: two of each.
 constexpr int64_t residue_measures(int64_t rows, int64_t columns) {

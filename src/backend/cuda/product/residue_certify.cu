@@ -5,7 +5,6 @@
 #include "backend/cuda/product/unproved.cuh"
 #include "backend/cuda/runtime/device_memory.h"
 
-#include <algorithm>
 #include <cstdint>
 
 namespace manymeans::cuda {
@@ -17,10 +16,10 @@ constexpr int kEntries = 4;             // of a thread
 // `kModuli`: as many as there are, or more. All bytes of a thread are under way at once.
 template <class T, int kModuli, int kLimbs>
 __global__ void __launch_bounds__(kAcross* kDown)
-    certify_kernel(const __grid_constant__ ResidueBlock task, bool fours_of_entries) {
+    certify_kernel(const __grid_constant__ ResidueBlock task, unsigned blocks_across, bool fours_of_entries) {
   const ProductBlock& block = task.block;
-  const int64_t row = int64_t{blockIdx.x} * kDown + threadIdx.y;
-  const int64_t column = (int64_t{blockIdx.y} * kAcross + threadIdx.x) * kEntries;
+  const int64_t row = int64_t{blockIdx.x / blocks_across} * kDown + threadIdx.y;
+  const int64_t column = (int64_t{blockIdx.x % blocks_across} * kAcross + threadIdx.x) * kEntries;
   if (row >= block.rows() || column >= block.columns()) return;
   const uint8_t* from = task.sums + row * task.pitch + column;
   uint32_t bytes[kModuli];
@@ -74,9 +73,9 @@ void launch(const ResidueBlock& task, cudaStream_t stream) {
   const ProductBlock& block = task.block;
   const bool fours =
       block.column_stride == 1 && block.row_stride % kEntries == 0 && reinterpret_cast<uintptr_t>(block.out) % 16 == 0;
-  const dim3 grid(static_cast<unsigned>((block.rows() + kDown - 1) / kDown),
-                  static_cast<unsigned>((block.columns() + kAcross * kEntries - 1) / (kAcross * kEntries)));
-  certify_kernel<T, kModuli, kLimbs><<<grid, dim3(kAcross, kDown), 0, stream>>>(task, fours);
+  const auto across = static_cast<unsigned>((block.columns() + kAcross * kEntries - 1) / (kAcross * kEntries));
+  const auto down = static_cast<unsigned>((block.rows() + kDown - 1) / kDown);  // across * down: entries / 2^10
+  certify_kernel<T, kModuli, kLimbs><<<across * down, dim3(kAcross, kDown), 0, stream>>>(task, across, fours);
   check_launch("certifying a product of residues");
 }
 

@@ -86,12 +86,13 @@ template <class Value>
 __global__ void __launch_bounds__(kThreads, 2) pack_kernel(const __grid_constant__ PackResidues<Value> task) {
   using Of = Digits<Value>;
   using Sum = typename Of::Sum;
-  const PackedLines& lines = task.lines[blockIdx.z];
-  const ResidueLines& residues = task.to[blockIdx.z];
-  const int line = static_cast<int>(blockIdx.x) * (kThreads / 8) + static_cast<int>(threadIdx.x) / 8;
+  const PackedLines& lines = task.lines[blockIdx.y];
+  const ResidueLines& residues = task.to[blockIdx.y];
+  const auto depth_blocks = static_cast<unsigned>(residues.depth_blocks);
+  const int line = static_cast<int>(blockIdx.x / depth_blocks) * (kThreads / 8) + static_cast<int>(threadIdx.x) / 8;
   if (line >= residues.tiles * kResidueLines) return;  // whole blocks
   const int chunk = static_cast<int>(threadIdx.x) % 8;
-  const auto depth_block = static_cast<int64_t>(blockIdx.y);
+  const auto depth_block = static_cast<int64_t>(blockIdx.x % depth_blocks);
   Value values[kChunkValues];
   load_values(lines, line, depth_block * kResidueDepth + chunk * kChunkValues, values);
   const int exponent = line < lines.padded ? lines.exponents[line] : 0;
@@ -194,8 +195,8 @@ void launch_pack(std::span<const ResidueFactor> factors, const ResidueBasis& bas
       residue = static_cast<typename Digits<Value>::Sum>(place > p / 2 ? place - p : place);
     }
   }
-  const dim3 grid(static_cast<unsigned>(tiles * (kResidueLines * 8 / kThreads)),
-                  static_cast<unsigned>(factors[0].to.depth_blocks), static_cast<unsigned>(factors.size()));
+  const dim3 grid(static_cast<unsigned>(tiles * (kResidueLines * 8 / kThreads) * factors[0].to.depth_blocks),
+                  static_cast<unsigned>(factors.size()));
   pack_kernel<Value><<<grid, kThreads, 0, stream>>>(task);
   check_launch("packing residues");
 }

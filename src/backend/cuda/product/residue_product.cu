@@ -162,7 +162,7 @@ __device__ __forceinline__ void store_sums(const ResidueTask& task, uint8_t* buf
 // A group's share of all the block's tiles.
 __device__ void multiply_tiles(const ResidueTask& task, Shared& shared, int group) {
   Ring ring;
-  int32_t sums[128];
+  int32_t sums[128] = {};
   for (int64_t id = blockIdx.x; id < tiles_of(task); id += gridDim.x) {
     const TilePlace place = tile_place(task, id);
     int before = -1;
@@ -171,6 +171,7 @@ __device__ void multiply_tiles(const ResidueTask& task, Shared& shared, int grou
       const int8_t* stage = shared.stages[ring.at];
       const uint64_t a = panel_descriptor(stage + group * kGroupRows * kResidueDepth);
       const uint64_t b = panel_descriptor(stage + kTileBytes);
+      pin(sums);
       wgmma_fence();
 #pragma unroll
       for (int step = 0; step < kResidueDepth / 32; ++step) {
@@ -182,6 +183,7 @@ __device__ void multiply_tiles(const ResidueTask& task, Shared& shared, int grou
       before = ring.at;
       if (block % kExactBlocks == kExactBlocks - 1) {
         wgmma_wait<0>();
+        pin(sums);
         const uint32_t p = task.moduli[place.plane], inverse = task.inverses[place.plane];
 #pragma unroll
         for (int32_t& sum : sums) {
@@ -190,6 +192,7 @@ __device__ void multiply_tiles(const ResidueTask& task, Shared& shared, int grou
       }
     }
     wgmma_wait<0>();
+    pin(sums);
     release(&shared.empty[before]);
     store_sums(task, shared.sums[group], sums, place, group);
   }

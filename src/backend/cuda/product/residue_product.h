@@ -20,7 +20,7 @@ struct ResidueLines {
   int32_t tiles = 0;         // of lines
   int32_t depth_blocks = 0;  // tiles of a line
   // Of each line, in fixed point: the sum of squares of its values relative to 2^exponent, in units of 2^-24, and of
-  // what rounding took from them, in units of 2^-20 of its unit. Then both roots, in units of the integers.
+  // what rounding took from its integers, in units of 2^-20. Then both roots, in units of the integers.
   unsigned long long* squares = nullptr;
   unsigned long long* lost = nullptr;
   float* norms = nullptr;

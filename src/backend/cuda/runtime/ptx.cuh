@@ -104,12 +104,15 @@ __device__ __forceinline__ void wgmma_wait() {
 __device__ __forceinline__ void pin(float& value) {
   asm volatile("" : "+f"(value)::"memory");
 }
-template <int kCount, int... kAt>
-__device__ __forceinline__ void pin_each(float (&values)[kCount], std::integer_sequence<int, kAt...> /*places*/) {
+__device__ __forceinline__ void pin(int32_t& value) {
+  asm volatile("" : "+r"(value)::"memory");
+}
+template <class Value, int kCount, int... kAt>
+__device__ __forceinline__ void pin_each(Value (&values)[kCount], std::integer_sequence<int, kAt...> /*places*/) {
   (pin(values[kAt]), ...);
 }
-template <int kCount>
-__device__ __forceinline__ void pin(float (&values)[kCount]) {
+template <class Value, int kCount>
+__device__ __forceinline__ void pin(Value (&values)[kCount]) {
   pin_each(values, std::make_integer_sequence<int, kCount>());
 }
 

@@ -8,6 +8,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <random>
 #include <vector>
@@ -102,8 +104,10 @@ TEST(CudaProductPlan, BlocksFitAndCoverTheProduct) {
     const auto size = [&] { return static_cast<int64_t>(1) << random() % 18; };
     const cuda::ProductSize product = {size() + 1, size(), size(), random() % 2 == 0, random() % 2 == 0, 132};
     const int64_t room = int64_t{1} << (28 + random() % 8);
+    const auto wish = static_cast<cuda::ScreenWish>(random() % 3);
     try {
-      const cuda::ProductPlan plan = cuda::plan_product(product, room, 1 << 20);
+      const cuda::ProductPlan plan = cuda::plan_product(product, wish, room, 1 << 20);
+      EXPECT_LE(plan.by_residues(), wish != cuda::ScreenWish::kSums);
       EXPECT_LE(plan.bytes, room);
       EXPECT_TRUE(plan.rows == product.rows || plan.rows % cuda::kLinePadding == 0);
       EXPECT_TRUE(plan.columns == product.columns || plan.columns % cuda::kLinePadding == 0);
@@ -114,6 +118,60 @@ TEST(CudaProductPlan, BlocksFitAndCoverTheProduct) {
       EXPECT_GT((2 * cuda::kLinePadding) * product.depth * 4 + (1 << 20), room / 16);
     }
   }
+}
+
+// Where residues do not fit, or blocks are so small that they do not pay, sums are made.
+TEST(CudaProductPlan, ResiduesWhereTheyFitAndPay) {
+  using cuda::ScreenWish;
+  const auto by_residues = [](const cuda::ProductSize& size, int64_t room) {
+    return cuda::plan_product(size, ScreenWish::kBest, room, 0).by_residues();
+  };
+  constexpr int64_t kRoom = int64_t{70} << 30;
+  EXPECT_TRUE(by_residues({4096, 4096, 4096, false, false, 132}, kRoom));
+  EXPECT_TRUE(by_residues({2048, 2048, 2048, true, false, 132}, kRoom));
+  EXPECT_FALSE(by_residues({512, 512, 512, false, false, 132}, kRoom));
+  EXPECT_FALSE(by_residues({8'388'608, 1024, 128, false, false, 132}, kRoom));
+  EXPECT_FALSE(by_residues({4096, 4096, 4096, false, false, 132}, 20'000'000));
+  EXPECT_FALSE(by_residues({1000, 1000, 9'000'000, false, false, 132}, kRoom));
+  const cuda::ProductSize deep = {2000, 2000, 30'000, false, false, 132};
+  EXPECT_FALSE(cuda::plan_product(deep, ScreenWish::kResidues, 100'000'000, 0).by_residues());
+}
+
+// Of both screens; in blocks; of lines longer than sums of bytes are exact; and where residues give up.
+class CudaResidues : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!device_present()) GTEST_SKIP() << "no CUDA device";
+    ::setenv("MANYMEANS_CUDA_PRODUCT", "residues", 1);
+  }
+  void TearDown() override { ::unsetenv("MANYMEANS_CUDA_PRODUCT"); }
+  static ProductCounts expect_the_processors(const std::vector<float>& a, const std::vector<float>& b, int64_t depth,
+                                             int64_t memory = 0) {
+    const auto rows = static_cast<int64_t>(a.size()) / depth, columns = static_cast<int64_t>(b.size()) / depth;
+    const MatrixView x(a.data(), rows, depth, DataType::kFloat32), y(b.data(), depth, columns, DataType::kFloat32);
+    const Matrix expected = multiply(x, y);
+    ProductCounts counts;
+    const Matrix found = multiply(x, y, {.backend = "cuda", .memory = memory}, &counts);
+    EXPECT_EQ(std::memcmp(found.bytes().data(), expected.bytes().data(), expected.bytes().size()), 0);
+    return counts;
+  }
+};
+
+TEST_F(CudaResidues, InBlocks) {
+  expect_the_processors(normal_values(700 * 500, 1), normal_values(500 * 900, 2), 500, 12'000'000);
+}
+
+TEST_F(CudaResidues, OfLongLines) {
+  const ProductCounts counts =
+      expect_the_processors(normal_values(70 * 140'001, 1), normal_values(140'001 * 60, 2), 140'001);
+  EXPECT_LT(counts.resolved, 100);
+}
+
+TEST_F(CudaResidues, GivenUpWhereLinesHaveOutliers) {
+  std::vector<float> a = normal_values(300 * 40, 1), b = normal_values(40 * 300, 2);
+  for (size_t i = 0; i < 300; ++i) a[i * 40 + i % 20] = 1e30F;
+  std::fill_n(b.begin(), 20 * 300, 0.0F);  // so that nothing is left of what integers keep
+  expect_the_processors(a, b, 40);
 }
 
 }  // namespace
