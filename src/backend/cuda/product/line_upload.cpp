@@ -30,10 +30,11 @@ int64_t LineUpload::piece_outer(int64_t inner) const {
   return std::max<int64_t>(1, piece_bytes_ / std::max<int64_t>(1, inner * value_bytes_) / unit) * unit;
 }
 
+// No less for more lines: the last block has fewer, of which a piece may hold more values.
 int64_t LineUpload::bytes(int64_t lines) const {
   const int64_t inner = along_lines() ? lines_.depth : lines;
   const int64_t outer = along_lines() ? lines : lines_.depth;
-  return std::min(piece_outer(inner), outer) * inner * value_bytes_;
+  return std::min(outer * inner * value_bytes_, std::max(piece_bytes_, outer_unit() * inner * value_bytes_));
 }
 
 void LineUpload::prepare(int64_t most_lines) {

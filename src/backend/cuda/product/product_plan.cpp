@@ -58,9 +58,10 @@ ProductPlan whole_product(const ProductSize& size, bool by_residues) {
 }
 
 // Seconds of a plan, measured on an H100 (bench/results/h200/residues): for a multiply-add, an entry, a value that is
-// packed, and in all. Rows are packed again for every block of columns.
+// packed, in all, and for a term of an entry that is summed exactly, of which there are more the longer lines are. Rows
+// are packed again for every block of columns.
 struct ScreenCost {
-  double product, entry, value, beginning;
+  double product, entry, value, beginning, exact;
 
   double of(const ProductSize& size, const ProductPlan& plan) const {
     constexpr double kKept = 0x1p32, kByte = 2.5e-12;  // memory that is taken from the driver in every call
@@ -68,13 +69,16 @@ struct ScreenCost {
     const auto depth = static_cast<double>(size.depth);
     const double blocks = std::ceil(columns / static_cast<double>(plan.columns));
     const double taken = std::max(0.0, static_cast<double>(plan.bytes) - kKept) * kByte;
-    return rows * columns * (depth * product + entry) + (rows * blocks + columns) * depth * value + beginning + taken;
+    const double of_entry = entry + depth * (product + exact * std::sqrt(depth));
+    return rows * columns * of_entry + (rows * blocks + columns) * depth * value + beginning + taken;
   }
 };
 
 bool is_faster(const ProductSize& size, const ProductPlan& residues, const ProductPlan& sums) {
-  constexpr ScreenCost kFloatSums = {4.3e-14, 2e-12, 0, 0}, kFloatResidues = {2.4e-14, 1.4e-11, 8e-12, 1e-5};
-  constexpr ScreenCost kDoubleSums = {2.9e-13, 1e-11, 4e-12, 0}, kDoubleResidues = {3.8e-14, 3e-11, 1.4e-11, 1e-5};
+  constexpr ScreenCost kFloatSums = {4.3e-14, 2e-12, 0, 0, 1.2e-16},
+                       kFloatResidues = {2.4e-14, 1.4e-11, 8e-12, 1e-5, 0};
+  constexpr ScreenCost kDoubleSums = {2.9e-13, 1e-11, 4e-12, 0, 0},
+                       kDoubleResidues = {3.8e-14, 3e-11, 1.4e-11, 1e-5, 0};
   const ScreenCost& of_residues = size.wide ? kDoubleResidues : kFloatResidues;
   return of_residues.of(size, residues) < (size.wide ? kDoubleSums : kFloatSums).of(size, sums);
 }

@@ -27,7 +27,7 @@ static_assert(pairwise_coprime());
 // Bits of a value. A normal value leaves few bits below the unit then, so that one entry in some thousand is not
 // proved; of long lines sums are small beside their lines.
 int wanted_bits(bool wide, int64_t depth) {
-  return wide ? 68 : std::clamp(40 + (bits_of_sum(depth) - 12) / 2, 40, kMostFloatBits);
+  return wide ? 69 : std::clamp(40 + (bits_of_sum(depth) - 12) / 2, 40, kMostFloatBits);
 }
 
 using Limbs = uint32_t[kMostLimbs];

@@ -129,10 +129,10 @@ TEST(CudaProductPlan, ResiduesWhereTheyFitAndPay) {
   constexpr int64_t kRoom = int64_t{70} << 30;
   EXPECT_TRUE(by_residues({4096, 4096, 4096, false, false, 132}, kRoom));
   EXPECT_TRUE(by_residues({2048, 2048, 2048, true, false, 132}, kRoom));
+  EXPECT_TRUE(by_residues({1024, 1024, 1'000'000, false, false, 132}, kRoom));
   EXPECT_FALSE(by_residues({512, 512, 512, false, false, 132}, kRoom));
   EXPECT_FALSE(by_residues({8'388'608, 1024, 128, false, false, 132}, kRoom));
   EXPECT_FALSE(by_residues({4096, 4096, 4096, false, false, 132}, 20'000'000));
-  EXPECT_FALSE(by_residues({1000, 1000, 9'000'000, false, false, 132}, kRoom));
   const cuda::ProductSize deep = {2000, 2000, 30'000, false, false, 132};
   EXPECT_FALSE(cuda::plan_product(deep, ScreenWish::kResidues, 100'000'000, 0).by_residues());
 }
