@@ -4,6 +4,7 @@
 #include "commands/commands.h"
 #include "flags/flag_values.h"
 #include "flags/read_flags.h"
+#include "flags/reworded.h"
 #include "output/output_files.h"
 #include "streams/device_watch.h"
 #include "streams/standard_streams.h"
@@ -131,14 +132,6 @@ void check_shapes(const MultiplyCommand& command, const ProductRows& rows) {
               fmt::format("{} is {} x {}, {} is {} x {}; the first needs as many columns as the second has rows",
                           name(command.a, command.options.transpose_a), rows.a().rows, rows.a().columns,
                           name(command.b, command.options.transpose_b), rows.b().rows, rows.b().columns));
-}
-
-// The same error with another text behind its place.
-Error reworded(const Error& error, const std::function<std::string(std::string)>& change) {
-  const std::string what = error.what();
-  const size_t end = what.find("] ");
-  if (!what.starts_with('[') || end == std::string::npos) return error;
-  return Error(error.code(), what.substr(1, end - 1), change(what.substr(end + 2)));
 }
 
 void replace(std::string& text, std::string_view from, std::string_view to) {

@@ -2,6 +2,8 @@
 
 #include <manymeans/error.h>
 
+#include "flags/reworded.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,6 +13,17 @@
 
 namespace manymeans::cli {
 namespace {
+
+// What is done with gaps and text was said at the fit, and is not said again.
+std::string about_fitted(std::string text) {
+  for (const char* flag : {"--missing", "--exclude", "--categories", "--numeric-only"}) {
+    if (text.find(flag) == std::string::npos) continue;
+    return text +
+           "; these are flags of the fit, which its model obeys: fit again with one of them, or prepare this "
+           "file with 'manymeans convert'";
+  }
+  return text;
+}
 
 // For each name its index in `names`; throws when one is missing.
 std::vector<int64_t> find_columns(const std::string& path, const std::vector<std::string>& wanted,
@@ -70,7 +83,12 @@ void keep_columns(Dataset& points, const std::vector<int64_t>& indices) {
 
 Dataset read_like_fit(const DataFiles& data, ReadOptions options, const PointsOfFit& fit) {
   options.like = fit;
-  Dataset points = data.read_any(options);
+  Dataset points;
+  try {
+    points = data.read_any(options);
+  } catch (const Error& error) {
+    throw reworded(error, about_fitted);
+  }
   // Columns that --columns chose, in another order; or of lists, which have their names only now.
   const bool named = !fit.column_names.empty() && !points.column_names.empty();
   const bool by_hand = !options.columns.empty() && !names_tell(points.column_names, fit.column_names);

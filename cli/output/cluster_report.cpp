@@ -156,8 +156,9 @@ Json report_json(const ClusterReport& report, bool whole) {
                        {"deviation", summary.columns[j].deviation}});
   }
   for (size_t k = 0; k < summary.clusters.size(); ++k) clusters.push_back(cluster_json(report, k, whole));
-  return {{"k", report.k},  {"seed", report.seed},           {"spread_units", summary.scaled ? "scaled" : "original"},
-          {"whole", whole}, {"columns", std::move(columns)}, {"clusters", std::move(clusters)}};
+  return {
+      {"k", report.k},  {"seed", std::to_string(report.seed)}, {"spread_units", summary.scaled ? "scaled" : "original"},
+      {"whole", whole}, {"columns", std::move(columns)},       {"clusters", std::move(clusters)}};
 }
 
 // Names need not be UTF-8; JSON must be.

@@ -370,6 +370,16 @@ std::string about_stop(const ChosenK& found, bool late) {
   return text;
 }
 
+// An answer that was chosen from one is none.
+void check_choice(const ChosenK& found, const FitOptions& options, bool late) {
+  if (!found.interrupted || options.k.size() < 2 || found.evidence.size() > 1) return;
+  const std::string what = late ? fmt::format("{} s ended", options.time_limit) : "the fit was stopped";
+  throw Error(ErrorCode::kInterrupted, late ? "time_limit" : "k",
+              what +
+                  " before two numbers of clusters had a model, so that there is nothing to choose from; allow more "
+                  "time, or ask for fewer numbers, models or rows");
+}
+
 }  // namespace
 
 ChosenK choose_k(const PointsView& points, const ChooseOptions& options, const FitHooks& hooks) {
@@ -387,6 +397,7 @@ ChosenK choose_k(const PointsView& points, const ChooseOptions& options, const F
     ThreadPool pool(thread_count(options.fit.threads), hooks.abort);
     const Input input = prepare_input(points, {}, pool);
     found.evidence = all_evidence(input, all.k, options, fitted, pool);
+    check_choice(found, all, time.over());
     judge({input, options, labelled, time, pool}, found);
     if (found.interrupted) found.warnings.push_back(about_stop(found, time.over()));
     check_mapped(points.data);

@@ -163,24 +163,18 @@ TEST(ChooseK, WithoutReferencesOrWithEqualRows) {
 
 using Names = std::vector<std::string>;
 
-// Nothing but the first model is there, and what is missing is named.
-TEST(ChooseK, WithoutTimeNamesWhatItLeavesOut) {
+// Nothing but the first model is there: from one number of clusters nothing is chosen.
+TEST(ChooseK, WithoutTimeChoosesNothing) {
   const std::vector<float> values = planted(200, 2, 3, 9, 4);
   ChooseOptions options = up_to(5, 2);
   options.fit.time_limit = 1e-9;
-  const ChosenK found = choose_k({values.data(), 200, 2}, options);
-  EXPECT_TRUE(found.interrupted);
-  ASSERT_EQ(found.evidence.size(), 1U);
-  EXPECT_EQ(found.k, 1);
-  EXPECT_EQ(found.reason, "no other k was judged");
-  EXPECT_EQ(found.left_out, (Names{"silhouette", "gap", "prediction_strength", "stability", "pac"}));
-  EXPECT_EQ(
-      found.warnings,
-      (Names{"9 of 10 models had not begun when the fit was stopped",
-             "stopped early by the time limit: k is chosen by what there was, without silhouette, gap, "
-             "prediction_strength, stability, pac; the gap statistic alone could say that there are no clusters"}));
-  options.references = options.bootstraps = 0;
-  EXPECT_EQ(choose_k({values.data(), 200, 2}, options).left_out, Names{"silhouette"}) << "no others were asked for";
+  try {
+    choose_k({values.data(), 200, 2}, options);
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kInterrupted);
+    EXPECT_TRUE(std::string(error.what()).starts_with("[time_limit] 1e-09 s ended before two numbers")) << error.what();
+  }
 }
 
 // Waits in the fit of this number, the first being that of all models, until the time is up.
