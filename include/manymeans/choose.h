@@ -92,7 +92,8 @@ struct ChosenK {
 /// Time: that of the fit, about as much for every ten references, for twenty members as much as for seven fits of all
 /// rows, but no more than of 32,768, and criteria() for every k, but for the silhouette: distances of its sample are
 /// computed once for all k. Memory: that of the fit and one set of reference data, or the rows of two members, or 70 MB
-/// of sums of distances. Throws what fit() throws; Error(kUsage) for a `model_seed`, which would be that of
+/// of sums of distances. Throws what fit() throws; Error(kInterrupted) if it was stopped before two numbers of clusters
+/// had a model; Error(kUsage) for a `model_seed`, which would be that of
 /// one model, and for weights and ranks, which criteria know nothing of.
 ChosenK choose_k(const PointsView& points, const ChooseOptions& options, const FitHooks& hooks = {});
 
