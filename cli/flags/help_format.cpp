@@ -74,7 +74,7 @@ std::string suggestion_for(const CLI::App& command, const CLI::ParseError& stop)
   for (const std::string& word : command.remaining()) {
     if (word.starts_with("-")) return flag_suggestion(command, word);
   }
-  return {};
+  return files_suggestion(command, command.remaining());
 }
 
 // What was wrong, perhaps with a question, and who helps.

@@ -45,16 +45,24 @@ const std::vector<Synonym>& synonyms() {
       {"sample-weight", {"--weights"}},
       {"usecols", {"--columns"}},
       {"drop", {"--exclude"}},
+      {"drop-columns", {"--exclude"}},
+      {"ignore", {"--exclude"}},
       {"na-values", {"--missing"}},
       {"fillna", {"--missing"}},
+      {"impute", {"--missing"}},
       {"dummies", {"--categories onehot"}},
       {"one-hot", {"--categories onehot"}},
+      {"onehot", {"--categories onehot"}},
       {"index-col", {"--id"}},
       {"standardize", {"--scale standard"}},
       {"normalize", {"--scale standard"}},
       {"spherical", {"--metric cosine"}},  // faiss
-      {"size-min", {"--min-size"}},        // k-means-constrained
+      {"balanced", {"--max-size"}},
+      {"size-min", {"--min-size"}},  // k-means-constrained
       {"size-max", {"--max-size"}},
+      {"max-k", {"--clusters"}},
+      {"kmax", {"--clusters"}},
+      {"timeout", {"--time-limit"}},
       {"alpha", {"--ridge"}},
       {"fit-intercept", {"--intercept"}},
       {"y", {"--target"}},
@@ -76,7 +84,7 @@ constexpr OtherCommand kOtherCommands[] = {
     {"assign", "predict"},   {"label", "predict"},   {"apply", "predict"}, {"transform", "predict --distances"},
     {"summary", "describe"}, {"show", "describe"},   {"head", "describe"}, {"export", "convert"},
     {"diff", "compare"},     {"benchmark", "bench"}, {"help", "--help"},   {"version", "--version"},
-    {"devices", "info"},
+    {"devices", "info"},     {"elbow", "choose"},
 };
 
 std::string plain(std::string_view text) {
@@ -153,6 +161,15 @@ std::string flag_suggestion(const CLI::App& command, const std::string& flag) {
     for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);
   }
   return question(nearest_word(flag, flags));
+}
+
+std::string files_suggestion(const CLI::App& command, const std::vector<std::string>& words) {
+  const auto is_file = [](const std::string& word) {
+    std::error_code ignored;
+    return std::filesystem::is_regular_file(word, ignored);
+  };
+  if (words.empty() || !has_flag(command, "--shard") || !std::ranges::all_of(words, is_file)) return {};
+  return "; several files are one table with --shard and their pattern in quotes: 'part-*.csv'";
 }
 
 std::string command_suggestion(const CLI::App& program, const std::string& word) {
