@@ -160,12 +160,18 @@ bool has_header(const std::vector<Row>& rows) {
   return false;
 }
 
+// Where commas were taken to separate fields, and semicolons do.
+std::string about_semicolons(const TextLayout& layout) {
+  const bool has_them = layout.decimal == '.' && layout.columns.names[0].find(';') != std::string::npos;
+  return has_them ? "; numbers with decimal commas between semicolons are read with --decimal ," : "";
+}
+
 void take_header(TextLayout& layout, std::vector<Row>& rows, const std::string& path) {
   for (const Field& field : rows[0]) layout.columns.names.push_back(text_of(field));
   if (rows.size() > 1 && rows[1].size() != rows[0].size() && !rows[1].empty()) {
-    fail(path,
-         fmt::format("line {} (the names of the columns) has {} fields, line {} has {}; both need the same number",
-                     layout.first_line, rows[0].size(), layout.first_line + 1, rows[1].size()));
+    fail(path, fmt::format(
+                   "line {} (the names of the columns) has {} fields, line {} has {}; both need the same number{}",
+                   layout.first_line, rows[0].size(), layout.first_line + 1, rows[1].size(), about_semicolons(layout)));
   }
   if (std::any_of(rows[0].begin(), rows[0].end(), is_number)) {
     layout.warnings.push_back(fmt::format(

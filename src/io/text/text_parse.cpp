@@ -432,6 +432,13 @@ std::string Parser::advice_about(const std::string& text) const {
   if (looks_like_date(text)) {
     return "this looks like a date, which is none; leave the column out with --exclude, or make numbers of dates first";
   }
+  if (layout_.decimal == '.' && text.find(';') != std::string::npos &&
+      text.find_first_not_of("0123456789+-.,;eE ") == std::string::npos) {
+    return "numbers with decimal commas between semicolons are read with --decimal ,";
+  }
+  if (text.find('|') != std::string::npos) {
+    return "fields are separated by commas, tabs, semicolons or blanks, and '|' is none of them";
+  }
   if (layout_.decimal == '.' && !layout_.comma_number.empty()) {
     return "numbers with decimal commas, as '" + layout_.comma_number + "', are read with --decimal ,";
   }
