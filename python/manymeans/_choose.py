@@ -194,8 +194,8 @@ def choose_k(
         Most iterations of a model.
     time_limit : float, optional
         Seconds, of fits and judging together: after them k is chosen by what there is, and a warning names the criteria
-        that were not made. The criteria of labels are made in any case; where not even two numbers of clusters had a model
-        by then, it is a StoppedError.
+        that were not made. The criteria of labels are made in any case; where not even two numbers of clusters had a
+        model by then, it is a StoppedError.
     backend : str, default="auto"
         Where to compute. Never changes the answer.
     n_threads : int, optional
