@@ -8,6 +8,7 @@
 #include "backend/cuda/runtime/kept_memory.h"
 #include "backend/cuda/runtime/kernel_memory.h"
 #include "backend/cuda/runtime/on_device.h"
+#include "backend/cuda/tensor/matrix_screen.h"
 #include "backend/multiplier.h"
 #include "backend/product_bounds.h"
 #include "core/environment.h"
@@ -36,10 +37,9 @@ ProductSize size_of_task(const ProductTask& task) {
 }
 
 bool has_byte_units() {
-  int device = 0, major = 0;
+  int device = 0;
   check(cudaGetDevice(&device), "asking for the device");
-  check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "asking for the device's units");
-  return major == 9;
+  return matrix_unit_of(device) == MatrixUnit::kHopper;
 }
 
 ScreenWish wish_of(ScreenWish wish) {

@@ -30,6 +30,21 @@ struct Unit<double> {
   }
 };
 
+// By products of 8 x 8 entries of four values each, which every device with the unit has.
+template <int kValues>
+__device__ __forceinline__ void multiply_add_fours(double (&c)[4], const double (&a)[2 * kValues],
+                                                   const double (&b)[kValues]) {
+#pragma unroll
+  for (int v = 0; v < kValues; ++v) {
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      asm volatile("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
+                   : "+d"(c[2 * h]), "+d"(c[2 * h + 1])
+                   : "d"(a[2 * v + h]), "d"(b[v]));
+    }
+  }
+}
+
 // c += a b^T of 16 x 8 entries. Of a[2 v + h] the row is lane / 4 + 8 h, of b[v] the column lane / 4; which value of
 // the line value v is, the lanes agree on. Every product is exact, every sum rounds once, to nearest.
 __device__ __forceinline__ void multiply_add(double (&c)[4], const double (&a)[8], const double (&b)[4]) {
@@ -41,15 +56,7 @@ __device__ __forceinline__ void multiply_add(double (&c)[4], const double (&a)[8
       : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(a[4]), "d"(a[5]), "d"(a[6]), "d"(a[7]), "d"(b[0]), "d"(b[1]),
         "d"(b[2]), "d"(b[3]));
 #else
-#pragma unroll
-  for (int v = 0; v < 4; ++v) {
-#pragma unroll
-    for (int h = 0; h < 2; ++h) {
-      asm volatile("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
-                   : "+d"(c[2 * h]), "+d"(c[2 * h + 1])
-                   : "d"(a[2 * v + h]), "d"(b[v]));
-    }
-  }
+  multiply_add_fours<4>(c, a, b);
 #endif
 }
 
@@ -60,15 +67,7 @@ __device__ __forceinline__ void multiply_add(double (&c)[4], const double (&a)[4
       : "+d"(c[0]), "+d"(c[1]), "+d"(c[2]), "+d"(c[3])
       : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(b[0]), "d"(b[1]));
 #else
-#pragma unroll
-  for (int v = 0; v < 2; ++v) {
-#pragma unroll
-    for (int h = 0; h < 2; ++h) {
-      asm volatile("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
-                   : "+d"(c[2 * h]), "+d"(c[2 * h + 1])
-                   : "d"(a[2 * v + h]), "d"(b[v]));
-    }
-  }
+  multiply_add_fours<2>(c, a, b);
 #endif
 }
 

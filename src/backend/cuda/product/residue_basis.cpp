@@ -47,30 +47,19 @@ double bits_of(int count) {
   return bits;
 }
 
-// depth * 2^(2 bits) is at most M / 4.
-int value_bits(bool wide, int count, int64_t depth) {
-  const int most = wide ? kMostDoubleBits : kMostFloatBits;
-  const auto bits = static_cast<int>(std::floor((bits_of(count) - 0x1p-20 - 2 - bits_of_sum(depth)) / 2));
-  return std::min(bits, most);
-}
-
-}  // namespace
-
-ResidueBasis residue_basis(bool wide, int64_t depth) {
+// All but the bits of values, which depend on the depth.
+ResidueBasis basis_of(int count) {
   ResidueBasis basis;
-  const int most = wide ? kMostModuli : kMostFloatModuli;
-  basis.count = wide ? kFewestDoubleModuli : 10;
-  while (basis.count < most && value_bits(wide, basis.count, depth) < wanted_bits(wide, depth)) ++basis.count;
-  basis.bits = value_bits(wide, basis.count, depth);
+  basis.count = count;
   basis.product[0] = 1;
-  for (int i = 0; i < basis.count; ++i) {
+  for (int i = 0; i < count; ++i) {
     const int32_t p = basis.moduli[i] = kModuli[static_cast<size_t>(i)];
     multiply(basis.product, static_cast<uint32_t>(p));
     // The product of the others, and its inverse modulo p.
     Limbs& weight = basis.weights[i];
     weight[0] = 1;
     int32_t others = 1;
-    for (int j = 0; j < basis.count; ++j) {
+    for (int j = 0; j < count; ++j) {
       if (j == i) continue;
       multiply(weight, static_cast<uint32_t>(kModuli[static_cast<size_t>(j)]));
       others = others * (kModuli[static_cast<size_t>(j)] % p) % p;
@@ -84,6 +73,41 @@ ResidueBasis residue_basis(bool wide, int64_t depth) {
   basis.limbs = kMostLimbs;
   while (basis.product[basis.limbs - 1] == 0) --basis.limbs;
   basis.inverse = static_cast<float>(std::ldexp(1 / product, 32 * (basis.limbs - 1) - 16));
+  return basis;
+}
+
+struct KnownBasis {
+  ResidueBasis basis;
+  double bits;  // of M
+};
+
+// Made once: every product asks, and a small one takes no longer than some of these.
+const KnownBasis& known_basis(int count) {
+  static const auto all = [] {
+    std::array<KnownBasis, kMostModuli + 1> made;
+    for (int moduli = 0; moduli <= kMostModuli; ++moduli) {
+      made[static_cast<size_t>(moduli)] = {basis_of(moduli), bits_of(moduli)};
+    }
+    return made;
+  }();
+  return all[static_cast<size_t>(count)];
+}
+
+// depth * 2^(2 bits) is at most M / 4.
+int value_bits(bool wide, int count, int64_t depth) {
+  const int most = wide ? kMostDoubleBits : kMostFloatBits;
+  const auto bits = static_cast<int>(std::floor((known_basis(count).bits - 0x1p-20 - 2 - bits_of_sum(depth)) / 2));
+  return std::min(bits, most);
+}
+
+}  // namespace
+
+ResidueBasis residue_basis(bool wide, int64_t depth) {
+  const int most = wide ? kMostModuli : kMostFloatModuli;
+  int count = wide ? kFewestDoubleModuli : 10;
+  while (count < most && value_bits(wide, count, depth) < wanted_bits(wide, depth)) ++count;
+  ResidueBasis basis = known_basis(count).basis;
+  basis.bits = value_bits(wide, count, depth);
   return basis;
 }
 
