@@ -6,6 +6,7 @@
 #include "core/memory.h"
 #include "core/open_file.h"
 #include "io/files/file_watch.h"
+#include "io/files/peeked_file.h"
 
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -23,23 +24,10 @@ namespace {
   throw Error(ErrorCode::kBadData, path, what);
 }
 
-thread_local LookedAt* innermost = nullptr;
-
 }  // namespace
 
-LookedAt::LookedAt(std::string path, std::shared_ptr<const MappedFile> file)
-    : path_(std::move(path)), file_(std::move(file)), outer_(std::exchange(innermost, this)) {}
-
-LookedAt::~LookedAt() {
-  innermost = outer_;
-}
-
-std::shared_ptr<const MappedFile> LookedAt::take(const std::string& path) {
-  return innermost != nullptr && innermost->path_ == path ? std::exchange(innermost->file_, nullptr) : nullptr;
-}
-
 std::shared_ptr<const MappedFile> MappedFile::open(const std::string& path, Access access) {
-  if (auto file = LookedAt::take(path)) return file;
+  if (auto file = PeekedFile::take(path)) return file;
   const bool standard = path == kStandardInput;
   const InputFile open =
       standard ? InputFile(InputFile::StandardInput{}, path) : InputFile(path, FileKind::kRegularOrPipe);

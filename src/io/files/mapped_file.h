@@ -1,4 +1,5 @@
-// The bytes of an input file, mapped where that is possible.
+// The bytes of an input file, mapped where that is possible. mapped_file.cpp defines nothing else: the fuzzers put
+// tests/fuzz/memory_file.cpp in its place.
 #pragma once
 
 #include "io/files/byte_buffer.h"
@@ -45,24 +46,6 @@ class MappedFile {
   void* mapping_ = nullptr;             // what to unmap
   std::shared_ptr<MappedRange> range_;  // notices when that file changes
   ByteBuffer read_;                     // what was read instead
-};
-
-/// A file that was opened to look at it. While the object lives, the next open() of this path by this thread gives it
-/// again, since what was read from a pipe is gone.
-class LookedAt {
- public:
-  LookedAt(std::string path, std::shared_ptr<const MappedFile> file);
-  ~LookedAt();
-  LookedAt(const LookedAt&) = delete;
-  LookedAt& operator=(const LookedAt&) = delete;
-
- private:
-  friend class MappedFile;
-  static std::shared_ptr<const MappedFile> take(const std::string& path);
-
-  std::string path_;
-  std::shared_ptr<const MappedFile> file_;
-  LookedAt* outer_;
 };
 
 }  // namespace manymeans

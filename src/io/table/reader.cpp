@@ -6,6 +6,7 @@
 #include "io/files/file_name.h"
 #include "io/files/file_watch.h"
 #include "io/files/mapped_file.h"
+#include "io/files/peeked_file.h"
 #include "io/table/preparation.h"
 #include "io/table/row_store.h"
 
@@ -77,7 +78,7 @@ class FoundReader {
 
  private:
   Reader reader_;
-  std::optional<LookedAt> file_;
+  std::optional<PeekedFile> file_;
 };
 
 // What is read from a pipe is gone for the others.
