@@ -42,7 +42,7 @@ const char* const kExamples =
     "One run of k-means ends in the nearest local optimum, and a hundred runs gain\n"
     "little: for k = 50 or more they stay 1 to 7 % above the best inertia known. A\n"
     "search swaps centroids instead: those that are least missed go where they gain\n"
-    "most, and what lowers the inertia stays. Then every round tries --trials\n"
+    "most, and what lowers the inertia stays. Then every round tries some\n"
     "variations of the best model and joins those that are better. At last 'fit'\n"
     "begins with the prototypes that were found, so --max-iter, --stop, --tol and\n"
     "--empty are about that fit. The column 'rounds' says how many rounds there were\n"

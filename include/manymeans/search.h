@@ -21,7 +21,7 @@ namespace manymeans {
 struct SearchOptions : FitOptions {
   double search_time = 3;  ///< seconds of each search; 0: no limit. Not looked at where rounds are given
   int64_t rounds = 0;      ///< most rounds of each search; 0: as many as there is time for
-  int64_t trials = 16;     ///< of a round
+  int64_t trials = 16;     ///< most of a round
 };
 
 /// Calls visit(info, member) for every option of search(), in the order of --help: those of fit(), with the help texts
@@ -50,7 +50,9 @@ void for_each_search_option(Options& options, Visitor&& visit) {
                    "Rounds of each search, instead of --time: the answer is then a function of the points, the options "
                    "and the seed. 0: as many as there is time for."},
         options.rounds);
-  visit(OptionInfo{"trials", "--trials", "COUNT", "Trials of a round. Part of the answer."}, options.trials);
+  visit(OptionInfo{"trials", "--trials", "COUNT",
+                   "Most trials of a round: it has 4 at first, later a fourth of all before it. Part of the answer."},
+        options.trials);
 }
 
 /// Throws Error(kUsage) unless every option is in its range and the options agree with each other.
@@ -77,7 +79,7 @@ struct SearchResult {
 };
 
 /// Searches for the best model: the centroids of a first model are swapped as long as that helps; then each round tries
-/// `trials` variations of the best model, and joins those that are better. At last fit() begins with the best
+/// variations of the best model, `trials` at most, and joins those that are better. At last fit() begins with the best
 /// prototypes, so that the model is one that fit() can give, with labels and digest.
 ///
 /// With options.rounds the answer is a function of points, weights, options and seed: the same bits for any thread

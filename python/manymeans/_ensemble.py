@@ -207,7 +207,7 @@ class EnsembleKMeans(_BaseEstimator):
         rounds : int, optional
             Rounds of each search, instead of `time`: the answer is then a function of points, parameters and seed.
         trials : int, default=16
-            Trials of a round. Part of the answer.
+            Most trials of a round: it has 4 at first, later a fourth of all before it. Part of the answer.
 
         Returns
         -------

@@ -393,7 +393,7 @@ def search(
         Rounds of each search, instead of `time`: the answer is then a function of points, parameters and seed.
         ``rounds=model.rounds`` gives a model again that a time had ended.
     trials : int, default=16
-        Trials of a round. Part of the answer.
+        Most trials of a round: it has 4 at first, later a fourth of all before it. Part of the answer.
     models : int, default=1
         Searches for each k, from different seeds.
     seed, model_seed, init, sample_weight : optional

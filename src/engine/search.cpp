@@ -27,8 +27,10 @@ namespace {
 
 constexpr int64_t kFirstUpdates = 8;
 constexpr int64_t kUpdates = 50;
-constexpr int64_t kFirstPatience = 10;  // rounds of swaps in a row that gain nothing, of the first model
+constexpr int64_t kFirstPatience = 3;  // rounds of swaps in a row that gain nothing, of the first model
 constexpr int64_t kTrialPatience = 1;
+constexpr int64_t kFirstTrials = 4;   // of a round
+constexpr int64_t kTrialsGrowth = 4;  // a round has a fourth of all trials before it, if that is more
 constexpr uint32_t kMostMoves = 3;    // centroids that a trial moves
 constexpr double kLeastGain = 1e-8;   // of the inertia, for a trial to count
 constexpr double kLeastTouch = 0.05;  // of a trial's gain, for a centroid to belong to it
@@ -76,6 +78,7 @@ class Search {
   bool go_on();
   bool begin();
   void swap_best();
+  int64_t trials_of_round() const;
   void make_scores();
   void make_teams();
   bool run_round();
@@ -207,18 +210,31 @@ void Search::make_scores() {
   scores_ = std::make_unique<HostSwapScores>(*rows_);
 }
 
+// Few at first, since those of the next round begin where these have come to; more as gains become rare.
+int64_t Search::trials_of_round() const {
+  return std::min(options_.trials, std::max(kFirstTrials, trials_ / kTrialsGrowth));
+}
+
 // Threads of the host take one trial after the other, as a pass of few rows is too short to be shared, and trials are
-// of very different lengths; a device makes the passes of all trials together. It decides nothing but the time.
+// of very different lengths; where there are more threads than trials, some make a trial together. A device, and a
+// thread that is alone, make the passes of all trials together. It decides nothing but the time.
 void Search::make_teams() {
-  const auto trials = static_cast<int>(options_.trials);
+  const auto trials = static_cast<int>(trials_of_round());
   const int count = fit_.backend.name() == "cpu" ? std::min(trials, pool_.size()) : 1;
+  if (static_cast<int>(teams_.size()) == count) return;
+  teams_.clear();
+  if (count == 1) {
+    teams_.push_back(
+        {nullptr, &pool_, {fit_, member_, static_cast<int>(options_.trials), pool_}, nullptr, scores_.get()});
+    return;
+  }
   for (int t = 0; t < count; ++t) {
-    auto own = count > 1 ? std::make_unique<ThreadPool>(1, hooks_.abort) : nullptr;
-    ThreadPool* const pool = own ? own.get() : &pool_;
-    auto own_scores = count > 1 ? std::make_unique<HostSwapScores>(*rows_) : nullptr;
-    SwapScores* const scores = own_scores ? own_scores.get() : scores_.get();
-    const int slots = count > 1 ? 1 : trials;
-    teams_.push_back({std::move(own), pool, {fit_, member_, slots, *pool}, std::move(own_scores), scores});
+    auto pool = std::make_unique<ThreadPool>((pool_.size() + t) / count, hooks_.abort);
+    auto scores = std::make_unique<HostSwapScores>(*rows_);
+    SearchSession session(fit_, member_, 1, *pool);
+    ThreadPool* const its_pool = pool.get();
+    SwapScores* const its_scores = scores.get();
+    teams_.push_back({std::move(pool), its_pool, std::move(session), std::move(scores), its_scores});
   }
 }
 
@@ -247,7 +263,8 @@ SwapWalk Search::shaken(int64_t trial) const {
 // One round: trials, and what they have in common.
 bool Search::run_round() {
   scores_->assign(best_.centroids, pool_);
-  const auto count = static_cast<size_t>(options_.trials);
+  make_teams();
+  const auto count = static_cast<size_t>(trials_of_round());
   std::vector<SwapWalk> walks;
   for (size_t t = 0; t < count; ++t) walks.push_back(shaken(++trials_));
   std::vector<SearchModel> found(count);
@@ -345,7 +362,6 @@ SearchSummary Search::run() {
   make_scores();
   if (walking) swap_best();
   while (more()) {
-    if (teams_.empty()) make_teams();
     if (!run_round()) break;
     ++summary_.rounds;
     note();

@@ -76,7 +76,7 @@ class TextbookSearch {
 
   void rounds() {
     int64_t round = 0;
-    Walk walk = walk_of(best_, 0, 10);
+    Walk walk = walk_of(best_, 0, 3);
     while (round < options_.rounds && !walk.over) {
       swap_round(walk);
       best_ = walk.model;
@@ -85,7 +85,8 @@ class TextbookSearch {
     uint64_t t = 0;
     for (; round < options_.rounds && best_.inertia > 0; ++round) {
       std::vector<ModelResult> trials;
-      for (int64_t i = 0; i < options_.trials; ++i) {
+      const int64_t count = std::min(options_.trials, std::max<int64_t>(4, static_cast<int64_t>(t / 4)));
+      for (int64_t i = 0; i < count; ++i) {
         ++t;
         const Matrix moved = shaken(t);
         Walk trial = walk_of(iterate(&moved, 50), t, 1);
