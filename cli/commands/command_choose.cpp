@@ -4,7 +4,6 @@
 #include "flags/fit_flags.h"
 
 #include <memory>
-#include <numeric>
 
 namespace manymeans::cli {
 namespace {
@@ -49,21 +48,13 @@ const char* const kExamples =
     "Exit codes: 0 done, 2 usage, 3 bad data, 4 no such device, out of memory or disk\n"
     "full, 5 interrupted, 1 a bug.";
 
-constexpr int64_t kModels = 10;
-
-std::vector<int64_t> two_to_twenty() {
-  std::vector<int64_t> k(19);
-  std::iota(k.begin(), k.end(), 2);
-  return k;
-}
-
 }  // namespace
 
 void add_choose_command(CLI::App& program, int& exit_code) {
   CLI::App* app = program.add_subcommand("choose", "Choose the number of clusters, with the evidence.");
   const auto command = std::make_shared<FitCommand>(FitCommand{"choose", FitTask::kChoose});
-  command->options.k = two_to_twenty();
-  command->options.models = kModels;
+  command->options.k = command->choice.fit.k;
+  command->options.models = command->choice.fit.models;
   bind_data_argument(*app, command->job.data);
   bind_choose_flags(*app, command->options, command->choice);
   bind_job_flags(*app, command->job, kHelp);

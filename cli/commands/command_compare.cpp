@@ -3,20 +3,24 @@
 
 #include "commands/commands.h"
 #include "fitting/clustering.h"
+#include "fitting/named_rows.h"
 #include "flags/flag_values.h"
 #include "flags/read_flags.h"
+#include "flags/reworded.h"
 #include "output/comparison_report.h"
 #include "output/model_description.h"
 #include "output/output_files.h"
 #include "streams/standard_streams.h"
 
 #include <memory>
+#include <string_view>
 
 namespace manymeans::cli {
 namespace {
 
 struct CompareCommand {
-  std::string a, b, column;
+  std::string a, b;
+  LabelColumns columns;
   RowsToLabel data;
   int64_t k_a = 0, k_b = 0;  // 0: the only one
   bool json = false;
@@ -28,6 +32,9 @@ const char* const kExamples =
     "      Both models label the points: which rows moved, and how far the centroids.\n"
     "  manymeans compare monday.npy tuesday.npy\n"
     "      Labels of the same rows, in the order of their files.\n"
+    "  manymeans compare monday.csv tuesday.csv\n"
+    "      Labels of rows that have names, as '--id' of a fit leaves them in a first\n"
+    "      column: rows of the same name are put together, whatever their order.\n"
     "  manymeans compare many.npz many.npz points.csv -k 8,9\n"
     "      Two models of one file.\n"
     "  manymeans compare out.npz truth.csv points.csv --column species_number\n\n"
@@ -103,17 +110,41 @@ void check_data(const CompareCommand& command, const Clustering& a, const Cluste
   }
 }
 
+// What names the rows of DATA, where a file of labels beside it has names of rows.
+std::string ids_of_data(const CompareCommand& command, const Clustering& a, const Clustering& b) {
+  if (a.is_model() == b.is_model()) return {};  // both label DATA, or nothing is labelled
+  const Clustering& labels = a.is_model() ? b : a;
+  if (labels.ids.empty() || !command.columns.ids.empty()) return command.columns.ids;
+  if (!labels.id_name.empty()) return labels.id_name;
+  throw Error(ErrorCode::kUsage, "--id",
+              fmt::format("is needed: '{}' has names of its rows in a column without a name; say which column of it "
+                          "and of DATA that is, or --by-order",
+                          labels.path));
+}
+
+void label_data(Clustering& side, const CompareCommand& command, const std::string& ids, Comparison& result) {
+  RowsToLabel data = command.data;
+  data.reading.id = ids;
+  try {
+    label_rows(side, data, result.warnings);
+  } catch (const Error& error) {
+    if (ids.empty() || !std::string_view(error.what()).starts_with("[id] ")) throw;
+    throw reworded(error, [&](const std::string& text) {
+      return text + "; labels are put together with the rows of DATA by their names, with --by-order in their order";
+    });
+  }
+}
+
 void check_rows(const Clustering& a, const Clustering& b, const std::string& data) {
   if (a.labels.size() == b.labels.size()) return;
-  const auto name = [&](const Clustering& side) { return side.is_model() ? data : side.path; };
-  throw Error(ErrorCode::kBadData, name(b),
-              fmt::format("has {} rows, '{}' has {}; labels of the same rows are needed", b.labels.size(), name(a),
-                          a.labels.size()));
+  throw Error(ErrorCode::kBadData, file_of_rows(b, data),
+              fmt::format("has {} rows, '{}' has {}; labels of the same rows are needed", b.labels.size(),
+                          file_of_rows(a, data), a.labels.size()));
 }
 
 Comparison compare(const CompareCommand& command) {
-  Clustering a = read_clustering(command.a, command.k_a, command.column);
-  Clustering b = read_clustering(command.b, command.k_b, command.column);
+  Clustering a = read_clustering(command.a, command.k_a, command.columns);
+  Clustering b = read_clustering(command.b, command.k_b, command.columns);
   Comparison result{.title_a = title_of(a), .title_b = title_of(b)};
   const bool models = a.is_model() && b.is_model();
   if (models) result.no_centroids = obstacle(*a.file, *b.file);
@@ -123,15 +154,23 @@ Comparison compare(const CompareCommand& command) {
     result.centroids = match_prototypes(centroids_in(units, a), centroids_in(units, b), a.model->prototypes.columns());
   }
   if (models && command.data.path.empty()) return result;
+  const std::string ids = ids_of_data(command, a, b);
   for (Clustering* side : {&a, &b}) {
-    if (side->is_model()) label_rows(*side, command.data, result.warnings);
+    if (side->is_model()) label_data(*side, command, ids, result);
   }
+  const RowsOfOne rows = join_rows(a, b, command.data.path);
+  result.only_a = rows.a;
+  result.only_b = rows.b;
   check_rows(a, b, command.data.path);
   result.labels = compare_labels(a.labels, b.labels);
   return result;
 }
 
 void run(const CompareCommand& command) {
+  if (command.columns.by_order && !command.columns.ids.empty()) {
+    throw Error(ErrorCode::kUsage, "--by-order",
+                "takes no notice of names of rows, and --id says where they are; leave one out");
+  }
   check_files({.outputs = {}, .inputs = {command.a, command.b, command.data.path}, .prints = true});
   const Comparison result = compare(command);
   for (const std::string& warning : result.warnings) warn(warning);
@@ -158,7 +197,7 @@ void set_k(CompareCommand& command, const std::string& text) {
 void add_compare_command(CLI::App& program, int& exit_code) {
   CLI::App* app = program.add_subcommand("compare", "Compare two models, or labels.");
   const auto command = std::make_shared<CompareCommand>();
-  add_file_argument(*app, "A", command->a, "Model file (.npz), or labels of rows (.npy, .csv).");
+  add_file_argument(*app, "A", command->a, "Model file (.npz), or labels of rows (.npy, .csv, .parquet).");
   add_file_argument(*app, "B", command->b, "Likewise.");
   add_file_argument(*app, "DATA", command->data.path, "File of points that models label, in any format.")
       ->required(false);
@@ -169,8 +208,17 @@ void add_compare_command(CLI::App& program, int& exit_code) {
   app->add_option("-k,--clusters", store_k, "Which k of the model files to use; two (3,4): of A and of B.")
       ->type_name("K")
       ->group("Comparison");
-  app->add_option("--column", command->column, "Column of the labels, a name or a number, in files that have several.")
+  app->add_option("--column", command->columns.labels,
+                  "Column of the labels, a name or a number, in files that have several.")
       ->type_name("COLUMN")
+      ->group("Comparison");
+  app->add_option("--id", command->columns.ids,
+                  "Column that names the rows, in both files of labels or in one and DATA: rows of the same name are "
+                  "put together. Left out: the first column, where all others are named as labels are.")
+      ->type_name("COLUMN")
+      ->group("Comparison");
+  app->add_flag("--by-order", command->columns.by_order,
+                "Put rows together in the order of their files, also where they have names.")
       ->group("Comparison");
   app->add_option("--backend,--device", command->data.backend, "Where to compute. Never changes the answer.")
       ->type_name("NAME")

@@ -6,11 +6,13 @@
 #include "flags/read_flags.h"
 #include "flags/reworded.h"
 #include "output/output_files.h"
+#include "output/stream_outputs.h"
 #include "streams/device_watch.h"
 #include "streams/standard_streams.h"
 #include "streams/stop_signal.h"
 
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -28,6 +30,7 @@ struct MultiplyCommand {
   ReadOptions reading;
   ByteSize memory;
   bool json = false, quiet = false;
+  bool streams = false;  // the product goes to standard output
 };
 
 const char* const kExamples =
@@ -37,6 +40,8 @@ const char* const kExamples =
     "      The normal equations of x: columns times columns.\n"
     "  manymeans multiply layers.npz:w1 layers.npz:w2 --output product.npy\n"
     "  make-weights | manymeans multiply x.npy - --output scores.npy\n"
+    "  manymeans multiply a.npy b.npy --output - | manymeans multiply - c.npy \\\n"
+    "      --output abc.npy\n"
     "  manymeans multiply big.npy b.npy --output c.npy --memory 2GB\n"
     "  manymeans multiply big.npy b.npy --output c.npy --backend cuda\n\n"
     "Each entry is the exact sum of its products, rounded once: there is no better\n"
@@ -45,7 +50,7 @@ const char* const kExamples =
     "float32. NaN and infinity are taken as IEEE 754 says; an entry that is exactly\n"
     "zero is +0. Factors in .npy files are read where they lie, and the product is\n"
     "computed and written some rows at a time, so none of the three has to fit in\n"
-    "memory. OUTPUT appears whole or not at all.\n"
+    "memory. A file OUTPUT appears whole or not at all.\n"
     "Exit codes: 0 done, 2 usage, 3 bad data, 4 out of memory, disk full or no such\n"
     "device, 5 interrupted, 1 a bug.";
 
@@ -177,15 +182,27 @@ Dataset read_factor(const MultiplyCommand& command, const std::string& path) {
   return factor;
 }
 
-void run(MultiplyCommand& command) {
+// The format of the product. On standard output that is .npy, whatever it leads to: text would not keep its type.
+std::string find_output(MultiplyCommand& command) {
   if (command.output.empty()) throw Error(ErrorCode::kUsage, "--output", "is needed: a file for the product");
+  command.streams = use_standard_output({{"--output", &command.output}}, command.json);
+  if (!command.streams) return "auto";
+  if (::isatty(STDOUT_FILENO) == 1) {
+    throw Error(ErrorCode::kUsage, "--output",
+                "goes to a terminal, which cannot show a .npy; name a file, or let a program read it");
+  }
+  return "npy";
+}
+
+void run(MultiplyCommand& command) {
+  const std::string format = find_output(command);
   if (is_standard_input(command.a) && is_standard_input(command.b)) {
     throw Error(ErrorCode::kUsage, "B", "is standard input, and so is A; one of the two has to be a file");
   }
-  check_points_path(command.output, "auto");
+  check_points_path(command.output, format);
   check_files({.outputs = {{"--output", command.output, {}}},
                .inputs = {command.a, command.b},
-               .prints = command.json || !command.quiet});
+               .prints = (command.json || !command.quiet) && !command.streams});
   const DeviceWatch watch(command.options.backend);
   const Dataset a = read_factor(command, command.a), b = read_factor(command, command.b);
   command.options.abort = &defer_stop_signals();
@@ -194,14 +211,14 @@ void run(MultiplyCommand& command) {
   const MadeMatrix matrix{rows.a().rows, rows.b().columns, rows.type(),
                           [&rows](int64_t first, int64_t count, std::byte* out) { rows.copy(first, count, out); }};
   try {
-    write_matrix(command.output, matrix);
+    write_matrix(command.output, matrix, format);
   } catch (const Error& error) {
     throw reworded(error, about_product);
   }
   if (command.json) {
     print_json(summary_json(command, rows));
   } else if (!command.quiet) {
-    print(summary_text(command, rows, a, b));
+    print_beside(command.streams, summary_text(command, rows, a, b));
   }
 }
 
@@ -240,8 +257,10 @@ void add_multiply_command(CLI::App& program, int& exit_code) {
       ->type_name("COUNT")
       ->default_str("0")
       ->group("Product");
-  add_file_flag(*app, "--output", command->output,
-                "Write the product to this file: .npy, or what else 'manymeans info' lists as a writer.")
+  add_file_flag(
+      *app, "--output", command->output,
+      "Write the product to this file: .npy, or what else 'manymeans info' lists as a writer; '-': as .npy to "
+      "standard output.")
       ->group("Output");
   app->add_flag("--json", command->json, "Print one JSON object instead of text.")->group("Output");
   app->add_flag("--quiet", command->quiet, "Print nothing but warnings and errors.")->group("Output");

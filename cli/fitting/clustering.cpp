@@ -2,6 +2,7 @@
 
 #include <manymeans/error.h>
 #include <manymeans/fit.h>
+#include <manymeans/label_table.h>
 #include <manymeans/regress.h>
 
 #include "flags/model_columns.h"
@@ -12,25 +13,27 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <utility>
 
 namespace manymeans::cli {
 namespace {
 
-std::vector<int64_t> read_labels(const std::string& path, const std::string& column) {
+void read_labels(Clustering& clustering, const LabelColumns& columns) {
+  const std::string& path = clustering.path;
   ReadOptions options;
   options.dtype = DataType::kFloat64;  // holds all labels
   options.rules.missing = Missing::kValue;
   options.rules.missing_value = -1;
-  if (!column.empty()) options.columns = {column};
-  const Dataset table = read_points(path, options);
+  if (!columns.labels.empty()) options.columns = {columns.labels};
+  options.id = columns.ids;
+  Dataset table = read_label_table(path, options);
   if (table.view.d != 1) {
     throw Error(ErrorCode::kUsage, path,
-                fmt::format("holds {} columns; a column of labels is needed, or a model file (.npz): --column NAME "
+                fmt::format("holds {} columns{}; a column of labels is needed, or a model file (.npz): --column NAME "
                             "chooses one of several",
-                            table.view.d));
+                            table.view.d, table.ids.empty() ? "" : " beside the names of the rows"));
   }
-  std::vector<int64_t> labels;
-  labels.reserve(static_cast<size_t>(table.view.n));
+  clustering.labels.reserve(static_cast<size_t>(table.view.n));
   const auto* values = static_cast<const double*>(table.view.data);
   for (int64_t row = 0; row < table.view.n; ++row) {
     const double value = values[row];
@@ -39,9 +42,11 @@ std::vector<int64_t> read_labels(const std::string& path, const std::string& col
                   fmt::format("{} holds {}; labels are whole numbers from 0 to 2^32 - 1, or -1 where a row has none",
                               row_label(table, row + 1), value));
     }
-    labels.push_back(static_cast<int64_t>(value));
+    clustering.labels.push_back(static_cast<int64_t>(value));
   }
-  return labels;
+  if (columns.by_order) return;
+  clustering.ids = std::move(table.ids);
+  clustering.id_name = std::move(table.id_name);
 }
 
 Prediction predict_rows(const Clustering& clustering, const PointsView& points, const PredictOptions& options) {
@@ -52,10 +57,10 @@ Prediction predict_rows(const Clustering& clustering, const PointsView& points, 
 
 }  // namespace
 
-Clustering read_clustering(const std::string& path, int64_t k, const std::string& column) {
+Clustering read_clustering(const std::string& path, int64_t k, const LabelColumns& columns) {
   Clustering result{.path = path};
   if (!is_model_file(path)) {
-    result.labels = read_labels(path, column);
+    read_labels(result, columns);
     return result;
   }
   result.file = load_model(path);
@@ -84,6 +89,8 @@ void label_rows(Clustering& clustering, const RowsToLabel& rows, std::vector<std
     clustering.labels.push_back(found.labels[row]);
   }
   clustering.labels.resize(static_cast<size_t>(found.labels.size()) + points.dropped.size(), -1);
+  clustering.ids = std::move(points.ids);
+  clustering.id_name = std::move(points.id_name);
 }
 
 }  // namespace manymeans::cli

@@ -14,15 +14,24 @@ struct Clustering {
   std::optional<ModelFile> file = std::nullopt;  ///< none: labels
   const StoredModel* model = nullptr;            ///< one of the file's; null: labels
   std::vector<int64_t> labels = {};              ///< of the rows of a file; -1: the row has none
+  std::vector<std::string> ids = {};             ///< names of these rows; empty: they have none
+  std::string id_name = {};                      ///< of the column that has them; empty where it has no name
 
   bool is_model() const { return model != nullptr; }
 };
 
-/// Reads a model file, and chooses the best model of this k (0: the only one), or a file of labels, of which `column`
-/// says which one where there are several (empty: there is one).
-Clustering read_clustering(const std::string& path, int64_t k, const std::string& column);
+/// Which columns of a file of labels are meant.
+struct LabelColumns {
+  std::string labels = {};  ///< where there are several; empty: there is one
+  std::string ids = {};     ///< names of rows; empty: those that read_label_table() finds
+  bool by_order = false;    ///< names of rows are left out
+};
 
-/// Gives the rows of DATA the labels of the model; what was noticed is added to `warnings`.
+/// Reads a model file, and chooses the best model of this k (0: the only one), or a file of labels.
+Clustering read_clustering(const std::string& path, int64_t k, const LabelColumns& columns);
+
+/// Gives the rows of DATA the labels of the model, and their names where `reading` asks for them; what was noticed is
+/// added to `warnings`.
 struct RowsToLabel {
   std::string path;
   ReadOptions reading;

@@ -32,10 +32,13 @@ std::string text_of_cells(const std::vector<LabelCell>& cells, int64_t all) {
   return format_table("rrrr", rows) + and_more(cells.size());
 }
 
-std::string text_of(const LabelComparison& labels) {
+std::string text_of(const Comparison& comparison) {
+  const LabelComparison& labels = *comparison.labels;
   std::string out = fmt::format("adjusted Rand index: {:.6f} ({} rows; {} and {} clusters)\n", labels.adjusted_rand,
                                 labels.rows, labels.clusters_a, labels.clusters_b);
   if (labels.left_out > 0) out += fmt::format("rows without a label, left out: {}\n", labels.left_out);
+  if (comparison.only_a > 0) out += fmt::format("rows that only A has, left out: {}\n", comparison.only_a);
+  if (comparison.only_b > 0) out += fmt::format("rows that only B has, left out: {}\n", comparison.only_b);
   out += fmt::format("rows that moved: {} ({})\n\nclusters one to one, so that most rows stay:\n", labels.moved,
                      share(labels.moved, labels.rows)) +
          text_of_cells(labels.pairs, labels.rows);
@@ -65,15 +68,20 @@ Json cells_json(const std::vector<LabelCell>& cells) {
   return list;
 }
 
-Json labels_json(const LabelComparison& labels) {
-  return {{"n_rows", labels.rows},
-          {"left_out", labels.left_out},
-          {"clusters_a", labels.clusters_a},
-          {"clusters_b", labels.clusters_b},
-          {"adjusted_rand", labels.adjusted_rand},
-          {"moved", labels.moved},
-          {"pairs", cells_json(labels.pairs)},
-          {"moves", cells_json(labels.moves)}};
+Json labels_json(const Comparison& comparison) {
+  const LabelComparison& labels = *comparison.labels;
+  Json json = {{"n_rows", labels.rows}, {"left_out", labels.left_out}};
+  if (comparison.only_a > 0 || comparison.only_b > 0) {
+    json["only_a"] = comparison.only_a;
+    json["only_b"] = comparison.only_b;
+  }
+  json["clusters_a"] = labels.clusters_a;
+  json["clusters_b"] = labels.clusters_b;
+  json["adjusted_rand"] = labels.adjusted_rand;
+  json["moved"] = labels.moved;
+  json["pairs"] = cells_json(labels.pairs);
+  json["moves"] = cells_json(labels.moves);
+  return json;
 }
 
 Json centroids_json(const std::vector<PrototypeMatch>& matches) {
@@ -88,7 +96,7 @@ Json centroids_json(const std::vector<PrototypeMatch>& matches) {
 
 std::string comparison_text(const Comparison& comparison) {
   std::string out = fmt::format("A: {}\nB: {}\n", comparison.title_a, comparison.title_b);
-  if (comparison.labels) out += "\n" + text_of(*comparison.labels);
+  if (comparison.labels) out += "\n" + text_of(comparison);
   if (comparison.centroids) out += "\n" + text_of(*comparison.centroids);
   if (!comparison.no_centroids.empty())
     out += fmt::format("\ncentroids were not matched: {}\n", comparison.no_centroids);
@@ -97,7 +105,7 @@ std::string comparison_text(const Comparison& comparison) {
 
 Json comparison_json(const Comparison& comparison) {
   Json json = {{"a", comparison.title_a}, {"b", comparison.title_b}};
-  json["labels"] = comparison.labels ? labels_json(*comparison.labels) : Json(nullptr);
+  json["labels"] = comparison.labels ? labels_json(comparison) : Json(nullptr);
   json["centroids"] = comparison.centroids ? centroids_json(*comparison.centroids) : Json(nullptr);
   json["warnings"] = comparison.warnings;
   return json;

@@ -234,9 +234,9 @@ struct AppendedColumn {
 /// Arrow files as Parquet or Arrow, in which each column keeps its type.
 class AppendedTable {
  public:
-  /// To be made before its points are read. `options` are those of the reading. The ending of `output` says what is
-  /// written: .parquet, .arrow or .feather, else text. Throws Error(kUsage) unless there is one such file at `path`
-  /// that can be read twice, and Error(kUnavailable) for what is not built in.
+  /// To be made before its points are read; `options` are those of the reading. The ending of `output` says what is
+  /// written: .parquet, .arrow, .feather, .tsv (tabs), .csv (commas or semicolons), else lines as they are.
+  /// Throws Error(kUsage) unless the file can be read twice, and Error(kUnavailable) for what is not built in.
   AppendedTable(const std::string& path, const std::string& output, const ReadOptions& options);
   /// `points` came from this file. Rows that were left out get empty fields. A name that the table has already gets a
   /// number: cluster_2. Throws Error(kBadData) where the file was written to since the object was made.

@@ -9,6 +9,7 @@
 #include <manymeans/error.h>
 #include <manymeans/fit.h>
 #include <manymeans/io.h>
+#include <manymeans/label_table.h>
 #include <manymeans/multiply.h>
 #include <manymeans/options.h>
 #include <manymeans/points.h>

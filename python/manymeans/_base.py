@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
+from collections.abc import Iterator
 from numbers import Integral, Real
 from typing import Any
 
@@ -15,7 +17,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from . import _manymeans
-from ._errors import UsageError, warn
+from ._errors import BadDataError, UsageError, warn
 from ._input import (
     DTYPES,
     Points,
@@ -104,7 +106,8 @@ class _FittingEstimator(BaseEstimator):
         bfloat16 = getattr(getattr(X, "dtype", None), "name", "") == "bfloat16"
         lists = has_lists(X)
         if lists or bfloat16 or is_arrow(X) or is_tensor(X) or is_on_cuda(X):
-            points = unwrap(X)
+            with self._names_first(X, reset):
+                points = unwrap(X)
             assert points is not None
             ready = points.bfloat16 or points.on_device  # of types that scikit-learn does not know
             if ready:
@@ -118,7 +121,8 @@ class _FittingEstimator(BaseEstimator):
         else:
             refuse_files(X, "X")
             X = in_native_order(unmasked(X, "X"))
-            check_kind(X, "X")
+            with self._names_first(X, reset):
+                check_kind(X, "X")
             array = validate_data(self, X, reset=reset, accept_sparse="csr", **self._how())
         if not isinstance(array, np.ndarray):
             if self._keeps_sparse:
@@ -126,6 +130,16 @@ class _FittingEstimator(BaseEstimator):
             array = densify(array, self.memory_limit)
         names = getattr(self, "feature_names_in_", None)
         return Points(readable(array), names=None if names is None else list(names))
+
+    @contextlib.contextmanager
+    def _names_first(self, X: Any, reset: bool) -> Iterator[None]:
+        """Let scikit-learn say first which columns of a frame the fit has not seen, and then what is wrong in them."""
+        try:
+            yield
+        except BadDataError:
+            if not reset and hasattr(self, "feature_names_in_") and hasattr(X, "columns"):
+                validate_data(self, X, reset=False, skip_check_array=True)
+            raise
 
     def _is_as_fitted(self, X: Any) -> bool:
         """Whether scikit-learn's checks have nothing to say: they take longer than the labels of a few rows."""

@@ -17,6 +17,8 @@ from ._wording import in_python
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+_DEFAULT_K = range(2, 21)  # as the program and the library have it
+
 _CRITERIA = ("calinski_harabasz", "davies_bouldin", "bic", "simplified_silhouette", "squared_silhouette", "silhouette")
 
 
@@ -152,7 +154,7 @@ class Choice(NamedTuple):
 
 def choose_k(
     X: Any,
-    k: str | Iterable[int] = range(2, 31),
+    k: str | Iterable[int] = _DEFAULT_K,
     *,
     models: int = 10,
     references: int = 10,
@@ -175,8 +177,9 @@ def choose_k(
     ----------
     X : array-like of shape (n_samples, n_features), Dataset or path
         Points; scale columns of different units first.
-    k : iterable of int or str, default=range(2, 31)
-        The numbers to choose from, or text such as ``"2..30"``. k = 1 is judged beside them.
+    k : iterable of int or str, default=range(2, 21)
+        The numbers to choose from, or text such as ``"2..30"``. k = 1 is judged beside them. Of the default, numbers
+        above that of the rows are left out.
     models : int, default=10
         Models of each k.
     references : int, default=10
@@ -209,7 +212,7 @@ def choose_k(
     Raises
     ------
     UsageError
-        As `fit`; for a k above the number of rows, too.
+        As `fit`; for a k above the number of rows that was asked for, too.
 
     Examples
     --------
@@ -220,8 +223,9 @@ def choose_k(
 
     """
     points = plain_points(_opened(X))
+    asked = [count for count in _DEFAULT_K if count <= points.array.shape[0]] if k is _DEFAULT_K else k_list(k)
     fit = {
-        "k": k_list(k), "models": integer("models", models), "seed": seed_of(seed), "init": init,
+        "k": asked, "models": integer("models", models), "seed": seed_of(seed), "init": init,
         "max_iter": integer("max_iter", max_iter), "backend": backend, "threads": _threads.effective(n_threads),
     }  # fmt: skip
     if time_limit is not None:

@@ -14,6 +14,7 @@ from ._input import plain_points
 from ._parameters import integer
 from ._result import FitResult, Model
 from ._seeds import seed_of
+from ._tables import columns_of_fit
 from ._wording import in_python
 
 if TYPE_CHECKING:
@@ -132,7 +133,10 @@ def consensus(
             raise UsageError(f"[k] none of the models has {count} clusters; method='centroids' takes those of any k")
     array, bfloat16 = None, False
     if X is not None:
-        points = plain_points(_opened(X, like=result))
+        X = _opened(X, like=result)
+        if result is not None:
+            X = columns_of_fit(X, result.column_names)
+        points = plain_points(X)
         points = points if result is None else result._in_units(points, n_threads)
         array, bfloat16 = points.array, points.bfloat16
     wanted = {

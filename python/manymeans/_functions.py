@@ -473,7 +473,8 @@ def predict(
     model : FitResult, Model or array-like of shape (k, n_features)
         Centres; of a `FitResult` the best model's: where it has models of several k, `k` or `criterion` is needed.
     X : array-like of shape (n_samples, n_features), Dataset or path
-        Points, or the name of their file, of which the columns of the model's fit are read.
+        Points, or the name of their file. Of a file or a frame that has the columns of the model's fit, by name, these
+        are read alone, whatever others hold.
     k : int, optional
         Of a `FitResult`: use the best model of this number of clusters, as asked for at the fit.
     criterion : "inertia" or callable, optional
@@ -505,13 +506,14 @@ def predict(
 
     """
     X = _opened(X, model if isinstance(model, FitResult) else None)
-    points, distances = plain_points(X, keep_sparse=True), switch("distances", distances)
+    distances = switch("distances", distances)
     if isinstance(model, FitResult):
         centers = model._of_kind(linear=False).best(k, criterion).cluster_centers
-        points = model._scaled(points, n_threads)
+        points = model._points_of(X, n_threads)
     elif k is not None or criterion is not None:
         raise UsageError("k and criterion choose among the models of a FitResult; without one leave them out")
     else:
+        points = plain_points(X, keep_sparse=True)
         if isinstance(model, (str, bytes, os.PathLike)) or hasattr(model, "cluster_centers_"):
             raise UsageError(
                 f"[model] is {model!r:.60}; a FitResult is right (FitResult.load of a file, result_ of an estimator), "

@@ -14,7 +14,7 @@ from ._functions import _opened, _weights_of
 from ._input import Points, plain_points, plain_weights
 from ._parameters import integer, path_of
 from ._result import FitResult, Model, predict_points
-from ._tables import check_output, naming
+from ._tables import check_output, columns_of_fit, naming
 
 # Models of the shown k that are compared with each other.
 _MOST_MEMBERS = 10
@@ -76,7 +76,11 @@ def report(
     """
     fitted, choice = _parts_of(result)
     shown = _shown_k(fitted, choice, k)
-    points = None if X is None else fitted._scaled(plain_points(_opened(X, fitted)), n_threads)
+    points = (
+        None
+        if X is None
+        else fitted._scaled(plain_points(columns_of_fit(_opened(X, fitted), fitted.column_names)), n_threads)
+    )
     weights = None if points is None else plain_weights(_weights_of(X, sample_weight), len(points.array))
     name = b"" if path is None else path_of("path", path)
     if name and fitted._source.path:

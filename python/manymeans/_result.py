@@ -17,7 +17,7 @@ from ._errors import StoppedError, UsageError
 from ._input import Points, plain_points, sparse_points
 from ._parameters import integer, path_of, real
 from ._summary import read_provenance, read_summary, written_provenance
-from ._tables import Source, check_output, columns_by_name, naming
+from ._tables import Source, check_output, columns_by_name, columns_of_fit, naming
 
 #: How one of several models is chosen: by its inertia, or by what a function says of it; the least wins.
 Criterion = str | Callable[["Model"], float]
@@ -243,7 +243,8 @@ class FitResult:
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), Dataset or path
-            Points, in the units of the fit's points, or the name of their file.
+            Points, in the units of the fit's points, or the name of their file. Of a frame that has the columns of the
+            fit by name others are left out, whatever they hold.
         k : int, optional
             The number of clusters; needed where there are models of several, unless there is a criterion.
         criterion : "inertia" or callable, optional
@@ -262,9 +263,14 @@ class FitResult:
             from ._functions import read  # which itself needs this module
 
             X = read(X, like=self)
-        points = self._scaled(plain_points(X, keep_sparse=True), n_threads)
+        points = self._points_of(X, n_threads)
         labels, _, _ = predict_points(points, centers, _manymeans.Predictor(centers), n_threads=n_threads)
         return labels
+
+    def _points_of(self, X: Any, n_threads: int | None = None) -> Points:
+        """Give points as the models measure them, of a frame the columns of the fit alone."""
+        points = plain_points(columns_of_fit(X, self.column_names), keep_sparse=True)
+        return self._scaled(points, n_threads)
 
     def _in_units(self, points: Points, n_threads: int | None = None) -> Points:
         """Pick the columns of the fit where names tell them, and apply the scaling that the model file has, if any."""

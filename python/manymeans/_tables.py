@@ -18,6 +18,9 @@ from ._errors import BadDataError, UsageError
 # How the library says where a value stands.
 _PLACE = re.compile(r"^\[X\] row (\d+), column (\d+)")
 
+# What a column of lists adds to its name for each of their values.
+_ELEMENT = re.compile(r"\[\d+\]$")
+
 
 @dataclass(frozen=True)
 class Source:
@@ -144,6 +147,49 @@ def _label_of(column: int, names: list[str] | None, source: Source | None) -> st
     return str(column)
 
 
+def _check_each_once(names: list[str], wanted: list[str], shown: list[str]) -> None:
+    """Refuse names among which those that are wanted do not stand once each; `shown` are all of a model."""
+    theirs, ours = Counter(names), Counter(wanted)
+    for name in wanted:
+        if theirs[name] == 1 and ours[name] == 1:
+            continue
+        what = "no column" if theirs[name] == 0 else "no single column"
+        raise BadDataError(
+            f"X has {what} '{name}'; the model was fitted to the columns {', '.join(shown)}, X has {', '.join(names)}"
+        )
+
+
+def columns_of_fit(X: Any, wanted: list[str]) -> Any:
+    """Leave out of a frame or table (pandas, polars, pyarrow) the columns that a model was not fitted to.
+
+    They may hold anything then. Other things, and frames of other names altogether, are given as they are, and so is
+    the order of the columns that are left where nothing is left out.
+
+    Raises
+    ------
+    BadDataError
+        When some of the columns are there, but not all.
+
+    """
+    by_place = hasattr(X, "iloc")
+    found = (
+        getattr(X, "column_names", None) or getattr(X, "columns", None) if by_place or hasattr(X, "select") else None
+    )
+    if found is None or not wanted or isinstance(X, Dataset):
+        return X
+    names = [str(name) for name in found]
+    known = set(names)
+    if known.issubset(wanted):
+        return X  # nothing to leave out
+    # A column of lists is one column of the frame, and several of the points.
+    ours = list(dict.fromkeys(name if name in known else _ELEMENT.sub("", name) for name in wanted))
+    if known.isdisjoint(ours):
+        return X  # other names altogether: by position
+    _check_each_once(names, ours, wanted)
+    place_of = {name: place for place, name in enumerate(names)}
+    return X.iloc[:, [place_of[name] for name in ours]] if by_place else X.select(ours)
+
+
 def columns_by_name(array: Any, names: list[str] | None, wanted: list[str]) -> Any:
     """Give the columns that a model was fitted to, where the names of `array` tell them.
 
@@ -157,14 +203,7 @@ def columns_by_name(array: Any, names: list[str] | None, wanted: list[str]) -> A
         return array
     if set(names).isdisjoint(wanted):
         return array  # other names altogether: by position
-    theirs, ours = Counter(names), Counter(wanted)
-    for name in wanted:
-        if theirs[name] == 1 and ours[name] == 1:
-            continue
-        what = "no column" if theirs[name] == 0 else "no single column"
-        raise BadDataError(
-            f"X has {what} '{name}'; the model was fitted to the columns {', '.join(wanted)}, X has {', '.join(names)}"
-        )
+    _check_each_once(names, wanted, wanted)
     place_of = {name: place for place, name in enumerate(names)}
     places = [place_of[name] for name in wanted]
     return np.ascontiguousarray(array[:, places])

@@ -44,6 +44,12 @@ ChooseOptions up_to(int64_t most, int64_t models = 3) {
   return options;
 }
 
+// As the help of the program and the signature of Python have it.
+TEST(ChooseK, ChoosesFromTwoToTwentyWhereNobodySaysOthers) {
+  EXPECT_EQ(ChooseOptions().fit.k, parse_k_list("2..20"));
+  EXPECT_EQ(ChooseOptions().fit.models, 10);
+}
+
 TEST(ChooseK, FindsPlantedClusters) {
   for (const int64_t k : {2, 3, 5, 7}) {
     const std::vector<float> values = planted(700, 2, k, 8, 10 + static_cast<uint64_t>(k));

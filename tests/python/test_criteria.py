@@ -78,3 +78,13 @@ def test_what_it_takes():
 def test_errors(labels, text):
     with pytest.raises(ValueError, match=text):
         manymeans.criteria([[0.0], [1.0], [5.0]], labels)
+
+
+def test_choose_k_judges_two_to_twenty_where_nobody_says_others():
+    X = np.random.default_rng(1).normal(size=(25, 2))
+    little = {"models": 1, "references": 0, "bootstraps": 0, "sample": 0}
+    assert [evidence.k for evidence in manymeans.choose_k(X, **little).evidence] == list(range(1, 21))
+    # As the program: nobody has asked for 20 clusters of 5 rows. Who does is told.
+    assert [evidence.k for evidence in manymeans.choose_k(X[:5], **little).evidence] == [1, 2, 3, 4, 5]
+    with pytest.raises(manymeans.UsageError, match="only 5 rows"):
+        manymeans.choose_k(X[:5], range(2, 21), **little)

@@ -109,6 +109,71 @@ def test_data_frames_by_name(table):
     assert (result.predict(frame[["x", "y"]].to_numpy()) == result.best().labels).all()
 
 
+def frames():
+    """What makes a frame of a dict of columns."""
+    makers = {"pandas": "DataFrame", "polars": "DataFrame", "pyarrow": "table"}
+    return [pytest.param(name, maker, id=name) for name, maker in makers.items()]
+
+
+@pytest.mark.parametrize(("library", "maker"), frames())
+def test_frames_may_hold_text_beside_the_columns_of_the_fit(library, maker):
+    make = getattr(pytest.importorskip(library), maker)
+    rng = np.random.default_rng(1)
+    x, y = (rng.normal(size=60).astype(np.float32) + 9 * (np.arange(60) % 3 == part) for part in (0, 1))
+    text = [f"row {i}" for i in range(60)]
+    result = manymeans.fit(make({"x": x, "y": y}), 3, seed=1)
+    expected = result.best().labels
+    wide = make({"city": text, "y": y, "n": np.arange(60), "x": x})
+    assert (result.predict(wide) == expected).all()
+    labels, distances = manymeans.predict(result, wide, distances=True)
+    assert (labels == expected).all()
+    assert (distances == manymeans.predict(result, make({"x": x, "y": y}), distances=True)[1]).all()
+    assert (
+        manymeans.consensus(result, 3, wide).labels == manymeans.consensus(result, 3, make({"x": x, "y": y})).labels
+    ).all()
+    assert manymeans.report(result, wide) == manymeans.report(result, make({"x": x, "y": y}))
+    # Never a silent wrong answer: a column that is missing, or that holds text itself.
+    with pytest.raises(
+        manymeans.BadDataError, match="has no column 'x'; the model was fitted to the columns x, y, X has"
+    ):
+        result.predict(make({"city": text, "y": y}))
+    with pytest.raises(manymeans.BadDataError, match="text|string|str|Utf8"):
+        result.predict(make({"x": text, "y": y, "city": text}))
+    with pytest.raises(manymeans.BadDataError):
+        result.predict(make({"a": x, "b": y, "city": text}))
+
+
+def test_frames_may_hold_text_beside_columns_of_lists():
+    pandas = pytest.importorskip("pandas")
+    lists = [[float(i % 2), float(i)] for i in range(20)]
+    result = manymeans.fit(pandas.DataFrame({"e": lists, "x": np.arange(20.0)}), 2, seed=1)
+    assert result.column_names == ["e[1]", "e[2]", "x"]
+    wide = pandas.DataFrame({"x": np.arange(20.0), "city": "Rome", "e": lists})
+    assert (result.predict(wide) == result.best().labels).all()
+
+
+def test_names_that_stand_twice_in_a_frame():
+    pandas = pytest.importorskip("pandas")
+    result = manymeans.fit(pandas.DataFrame({"x": [1.0, 2, 9], "y": [1.0, 2, 9]}), 2, seed=1)
+    twice = pandas.DataFrame([[1.0, 2, 3, "a"]], columns=["x", "x", "y", "city"])
+    with pytest.raises(manymeans.BadDataError, match="no single column 'x'"):
+        result.predict(twice)
+
+
+@pytest.mark.parametrize(("library", "maker"), frames())
+def test_estimators_ask_for_the_columns_of_the_fit_as_scikit_learn_does(library, maker):
+    make = getattr(pytest.importorskip(library), maker)
+    columns = {"x": [1.0, 2, 9, 8], "y": [1.0, 2, 9, 8]}
+    wide = make(columns | {"city": ["a", "b", "c", "d"]})
+    model = manymeans.KMeans(2, random_state=1).fit(make(columns))
+    for frame in (wide, make(columns | {"city": [1, 2, 3, 4]})):
+        with pytest.raises(ValueError, match="Feature names unseen at fit time:\n- city"):
+            model.predict(frame)
+    with pytest.raises(ValueError, match="city"):
+        manymeans.KMeans(2).fit(wide)
+    assert (model.result_.predict(wide) == model.labels_).all()
+
+
 def test_errors_name_row_line_and_column(tmp_path):
     path = tmp_path / "hole.csv"
     path.write_text("a,b,c\n1,2,3\n4,nan,6\n")

@@ -48,14 +48,69 @@ FileState state_of(const std::string& path) {
   return {found.st_size, found.st_mtim.tv_sec * kNanoseconds + found.st_mtim.tv_nsec};
 }
 
+// What stands between the fields of this output. Where its name asks for nothing else, lines stay as they are. Commas
+// and semicolons both make a .csv.
+char delimiter_of(const std::string& output, const TextLayout& layout) {
+  const std::string lower = lower_case(output);
+  if (lower.ends_with(".tsv")) return '\t';
+  if (!lower.ends_with(".csv") || layout.delimiter == ',' || layout.delimiter == ';') return layout.delimiter;
+  return layout.decimal == ',' ? ';' : ',';
+}
+
+// A field as it stands in its line, with quotes where the other delimiter asks for them.
+void append_field(std::string_view field, bool quoted, char delimiter, std::string& text) {
+  const char special[] = {delimiter, '"'};
+  if (quoted || field.find_first_of({special, 2}) == std::string_view::npos) {
+    text += field;
+    return;
+  }
+  text += '"';
+  for (const char c : field) text.append(c == '"' ? 2 : 1, c);
+  text += '"';
+}
+
+// The fields of a line between other delimiters, with the blanks around them where blanks delimit nothing.
+void append_fields(std::string_view line, char from, char to, std::string& text) {
+  if (from == kBlanks) line = trim_line(line, from);
+  const char* const end = line.data() + line.size();
+  for (const char* at = line.data(); at != nullptr && !line.empty();) {
+    Field field;
+    const char* const begin = at;
+    at = cut_field(at, end, from, field);
+    if (begin != line.data()) text += to;
+    if (from != kBlanks) {
+      const char* const stop = at == nullptr ? end : at - 1;
+      append_field({begin, static_cast<size_t>(stop - begin)}, field.quoted, to, text);
+    } else if (field.quoted) {
+      append_field({field.text.data() - 1, field.text.size() + 2}, true, to, text);
+    } else {
+      append_field(field.text, false, to, text);
+    }
+  }
+}
+
 // The cells of one row, each behind a delimiter.
 class CellWriter {
  public:
-  CellWriter(const TextLayout& layout, const Dataset& points, std::span<const AppendedColumn> columns)
-      : layout_(layout), columns_(columns), dropped_(points.dropped), delimiter_(layout.delimiter) {
-    if (delimiter_ != kBlanks) return;
+  CellWriter(const TextLayout& layout, char delimiter, const Dataset& points, std::span<const AppendedColumn> columns)
+      : layout_(layout),
+        columns_(columns),
+        dropped_(points.dropped),
+        changes_(delimiter != layout.delimiter),
+        blanks_(delimiter == kBlanks),
+        delimiter_(delimiter) {
+    if (!blanks_) return;
     const std::string_view line = layout.body.substr(0, layout.body.find('\n'));
     delimiter_ = line.find('\t') == std::string_view::npos ? ' ' : '\t';
+  }
+
+  // A line of the table, without its end.
+  void append_line(std::string_view line, std::string& text) const {
+    if (changes_) {
+      append_fields(line, layout_.delimiter, delimiter_, text);
+    } else {
+      text += line;
+    }
   }
 
   // Those of the next row of the file.
@@ -66,7 +121,7 @@ class CellWriter {
     for (const AppendedColumn& column : columns_) {
       text += delimiter_;
       if (gap) {
-        if (layout_.delimiter == kBlanks) text += "\"\"";  // or there would be no field
+        if (blanks_) text += "\"\"";  // or there would be no field
       } else if (column.labels != nullptr) {
         fmt::format_to(std::back_inserter(text), "{}", (*column.labels)[of_points_]);
       } else {
@@ -96,6 +151,8 @@ class CellWriter {
   const TextLayout& layout_;
   std::span<const AppendedColumn> columns_;
   std::span<const int64_t> dropped_;
+  bool changes_;  // other delimiters than those of the table
+  bool blanks_;
   char delimiter_;
   int64_t row_ = 0, of_points_ = 0;
   size_t next_gap_ = 0;
@@ -130,13 +187,13 @@ void append_head(std::string_view head, const CellWriter& cells, const TextLayou
   const std::string_view line = before_end(last);
   text.append(all.substr(0, all.size() - last.size()));
   if (!layout.columns.names.empty()) {
-    text.append(line);
+    cells.append_line(line, text);
     cells.append_names(text);
   } else if (const std::string_view size = trim_line(line, kBlanks); !size.empty() && !line.starts_with('#')) {
     std::string changed(line);  // "rows columns"
     const size_t begin = changed.find_last_of(" \t,;", changed.find_last_of("0123456789")) + 1;
     changed.replace(begin, std::string::npos, fmt::format("{}", layout.columns.count + static_cast<int64_t>(added)));
-    text += changed;
+    cells.append_line(changed, text);
   } else {
     text.append(line);
   }
@@ -152,7 +209,7 @@ void write_lines(std::string_view whole, const TextLayout& layout, CellWriter& c
   while (!rows.empty()) {
     const std::string_view line = take_line(rows);
     const std::string_view content = before_end(line);
-    text.append(content);
+    cells.append_line(content, text);
     cells.append_row(text);
     text.append(line.substr(content.size()));
     if (text.size() < kBuffer) continue;
@@ -206,7 +263,7 @@ bool AppendedTable::write_rows(const Dataset& points, std::span<const AppendedCo
     rows.layout = &layout;
     return append_to_fields(rows, format, out);
   }
-  CellWriter cells(layout, points, columns);
+  CellWriter cells(layout, delimiter_of(output_, layout), points, columns);
   write_lines(text, layout, cells, columns.size(), out);
   return true;
 }

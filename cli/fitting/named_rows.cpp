@@ -1,0 +1,79 @@
+#include "fitting/named_rows.h"
+
+#include <manymeans/error.h>
+
+#include "flags/flag_values.h"
+
+#include <fmt/format.h>
+
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+namespace manymeans::cli {
+namespace {
+
+constexpr const char* kByOrder = "--by-order compares row by row instead";
+
+std::string name_of_column(const Clustering& clustering) {
+  return clustering.id_name.empty() ? "a column" : fmt::format("column '{}'", clustering.id_name);
+}
+
+// For each name its row.
+std::unordered_map<std::string_view, size_t> places_of(const Clustering& clustering, const std::string& file) {
+  std::unordered_map<std::string_view, size_t> places;
+  places.reserve(clustering.ids.size());
+  for (size_t row = 0; row < clustering.ids.size(); ++row) {
+    const auto [at, is_new] = places.emplace(clustering.ids[row], row);
+    if (is_new) continue;
+    throw Error(ErrorCode::kBadData, file,
+                fmt::format("rows {} and {} have the same name '{}' in {}; rows are put together by their names, which "
+                            "have to differ: --id names another column, {}",
+                            at->second + 1, row + 1, shown(clustering.ids[row]), name_of_column(clustering), kByOrder));
+  }
+  return places;
+}
+
+void refuse_mixture(const Clustering& a, const Clustering& b) {
+  if (a.ids.empty() == b.ids.empty()) return;
+  const Clustering& named = a.ids.empty() ? b : a;
+  const Clustering& other = a.ids.empty() ? a : b;
+  throw Error(ErrorCode::kUsage, other.path,
+              fmt::format("has no names of its rows, and '{}' has them in {}; labels of both that were written with "
+                          "--id are right, or --id COLUMN for what names the rows in both; {}",
+                          named.path, name_of_column(named), kByOrder));
+}
+
+}  // namespace
+
+const std::string& file_of_rows(const Clustering& clustering, const std::string& data) {
+  return clustering.is_model() ? data : clustering.path;
+}
+
+RowsOfOne join_rows(Clustering& a, Clustering& b, const std::string& data) {
+  refuse_mixture(a, b);
+  if (a.ids == b.ids) return {};
+  const std::string &file_a = file_of_rows(a, data), &file_b = file_of_rows(b, data);
+  (void)places_of(a, file_a);  // no name stands there twice
+  const auto places = places_of(b, file_b);
+  std::vector<int64_t> labels_a, labels_b;
+  for (size_t row = 0; row < a.ids.size(); ++row) {
+    const auto at = places.find(a.ids[row]);
+    if (at == places.end()) continue;
+    labels_a.push_back(a.labels[row]);
+    labels_b.push_back(b.labels[at->second]);
+  }
+  if (labels_a.empty()) {
+    throw Error(ErrorCode::kBadData, file_b,
+                fmt::format("has no row of '{}': its first one is named '{}', the first one there '{}'; names of the "
+                            "same rows are needed; {}",
+                            file_a, shown(b.ids[0]), shown(a.ids[0]), kByOrder));
+  }
+  const auto both = std::ssize(labels_a);
+  const RowsOfOne result{std::ssize(a.ids) - both, std::ssize(b.ids) - both};
+  a.labels = std::move(labels_a);
+  b.labels = std::move(labels_b);
+  return result;
+}
+
+}  // namespace manymeans::cli
