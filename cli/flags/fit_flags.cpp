@@ -85,26 +85,14 @@ auto binder(CLI::App& app) {
   };
 }
 
-// The same of a fit.
-auto fit_binder(CLI::App& app) {
-  return [bind = binder(app)](OptionInfo about, auto& value) {
-    if (std::string_view(about.name) == "time_limit") {
-      about.help =
-          "Stop after the pass during which this time is used up and return what there is: at least the first model, "
-          "after one pass; 0: no limit.";
-    }
-    return bind(about, value);
-  };
-}
-
 }  // namespace
 
 void bind_fit_flags(CLI::App& app, FitOptions& options) {
-  for_each_option(options, fit_binder(app));
+  for_each_option(options, binder(app));
 }
 
 void bind_regress_flags(CLI::App& app, RegressOptions& options) {
-  for_each_regress_option(options, fit_binder(app));
+  for_each_regress_option(options, binder(app));
 }
 
 void bind_search_flags(CLI::App& app, SearchOptions& options) {

@@ -124,7 +124,8 @@ void for_each_option(Options& options, Visitor&& visit) {
         options.stop);
   visit(OptionInfo{"empty", "--empty", "POLICY", "Empty clusters: farthest, keep, drop or error."}, options.empty);
   visit(OptionInfo{"time_limit", "--time-limit", "SECONDS",
-                   "Stop after the pass during which this time is used up and return what there is; 0: no limit."},
+                   "Stop after the pass during which this time is used up and return what there is: at least the first "
+                   "model, after one pass; 0: no limit."},
         options.time_limit);
   visit(
       OptionInfo{"algorithm", "--algorithm", "NAME",
