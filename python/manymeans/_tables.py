@@ -172,10 +172,11 @@ def columns_of_fit(X: Any, wanted: list[str]) -> Any:
 
     """
     by_place = hasattr(X, "iloc")
-    found = (
-        getattr(X, "column_names", None) or getattr(X, "columns", None) if by_place or hasattr(X, "select") else None
-    )
-    if found is None or not wanted or isinstance(X, Dataset):
+    if not wanted or isinstance(X, Dataset) or not (by_place or hasattr(X, "select")):
+        return X
+    # A column of pandas may be called column_names.
+    found = X.columns if by_place else getattr(X, "column_names", None) or getattr(X, "columns", None)
+    if found is None:
         return X
     names = [str(name) for name in found]
     known = set(names)

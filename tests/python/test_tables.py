@@ -125,6 +125,7 @@ def test_frames_may_hold_text_beside_the_columns_of_the_fit(library, maker):
     expected = result.best().labels
     wide = make({"city": text, "y": y, "n": np.arange(60), "x": x})
     assert (result.predict(wide) == expected).all()
+    assert (result.predict(make({"column_names": text, "columns": x, "y": y, "x": x})) == expected).all()
     labels, distances = manymeans.predict(result, wide, distances=True)
     assert (labels == expected).all()
     assert (distances == manymeans.predict(result, make({"x": x, "y": y}), distances=True)[1]).all()
