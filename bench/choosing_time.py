@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """What `manymeans choose` takes beside `manymeans fit` of the same members: seconds of the processor.
 
-usage: choosing_time.py [--program FILE] [--rows N,...] [--columns D] [--clusters K] [--k RANGE] [--models M]
+usage: choosing_time.py [--program FILE] [--rows N,...] [--columns D] [--clusters K] [--k RANGE] [--models M] [--short]
        any Python with NumPy; the program is build/release/bin/manymeans by default
 
 Points are a float32 mixture of K normal distributions (bench/data_sets.py), or noise where K is 0. Prints a table in
-Markdown: the fit, choose with its defaults, and choose without one part at a time.
+Markdown: the fit, choose with its defaults, and (but for --short) choose without one part at a time.
 """
 
 import argparse
@@ -35,7 +35,7 @@ def row(rows, arguments, folder):
     np.save(path, points)
     fit = seconds(arguments.program, "fit", path, arguments)
     cells = [f"{rows} x {arguments.columns}", f"{fit:.1f}"]
-    for flags in ([], NONE, *PARTS.values()):
+    for flags in [[]] if arguments.short else ([], NONE, *PARTS.values()):
         its = seconds(arguments.program, "choose", path, arguments, flags)
         cells.append(f"{its:.1f} ({its / fit:.2f})")
     return cells
@@ -50,8 +50,9 @@ def main():
     parser.add_argument("--clusters", type=int, default=10)
     parser.add_argument("--k", default="2..30")
     parser.add_argument("--models", type=int, default=10)
+    parser.add_argument("--short", action="store_true")
     arguments = parser.parse_args()
-    columns = ["rows", "fit", "choose", "the ensemble and its criteria", *PARTS]
+    columns = ["rows", "fit", "choose", *([] if arguments.short else ["the ensemble and its criteria", *PARTS])]
     print("| " + " | ".join(columns) + " |\n|" + " --- |" * len(columns))
     with tempfile.TemporaryDirectory() as folder:
         for rows in arguments.rows.split(","):
