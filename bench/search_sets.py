@@ -32,7 +32,7 @@ CASES = [
     ("s1", 50, None, 3),
     ("dim032", 16, None, 3),
     ("bike_sharing", 100, None, 3),
-    ("mnist", 50, None, 6),
+    ("mnist", 50, None, 20),
     ("a3_like", 50, None, 3),
     ("s3_like", 15, None, 3),
     ("birch2_like", 100, None, 3),
