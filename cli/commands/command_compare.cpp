@@ -12,6 +12,8 @@
 #include "output/output_files.h"
 #include "streams/standard_streams.h"
 
+#include <fmt/ranges.h>
+
 #include <memory>
 #include <string_view>
 
@@ -93,6 +95,9 @@ std::vector<double> centroids_in(const Scaling& to, const Clustering& from) {
 
 // Throws Error(kUsage) unless DATA is given where it is needed, and only there.
 void check_data(const CompareCommand& command, const Clustering& a, const Clustering& b, const std::string& obstacle) {
+  if (a.is_model() && b.is_model() && !command.columns.ids.empty()) {
+    throw Error(ErrorCode::kUsage, "--id", "names rows of files of labels, but A and B are models; leave it out");
+  }
   const bool given = !command.data.path.empty();
   if (given && !a.is_model() && !b.is_model()) {
     throw Error(ErrorCode::kUsage, "DATA", "is labelled by models, but A and B are labels; leave it out");
@@ -142,6 +147,23 @@ void check_rows(const Clustering& a, const Clustering& b, const std::string& dat
                           file_of_rows(a, data), a.labels.size()));
 }
 
+// Where rows may have been put together that are not the same, or hardly any were.
+void warn_of_rows(const Clustering& a, const Clustering& b, Comparison& result) {
+  for (const Clustering* side : {&a, &b}) {
+    if (!a.ids.empty() || side->beside.empty()) continue;
+    result.warnings.push_back(
+        fmt::format("{}: none of the columns {} was taken for names of the rows; rows are compared in the order of the "
+                    "files: --id COLUMN puts them together by names, --by-order says that their order is right",
+                    side->path, fmt::join(side->beside, ", ")));
+  }
+  const auto both = std::ssize(a.labels);
+  if (result.rows.by.empty() || 2 * both >= both + std::min(result.rows.only_a, result.rows.only_b)) return;
+  result.warnings.push_back(
+      fmt::format("only {} rows have a name that both files have, by {}; names are compared as "
+                  "texts: 1 and 01 are two",
+                  both, result.rows.by));
+}
+
 Comparison compare(const CompareCommand& command) {
   Clustering a = read_clustering(command.a, command.k_a, command.columns);
   Clustering b = read_clustering(command.b, command.k_b, command.columns);
@@ -158,9 +180,8 @@ Comparison compare(const CompareCommand& command) {
   for (Clustering* side : {&a, &b}) {
     if (side->is_model()) label_data(*side, command, ids, result);
   }
-  const RowsOfOne rows = join_rows(a, b, command.data.path);
-  result.only_a = rows.a;
-  result.only_b = rows.b;
+  result.rows = join_rows(a, b, command.data.path);
+  warn_of_rows(a, b, result);
   check_rows(a, b, command.data.path);
   result.labels = compare_labels(a.labels, b.labels);
   return result;
@@ -170,6 +191,9 @@ void run(const CompareCommand& command) {
   if (command.columns.by_order && !command.columns.ids.empty()) {
     throw Error(ErrorCode::kUsage, "--by-order",
                 "takes no notice of names of rows, and --id says where they are; leave one out");
+  }
+  if (command.a == "-" && command.b == "-") {
+    throw Error(ErrorCode::kUsage, "B", "is standard input, and so is A; one of the two has to be a file");
   }
   check_files({.outputs = {}, .inputs = {command.a, command.b, command.data.path}, .prints = true});
   const Comparison result = compare(command);

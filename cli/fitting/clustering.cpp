@@ -26,7 +26,8 @@ void read_labels(Clustering& clustering, const LabelColumns& columns) {
   options.rules.missing_value = -1;
   if (!columns.labels.empty()) options.columns = {columns.labels};
   options.id = columns.ids;
-  Dataset table = read_label_table(path, options);
+  LabelTable found = read_label_table(path, options);
+  Dataset& table = found.labels;
   if (table.view.d != 1) {
     throw Error(ErrorCode::kUsage, path,
                 fmt::format("holds {} columns{}; a column of labels is needed, or a model file (.npz): --column NAME "
@@ -45,6 +46,7 @@ void read_labels(Clustering& clustering, const LabelColumns& columns) {
     clustering.labels.push_back(static_cast<int64_t>(value));
   }
   if (columns.by_order) return;
+  clustering.beside = std::move(found.beside);
   clustering.ids = std::move(table.ids);
   clustering.id_name = std::move(table.id_name);
 }

@@ -24,6 +24,12 @@ std::unordered_map<std::string_view, size_t> places_of(const Clustering& cluster
   std::unordered_map<std::string_view, size_t> places;
   places.reserve(clustering.ids.size());
   for (size_t row = 0; row < clustering.ids.size(); ++row) {
+    if (clustering.ids[row].empty()) {
+      throw Error(ErrorCode::kBadData, file,
+                  fmt::format("row {} has no name in {}; rows are put together by their names: --id names another "
+                              "column, {}",
+                              row + 1, name_of_column(clustering), kByOrder));
+    }
     const auto [at, is_new] = places.emplace(clustering.ids[row], row);
     if (is_new) continue;
     throw Error(ErrorCode::kBadData, file,
@@ -50,7 +56,7 @@ const std::string& file_of_rows(const Clustering& clustering, const std::string&
   return clustering.is_model() ? data : clustering.path;
 }
 
-RowsOfOne join_rows(Clustering& a, Clustering& b, const std::string& data) {
+JoinedRows join_rows(Clustering& a, Clustering& b, const std::string& data) {
   refuse_mixture(a, b);
   if (a.ids == b.ids) return {};
   const std::string &file_a = file_of_rows(a, data), &file_b = file_of_rows(b, data);
@@ -70,7 +76,7 @@ RowsOfOne join_rows(Clustering& a, Clustering& b, const std::string& data) {
                             file_a, shown(b.ids[0]), shown(a.ids[0]), kByOrder));
   }
   const auto both = std::ssize(labels_a);
-  const RowsOfOne result{std::ssize(a.ids) - both, std::ssize(b.ids) - both};
+  JoinedRows result{std::ssize(a.ids) - both, std::ssize(b.ids) - both, name_of_column(a)};
   a.labels = std::move(labels_a);
   b.labels = std::move(labels_b);
   return result;

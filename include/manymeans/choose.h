@@ -14,7 +14,7 @@
 namespace manymeans {
 
 struct ChooseOptions {
-  /// k: those to choose from (1 is fitted beside them); models: of each; time_limit: of all.
+  /// k: those to choose from (1 is fitted beside them), none above N; models: of each; time_limit: of all.
   FitOptions fit = {.k = parse_k_list("2..20"), .models = 10};
   int64_t references = 10;  ///< data sets without clusters, for the gap statistic; 0: no gap, and no test for k = 1
   int64_t bootstraps = 20;  ///< members that see a part of the rows, for stability; an even number; 0: none

@@ -4,14 +4,20 @@
 #include <manymeans/io.h>
 
 #include <string>
+#include <vector>
 
 namespace manymeans {
 
-/// Labels as read_points() reads them, with the names of their rows (Dataset::ids) where the file has some: the column
-/// `options.id` of a text, Parquet or Arrow file; where that is empty, the first of several named columns, if all
-/// others are called as labels are (label, labels, cluster, k8) and the first is not, as write_labels() leaves it. That
-/// column is none of the points then, and where it has no name, `id_name` is empty. Throws what read_points() throws;
+struct LabelTable {
+  Dataset labels;                        ///< with the names of the rows (Dataset::ids), where the file has some
+  std::vector<std::string> beside = {};  ///< columns of a file whose rows have no names, where some are no labels
+};
+
+/// Labels as read_points() reads them. What names their rows is the column `options.id` of a text, Parquet or Arrow
+/// file; where that is empty, the first of several named columns, if all others are called as labels and distances are
+/// (label, labels, cluster, k8, distance, k8_distance) and the first is not, as write_labels() leaves it. That column
+/// is none of the points then, and where it has no name, `id_name` is empty. Throws what read_points() throws;
 /// Error(kBadData) for numbers beyond 2^53 as names of a Parquet or Arrow file. O(size of the file).
-Dataset read_label_table(const std::string& path, const ReadOptions& options = {});
+LabelTable read_label_table(const std::string& path, const ReadOptions& options = {});
 
 }  // namespace manymeans

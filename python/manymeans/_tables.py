@@ -175,7 +175,9 @@ def columns_of_fit(X: Any, wanted: list[str]) -> Any:
     if not wanted or isinstance(X, Dataset) or not (by_place or hasattr(X, "select")):
         return X
     # A column of pandas may be called column_names.
-    found = X.columns if by_place else getattr(X, "column_names", None) or getattr(X, "columns", None)
+    found = getattr(X, "columns", None)
+    if not by_place:
+        found = getattr(X, "column_names", None) or found
     if found is None:
         return X
     names = [str(name) for name in found]

@@ -153,6 +153,15 @@ def test_frames_may_hold_text_beside_columns_of_lists():
     assert (result.predict(wide) == result.best().labels).all()
 
 
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_a_series_is_no_frame(library):
+    library = pytest.importorskip(library)
+    result = manymeans.fit(library.DataFrame({"x": [1.0, 2, 9], "y": [1.0, 2, 9]}), 2, seed=1)
+    for use in (result.predict, lambda series: manymeans.predict(result, series)):
+        with pytest.raises(manymeans.ManymeansError):
+            use(library.Series("x", [1.0, 2, 9]) if library.__name__ == "polars" else library.Series([1.0, 2, 9]))
+
+
 def test_names_that_stand_twice_in_a_frame():
     pandas = pytest.importorskip("pandas")
     result = manymeans.fit(pandas.DataFrame({"x": [1.0, 2, 9], "y": [1.0, 2, 9]}), 2, seed=1)

@@ -57,15 +57,25 @@ char delimiter_of(const std::string& output, const TextLayout& layout) {
   return layout.decimal == ',' ? ';' : ',';
 }
 
-// A field as it stands in its line, with quotes where the other delimiter asks for them.
-void append_field(std::string_view field, bool quoted, char delimiter, std::string& text) {
+// A field, `raw` with the blanks around it, as it stands in its line; where the other delimiter asks for quotes, or
+// stands around them, without these blanks.
+void append_field(std::string_view raw, const Field& field, char delimiter, std::string& text) {
   const char special[] = {delimiter, '"'};
-  if (quoted || field.find_first_of({special, 2}) == std::string_view::npos) {
-    text += field;
+  if (field.quoted) {
+    const std::string_view core(field.text.data() - 1, field.text.size() + 2);
+    const std::string_view before(raw.data(), static_cast<size_t>(core.data() - raw.data()));
+    const std::string_view after = raw.substr(before.size() + core.size());
+    const bool parted =
+        before.find(delimiter) != std::string_view::npos || after.find(delimiter) != std::string_view::npos;
+    text += parted ? core : raw;
+    return;
+  }
+  if (raw.find_first_of({special, 2}) == std::string_view::npos) {
+    text += raw;
     return;
   }
   text += '"';
-  for (const char c : field) text.append(c == '"' ? 2 : 1, c);
+  for (const char c : field.text) text.append(c == '"' ? 2 : 1, c);
   text += '"';
 }
 
@@ -78,14 +88,11 @@ void append_fields(std::string_view line, char from, char to, std::string& text)
     const char* const begin = at;
     at = cut_field(at, end, from, field);
     if (begin != line.data()) text += to;
-    if (from != kBlanks) {
-      const char* const stop = at == nullptr ? end : at - 1;
-      append_field({begin, static_cast<size_t>(stop - begin)}, field.quoted, to, text);
-    } else if (field.quoted) {
-      append_field({field.text.data() - 1, field.text.size() + 2}, true, to, text);
-    } else {
-      append_field(field.text, false, to, text);
+    std::string_view raw(begin, static_cast<size_t>((at == nullptr ? end : at - 1) - begin));
+    if (from == kBlanks) {
+      raw = field.quoted ? std::string_view(field.text.data() - 1, field.text.size() + 2) : field.text;
     }
+    append_field(raw, field, to, text);
   }
 }
 

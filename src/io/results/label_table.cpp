@@ -3,6 +3,7 @@
 #include <manymeans/label_table.h>
 
 #include "core/out_of_memory.h"
+#include "io/files/file_name.h"
 #include "io/files/mapped_file.h"
 #include "io/files/peeked_file.h"
 #include "io/files/unpack.h"
@@ -24,17 +25,34 @@ namespace {
 
 constexpr const char* kFirst = "1";
 
-bool names_labels(std::string_view name) {
+bool names_labels(const std::string& text) {
+  const std::string name = lower_case(text);
   if (name == "label" || name == "labels" || name == "cluster") return true;
-  if (!name.starts_with('k') || name.size() == 1) return false;
-  return name.find_first_not_of("0123456789", 1) == std::string_view::npos;
+  return name.size() > 1 && name[0] == 'k' && name.find_first_not_of("0123456789", 1) == std::string::npos;
+}
+
+bool names_distances(const std::string& text) {
+  constexpr std::string_view kEnding = "_distance";
+  const std::string name = lower_case(text);
+  return name == "distance" || (name.ends_with(kEnding) && names_labels(name.substr(0, name.size() - kEnding.size())));
+}
+
+bool is_of_labels(const std::string& name) {
+  return names_labels(name) || names_distances(name);
 }
 
 // Whether the first column names the rows, and is not the one that is asked for.
 bool begins_with_ids(const std::vector<std::string>& names, const ReadOptions& options) {
-  if (names.size() < 2 || names_labels(names[0])) return false;
-  if (!std::all_of(names.begin() + 1, names.end(), names_labels)) return false;
+  if (names.size() < 2 || is_of_labels(names[0])) return false;
+  if (!std::all_of(names.begin() + 1, names.end(), is_of_labels)) return false;
+  if (std::none_of(names.begin() + 1, names.end(), names_labels)) return false;
   return options.columns.empty() || find_column({std::ssize(names), names}, options.columns[0]) != 0;
+}
+
+// Labels without names of their rows, which a column that nobody has pointed to may hold.
+LabelTable without_names(Dataset labels, std::vector<std::string> names) {
+  if (names.size() < 2 || std::ranges::all_of(names, is_of_labels)) names.clear();
+  return {std::move(labels), std::move(names)};
 }
 
 // Those of the columns; none where this is no table of text: whoever reads it says what it is.
@@ -51,13 +69,16 @@ std::vector<std::string> names_in_text(std::string_view text, const std::string&
   }
 }
 
-Dataset read_text_labels(const std::string& path, ReadOptions options) {
-  if (!options.id.empty()) return read_points(path, options);
+LabelTable read_text_labels(const std::string& path, ReadOptions options) {
+  if (!options.id.empty()) return {read_points(path, options)};
   auto file = MappedFile::open(path, Access::kOnce);
-  if (begins_with_ids(names_in_text(file->text(), path, options), options)) options.id = kFirst;
+  const std::vector<std::string> names = names_in_text(file->text(), path, options);
+  if (begins_with_ids(names, options)) options.id = kFirst;
   std::optional<PeekedFile> peeked;
   if (!file->opens_again()) peeked.emplace(path, std::move(file));
-  return read_points(path, options);
+  Dataset labels = read_points(path, options);
+  if (!options.id.empty()) return {std::move(labels)};
+  return without_names(std::move(labels), names);
 }
 
 // The names of the rows that this column holds.
@@ -83,7 +104,7 @@ std::vector<std::string> ids_of(const RawTable& table, size_t column) {
   return ids;
 }
 
-Dataset read_field_labels(const std::string& path, ReadOptions options) {
+LabelTable read_field_labels(const std::string& path, ReadOptions options) {
   ReadOptions all;
   all.threads = options.threads;
   all.memory = options.memory;
@@ -93,7 +114,7 @@ Dataset read_field_labels(const std::string& path, ReadOptions options) {
   FileColumns columns{table.file_columns, {}};
   for (const RawColumn& column : table.columns) columns.names.push_back(column.name);
   if (options.id.empty() && begins_with_ids(columns.names, options)) options.id = kFirst;
-  if (options.id.empty()) return read_points(path, options);
+  if (options.id.empty()) return without_names(read_points(path, options), columns.names);
   const std::optional<int64_t> id = find_column(columns, options.id);
   if (!id)
     throw Error(ErrorCode::kUsage, "id",
@@ -103,19 +124,19 @@ Dataset read_field_labels(const std::string& path, ReadOptions options) {
   Dataset labels = read_points(path, options);
   labels.ids = ids_of(table, static_cast<size_t>(*id));
   labels.id_name = columns.name(*id);
-  return labels;
+  return {std::move(labels)};
 }
 
 }  // namespace
 
-Dataset read_label_table(const std::string& path, const ReadOptions& options) {
-  return or_out_of_memory(path, "give it fewer rows", [&] {
+LabelTable read_label_table(const std::string& path, const ReadOptions& options) {
+  return or_out_of_memory(path, "give it fewer rows", [&]() -> LabelTable {
     switch (table_kind(path, options)) {
       case TableKind::kLines: return read_text_labels(path, options);
       case TableKind::kFields: return read_field_labels(path, options);
       case TableKind::kOther: break;
     }
-    return read_points(path, options);
+    return {read_points(path, options)};
   });
 }
 

@@ -69,6 +69,9 @@ TEST_F(AppendedTableTest, QuotesWhatTheOtherDelimiterWouldCut) {
             "\"a, b\",n,c,cluster\n\"d,\t e\",1,\"5\"\" wide\",0\n");
   output_ = "out.tsv";
   EXPECT_EQ(appended("n,a\tb\n1,\"c, d\"\n", numbers), "n\t\"a\tb\"\tcluster\n1\t\"c, d\"\t0\n");
+  EXPECT_EQ(appended("n,a\n1, b \"q\" \n2,\t\"c\" \n3, \"d\" \n", numbers),
+            "n\ta\tcluster\n1\t\"b \"\"q\"\"\"\t0\n2\t\"c\"\t1\n3\t \"d\" \t2\n")
+      << "blanks around a field are none of it";
   output_ = "out.csv";
   EXPECT_EQ(appended("n 'a\n1 \"b c\"\n2 d,e\n", numbers), "n,'a,cluster\n1,\"b c\",0\n2,\"d,e\",1\n");
 }

@@ -14,10 +14,13 @@ using Texts = std::vector<std::string>;
 class LabelTableTest : public testing::Test {
  protected:
   Dataset read(const std::string& text, const ReadOptions& options = {}, const std::string& name = "labels.csv") {
-    return read_label_table(folder_.file(name, text), options);
+    LabelTable found = read_label_table(folder_.file(name, text), options);
+    beside_ = found.beside;
+    return found.labels;
   }
 
   Folder folder_;
+  Texts beside_;
 };
 
 TEST_F(LabelTableTest, FindsTheNamesThatStandBeforeLabels) {
@@ -30,6 +33,7 @@ TEST_F(LabelTableTest, FindsTheNamesThatStandBeforeLabels) {
   const Dataset several = read("7;k2;k3\nx;0;1\ny;1;2\n");
   EXPECT_EQ(several.ids, (Texts{"x", "y"}));
   EXPECT_EQ(several.view.d, 2);
+  EXPECT_EQ(read("id,Label,k3_distance\nx,0,1\ny,1,2\n").ids, (Texts{"x", "y"}));
   EXPECT_EQ(read("id,k2,k3\nx,0,1\ny,1,2\n", {.columns = {"k3"}}).ids, (Texts{"x", "y"}));
   EXPECT_EQ(read(gzipped("id,label\nx,0\ny,1\n"), {}, "labels.csv.gz").ids, (Texts{"x", "y"}));
 }
@@ -48,6 +52,9 @@ TEST_F(LabelTableTest, WhatLabelsAreNamesNothing) {
   }
   EXPECT_TRUE(read("truth,label\n1,0\n2,1\n", {.columns = {"truth"}}).ids.empty()) << "it is asked for as labels";
   EXPECT_TRUE(read("truth,label\n1,0\n2,1\n", {.columns = {"1"}}).ids.empty());
+  EXPECT_EQ(beside_, (Texts{"truth", "label"}));
+  read("k2,k3_distance\n0,1\n1,2\n");
+  EXPECT_EQ(beside_, Texts()) << "none of them can be names";
 }
 
 TEST_F(LabelTableTest, WhoNamesTheColumnIsHeard) {
