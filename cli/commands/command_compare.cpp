@@ -157,11 +157,11 @@ void warn_of_rows(const Clustering& a, const Clustering& b, Comparison& result) 
                     side->path, fmt::join(side->beside, ", ")));
   }
   const auto both = std::ssize(a.labels);
-  if (result.rows.by.empty() || 2 * both >= both + std::min(result.rows.only_a, result.rows.only_b)) return;
+  if (result.rows_by.empty() || 2 * both >= both + std::min(result.only_a, result.only_b)) return;
   result.warnings.push_back(
       fmt::format("only {} rows have a name that both files have, by {}; names are compared as "
                   "texts: 1 and 01 are two",
-                  both, result.rows.by));
+                  both, result.rows_by));
 }
 
 Comparison compare(const CompareCommand& command) {
@@ -180,7 +180,10 @@ Comparison compare(const CompareCommand& command) {
   for (Clustering* side : {&a, &b}) {
     if (side->is_model()) label_data(*side, command, ids, result);
   }
-  result.rows = join_rows(a, b, command.data.path);
+  const JoinedRows rows = join_rows(a, b, command.data.path);
+  result.rows_by = rows.by;
+  result.only_a = rows.only_a;
+  result.only_b = rows.only_b;
   warn_of_rows(a, b, result);
   check_rows(a, b, command.data.path);
   result.labels = compare_labels(a.labels, b.labels);

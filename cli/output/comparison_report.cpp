@@ -37,10 +37,10 @@ std::string text_of(const Comparison& comparison) {
   std::string out = fmt::format("adjusted Rand index: {:.6f} ({} rows; {} and {} clusters)\n", labels.adjusted_rand,
                                 labels.rows, labels.clusters_a, labels.clusters_b);
   if (labels.left_out > 0) out += fmt::format("rows without a label, left out: {}\n", labels.left_out);
-  if (!comparison.rows.by.empty())
-    out += fmt::format("rows were put together by their names, {} of A\n", comparison.rows.by);
-  if (comparison.rows.only_a > 0) out += fmt::format("rows that only A has, left out: {}\n", comparison.rows.only_a);
-  if (comparison.rows.only_b > 0) out += fmt::format("rows that only B has, left out: {}\n", comparison.rows.only_b);
+  if (!comparison.rows_by.empty())
+    out += fmt::format("rows were put together by their names, {} of A\n", comparison.rows_by);
+  if (comparison.only_a > 0) out += fmt::format("rows that only A has, left out: {}\n", comparison.only_a);
+  if (comparison.only_b > 0) out += fmt::format("rows that only B has, left out: {}\n", comparison.only_b);
   out += fmt::format("rows that moved: {} ({})\n\nclusters one to one, so that most rows stay:\n", labels.moved,
                      share(labels.moved, labels.rows)) +
          text_of_cells(labels.pairs, labels.rows);
@@ -73,9 +73,9 @@ Json cells_json(const std::vector<LabelCell>& cells) {
 Json labels_json(const Comparison& comparison) {
   const LabelComparison& labels = *comparison.labels;
   Json json = {{"n_rows", labels.rows}, {"left_out", labels.left_out}};
-  if (comparison.rows.only_a > 0 || comparison.rows.only_b > 0) {
-    json["only_a"] = comparison.rows.only_a;
-    json["only_b"] = comparison.rows.only_b;
+  if (comparison.only_a > 0 || comparison.only_b > 0) {
+    json["only_a"] = comparison.only_a;
+    json["only_b"] = comparison.only_b;
   }
   json["clusters_a"] = labels.clusters_a;
   json["clusters_b"] = labels.clusters_b;

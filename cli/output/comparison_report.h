@@ -3,8 +3,6 @@
 
 #include <manymeans/compare.h>
 
-#include "fitting/named_rows.h"
-
 #include <nlohmann/json.hpp>
 
 #include <optional>
@@ -16,7 +14,8 @@ namespace manymeans::cli {
 struct Comparison {
   std::string title_a, title_b;  ///< for people: "out.npz (k = 3, seed 5)"
   std::optional<LabelComparison> labels = std::nullopt;
-  JoinedRows rows = {};
+  std::string rows_by = {};        ///< "column 'id'": rows were put together by their names; empty: by their order
+  int64_t only_a = 0, only_b = 0;  ///< rows that have names, and are in one of both alone
   std::optional<std::vector<PrototypeMatch>> centroids = std::nullopt;
   std::string no_centroids = {};  ///< why centroids of two models were not matched; empty: they were, or there are none
   std::vector<std::string> warnings = {};
