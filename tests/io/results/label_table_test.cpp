@@ -14,13 +14,13 @@ using Texts = std::vector<std::string>;
 class LabelTableTest : public testing::Test {
  protected:
   Dataset read(const std::string& text, const ReadOptions& options = {}, const std::string& name = "labels.csv") {
-    LabelTable found = read_label_table(folder_.file(name, text), options);
-    beside_ = found.beside;
+    LabelTable found = read_label_table(folder.file(name, text), options);
+    beside = found.beside;
     return found.labels;
   }
 
-  Folder folder_;
-  Texts beside_;
+  Folder folder;
+  Texts beside;
 };
 
 TEST_F(LabelTableTest, FindsTheNamesThatStandBeforeLabels) {
@@ -52,9 +52,9 @@ TEST_F(LabelTableTest, WhatLabelsAreNamesNothing) {
   }
   EXPECT_TRUE(read("truth,label\n1,0\n2,1\n", {.columns = {"truth"}}).ids.empty()) << "it is asked for as labels";
   EXPECT_TRUE(read("truth,label\n1,0\n2,1\n", {.columns = {"1"}}).ids.empty());
-  EXPECT_EQ(beside_, (Texts{"truth", "label"}));
+  EXPECT_EQ(beside, (Texts{"truth", "label"}));
   read("k2,k3_distance\n0,1\n1,2\n");
-  EXPECT_EQ(beside_, Texts()) << "none of them can be names";
+  EXPECT_EQ(beside, Texts()) << "none of them can be names";
 }
 
 TEST_F(LabelTableTest, WhoNamesTheColumnIsHeard) {
@@ -70,7 +70,7 @@ TEST_F(LabelTableTest, WhoNamesTheColumnIsHeard) {
 TEST_F(LabelTableTest, WhatIsNoTableOfTextIsSaidByItsReader) {
   expect_error(ErrorCode::kBadData, {"labels.csv", "no rows"}, [&] { read("# nothing\n"); });
   expect_error(ErrorCode::kBadData, {"nowhere.csv", "no such file"},
-               [&] { read_label_table(folder_ / "nowhere.csv"); });
+               [&] { read_label_table(folder / "nowhere.csv"); });
 }
 
 }  // namespace
