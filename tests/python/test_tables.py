@@ -158,7 +158,7 @@ def test_a_series_is_no_frame(library):
     library = pytest.importorskip(library)
     result = manymeans.fit(library.DataFrame({"x": [1.0, 2, 9], "y": [1.0, 2, 9]}), 2, seed=1)
     for use in (result.predict, lambda series: manymeans.predict(result, series)):
-        with pytest.raises(manymeans.ManymeansError):
+        with pytest.raises(manymeans.BadDataError):
             use(library.Series("x", [1.0, 2, 9]) if library.__name__ == "polars" else library.Series([1.0, 2, 9]))
 
 
