@@ -69,8 +69,7 @@ TEST_F(LabelTableTest, WhoNamesTheColumnIsHeard) {
 
 TEST_F(LabelTableTest, WhatIsNoTableOfTextIsSaidByItsReader) {
   expect_error(ErrorCode::kBadData, {"labels.csv", "no rows"}, [&] { read("# nothing\n"); });
-  expect_error(ErrorCode::kBadData, {"nowhere.csv", "no such file"},
-               [&] { read_label_table(folder / "nowhere.csv"); });
+  expect_error(ErrorCode::kBadData, {"nowhere.csv", "no such file"}, [&] { read_label_table(folder / "nowhere.csv"); });
 }
 
 }  // namespace
