@@ -157,7 +157,7 @@ void warn_of_rows(const Clustering& a, const Clustering& b, Comparison& result) 
                     side->path, fmt::join(side->beside, ", ")));
   }
   const auto both = std::ssize(a.labels);
-  if (result.rows_by.empty() || 2 * both >= both + std::min(result.only_a, result.only_b)) return;
+  if (result.rows_by.empty() || both >= std::min(result.only_a, result.only_b)) return;
   result.warnings.push_back(
       fmt::format("only {} rows have a name that both files have, by {}; names are compared as "
                   "texts: 1 and 01 are two",
@@ -195,7 +195,7 @@ void run(const CompareCommand& command) {
     throw Error(ErrorCode::kUsage, "--by-order",
                 "takes no notice of names of rows, and --id says where they are; leave one out");
   }
-  if (command.a == "-" && command.b == "-") {
+  if (is_standard_input(command.a) && is_standard_input(command.b)) {
     throw Error(ErrorCode::kUsage, "B", "is standard input, and so is A; one of the two has to be a file");
   }
   check_files({.outputs = {}, .inputs = {command.a, command.b, command.data.path}, .prints = true});

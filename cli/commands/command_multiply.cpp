@@ -164,10 +164,6 @@ std::string about_product(std::string text) {
   return text;
 }
 
-bool is_standard_input(const std::string& path) {
-  return path == "-" || path == "/dev/stdin" || path == "/dev/fd/0" || path == "/proc/self/fd/0";
-}
-
 Dataset read_factor(const MultiplyCommand& command, const std::string& path) {
   ReadOptions reading = command.reading;
   reading.threads = command.options.threads;

@@ -76,6 +76,10 @@ int complain(ErrorCode code, std::string_view message) {
   return static_cast<int>(code);
 }
 
+bool is_standard_input(std::string_view path) {
+  return path == "-" || path == "/dev/stdin" || path == "/dev/fd/0" || path == "/proc/self/fd/0";
+}
+
 int terminal_width() {
   if (::isatty(STDERR_FILENO) == 0) return 0;
   winsize size{};

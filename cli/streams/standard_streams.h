@@ -1,4 +1,4 @@
-// Standard output and standard error, with failures noticed.
+// The standard streams, with failures noticed.
 #pragma once
 
 #include <manymeans/error.h>
@@ -10,6 +10,9 @@ namespace manymeans::cli {
 /// Makes writing to a closed pipe, or more than ulimit -f allows, an error instead of a killing signal, and occupies
 /// the numbers of closed standard streams, so that no output file can be opened as standard output by accident.
 void prepare_standard_streams();
+
+/// Whether a name of an input is standard input.
+bool is_standard_input(std::string_view path);
 
 /// Writes to standard output at once, control characters escaped. Throws Error(kUnavailable) when not all of it could
 /// be written.
