@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <numeric>
 #include <random>
 
 namespace manymeans::test {
@@ -148,6 +149,46 @@ TEST(Bounds, AreCarriedByAsManyModelsAsFit) {
   EXPECT_GT(models[1].result.skipped, 0);
   EXPECT_EQ(models[2].result.skipped, 0);
   EXPECT_NE(upload->plan().find("no bounds for 1 model"), std::string::npos) << upload->plan();
+}
+
+// Two prototypes in each of eight heaps of points, far apart.
+Case heaps_case() {
+  constexpr int64_t kHeaps = 8;
+  Case made = make_case(Family::kNormal, DataType::kFloat32, Weighting::kNone, {800, 2, {2 * kHeaps}}, 8);
+  auto* const values = reinterpret_cast<float*>(made.bytes.data());
+  for (size_t row = 0; row < 800; ++row) values[2 * row] += 256.0F * static_cast<float>(row % kHeaps);
+  const std::span<float> prototypes = made.prototypes[0].values<float>();
+  for (size_t c = 0; c < 2 * kHeaps; ++c) {
+    prototypes[2 * c] = 256.0F * static_cast<float>(c % kHeaps) + (c < kHeaps ? -0.5F : 0.5F);
+    prototypes[2 * c + 1] = 0;
+  }
+  return made;
+}
+
+// As in a search, for thousands of passes one prototype after the other jumps to another heap and back. Most heaps do
+// not see it, and what bounds take for the roundings of all jumps must not grow until their rows are lost, too.
+TEST(Bounds, JumpsDoNotWearThemOut) {
+  constexpr size_t kJumps = 8000, kSome = 160, kHeaps = 8;
+  const Case made = heaps_case();
+  Passes reference(make_backend("reference", {}), made);
+  Passes tried(make_backend("cpu", {.threads = 1, .algorithm = "bounds"}), made);
+  std::vector<int64_t> skipped;
+  for (size_t jump = 0; jump < kJumps; ++jump) {
+    Matrix prototypes = made.prototypes[0];
+    prototypes.values<float>()[2 * (jump % kHeaps)] += jump % kHeaps < kHeaps / 2 ? 1024.0F : -1024.0F;
+    for (const bool home : {false, true}) {
+      const Matrix& now = home ? made.prototypes[0] : prototypes;
+      skipped.push_back(tried.pass(now).skipped);
+      if (jump % kSome != 0) continue;
+      reference.pass(now);
+      EXPECT_EQ(differences(reference.labels(), tried.labels()), 0) << jump;
+    }
+  }
+  const auto early = std::accumulate(skipped.begin() + kSome, skipped.begin() + 2 * kSome, int64_t{0});
+  const auto late = std::accumulate(skipped.end() - kSome, skipped.end(), int64_t{0});
+  EXPECT_GT(early, 0);
+  EXPECT_GT(late, early * 9 / 10);
+  fmt::print("{} rows kept of {}, then {}\n", early, kSome * 800, late);
 }
 
 TEST(Bounds, AQuarterOfTheBoundGivesWrongLabels) {

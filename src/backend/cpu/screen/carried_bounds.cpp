@@ -10,8 +10,9 @@
 namespace manymeans {
 namespace {
 
-constexpr double kRounding = 0x1p-20;     // outward, of every distance: pays for all roundings and the canonical slack
-constexpr double kOfSums = 0x1p-22;       // of sums over passes, and of the kernel's difference
+constexpr double kRounding = 0x1p-20;  // outward, of every distance: pays for all roundings and the canonical slack
+constexpr double kOfSums = 0x1p-22;    // of sums over passes, and of the kernel's difference
+constexpr int kPassesOfSums = 32;
 constexpr double kLongestShift = 0x1p90;  // far beyond any frame; then everything starts again
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
@@ -37,6 +38,7 @@ void CarriedBounds::start(const Matrix& prototypes, const BoundsFrame& frame) {
   const auto k = static_cast<size_t>(prototypes.rows());
   shifts_.assign(k, 0);
   rivals_shifts_.assign(k, 0);
+  passes_ = 0;
   // Where the distances between prototypes cost little against a pass.
   owed_.assign(k <= static_cast<size_t>(frame.n) / k ? k * k : 0, 0);
   if (nearest_.size() != 0) return;
@@ -47,6 +49,7 @@ void CarriedBounds::start(const Matrix& prototypes, const BoundsFrame& frame) {
 
 void CarriedBounds::follow(const Matrix& prototypes, const Labels& labels, std::span<const uint8_t> repeated,
                            const BoundsFrame& frame, ThreadPool& pool) {
+  if (filled_ && ++passes_ == kPassesOfSums) begin_sums_anew(labels, pool);
   known_ = filled_ && previous_.rows() == prototypes.rows() && add_shifts(prototypes);
   if (!known_) start(prototypes, frame);
   previous_ = prototypes;
@@ -61,6 +64,25 @@ void CarriedBounds::follow(const Matrix& prototypes, const Labels& labels, std::
     add_longest_shifts();
   }
   set_thresholds(repeated);
+}
+
+// Bounds become those of today. What is taken for the roundings of sums grows with them: a search, whose models jump
+// from swap to swap for thousands of passes, would lose to it what bounds are good for.
+void CarriedBounds::begin_sums_anew(const Labels& labels, ThreadPool& pool) {
+  constexpr int64_t kRows = 4096;
+  pool.for_each_range(frame_.n, kRows, [&](int, int64_t first, int64_t last) {
+    uint32_t of_rows[kRows];
+    labels.read(first, last - first, of_rows);
+    for (int64_t row = first; row < last; ++row) {
+      const auto i = static_cast<size_t>(row);
+      const uint32_t b = of_rows[row - first];
+      nearest_[i] = above(nearest_[i] + shifts_[b] * (1 + kOfSums));
+      others_[i] = below(others_[i] - rivals_shifts_[b] * (1 + kOfSums));
+    }
+  });
+  std::ranges::fill(shifts_, 0.0);
+  std::ranges::fill(rivals_shifts_, 0.0);
+  passes_ = 0;
 }
 
 void CarriedBounds::forget() {

@@ -8,7 +8,7 @@
 // the passes, so that a row that is not looked at is not written: with A_b the shifts of prototype b,
 // nearest_i - A_b(then) + A_b(now) bounds today's distance; and with B_b the shifts of whichever other prototype had
 // the longest in each pass, others_i + B_b(then) - B_b(now). Only prototypes near b count for B_b: what lies at least
-// T_b from it is no rival of a row within T_b / 2.
+// T_b from it is no rival of a row within T_b / 2. Every so many passes the sums begin anew.
 #pragma once
 
 #include <manymeans/points.h>
@@ -69,6 +69,7 @@ class CarriedBounds {
 
  private:
   void start(const Matrix& prototypes, const BoundsFrame& frame);
+  void begin_sums_anew(const Labels& labels, ThreadPool& pool);
   bool add_shifts(const Matrix& prototypes);
   void add_longest_shifts();
   void find_reaches(const Labels& labels);
@@ -80,6 +81,7 @@ class CarriedBounds {
   BoundsFrame frame_;
   bool filled_ = false;  // the rows' bounds belong to previous_
   bool known_ = false;
+  int passes_ = 0;                     // since the sums of shifts began
   double inflation_ = 1;               // 1 + 2^-20
   double underflow_ = 0;               // of a canonical distance, in the frame's units
   Matrix previous_;                    // prototypes of the last pass
