@@ -17,6 +17,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <functional>
+#include <map>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -35,12 +37,21 @@ constexpr uint32_t kMostMoves = 3;    // centroids that a trial moves
 constexpr double kLeastGain = 1e-8;   // of the inertia, for a trial to count
 constexpr double kLeastTouch = 0.05;  // of a trial's gain, for a centroid to belong to it
 
-// Some threads that make a trial at a time, or all trials together.
+// A model on its way from the best one with some centroids moved.
+struct Trial {
+  SwapWalk walk;
+  bool begun = false;
+
+  bool over() const { return begun && walk.over(); }
+};
+
+// Some threads that make a trial at a time, or all trials together. What is the search's own rests while trials go on.
 struct Team {
   std::unique_ptr<ThreadPool> own_pool;  // null: the search's
+  std::unique_ptr<SearchSession> own_session;
+  std::unique_ptr<SwapScores> own_scores;
   ThreadPool* pool;
-  SearchSession session;
-  std::unique_ptr<SwapScores> own_scores;  // null: the search's, which rests while trials go on
+  SearchSession* session;
   SwapScores* scores;
 };
 
@@ -80,11 +91,13 @@ class Search {
   void swap_best();
   int64_t trials_of_round() const;
   void make_scores();
-  void make_teams();
+  std::vector<Team> make_teams(int count);
+  std::vector<Team>& teams_for(size_t trials);
   bool run_round();
   SwapWalk shaken(int64_t trial) const;
-  bool run_trials(Team& team, std::span<SwapWalk> walks, std::span<SearchModel> found) const;
-  bool join(std::span<const SearchModel> found);
+  void run_teams(std::span<Team> teams, std::span<Trial* const> trials);
+  void run_trials(const Team& team, std::span<Trial* const> trials, const std::function<bool()>& leaves) const;
+  bool join(std::span<const Trial> trials);
   std::optional<Matrix> joined(std::span<const SearchModel* const> better) const;
 
   const SearchOptions& options_;
@@ -95,10 +108,10 @@ class Search {
   FitHooks hooks_;
   Control control_;
   FitContext fit_;
-  std::optional<SearchRows> rows_;        // where the host scores swaps
-  std::optional<SearchSession> session_;  // of the best model
-  std::unique_ptr<SwapScores> scores_;    // likewise
-  std::vector<Team> teams_;
+  std::optional<SearchRows> rows_;          // where the host scores swaps
+  std::optional<SearchSession> session_;    // of the best model
+  std::unique_ptr<SwapScores> scores_;      // likewise
+  std::map<int, std::vector<Team>> teams_;  // by their number
   SearchModel best_;
   int64_t trials_ = 0;  // that have begun
   SearchSummary summary_;
@@ -215,27 +228,39 @@ int64_t Search::trials_of_round() const {
   return std::min(options_.trials, std::max(kFirstTrials, trials_ / kTrialsGrowth));
 }
 
-// Threads of the host take one trial after the other, as a pass of few rows is too short to be shared, and trials are
-// of very different lengths; where there are more threads than trials, some make a trial together. A device, and a
-// thread that is alone, make the passes of all trials together. It decides nothing but the time.
-void Search::make_teams() {
-  const auto trials = static_cast<int>(trials_of_round());
-  const int count = fit_.backend.name() == "cpu" ? std::min(trials, pool_.size()) : 1;
-  if (static_cast<int>(teams_.size()) == count) return;
-  teams_.clear();
+std::vector<Team> Search::make_teams(int count) {
+  std::vector<Team> teams;
   if (count == 1) {
-    teams_.push_back(
-        {nullptr, &pool_, {fit_, member_, static_cast<int>(options_.trials), pool_}, nullptr, scores_.get()});
-    return;
+    // A device, and a thread that is alone, make the passes of all trials together.
+    const bool together = fit_.backend.name() != "cpu" || pool_.size() == 1;
+    auto session =
+        together ? std::make_unique<SearchSession>(fit_, member_, static_cast<int>(options_.trials), pool_) : nullptr;
+    SearchSession* const its_session = together ? session.get() : &*session_;
+    teams.push_back({nullptr, std::move(session), nullptr, &pool_, its_session, scores_.get()});
+    return teams;
   }
   for (int t = 0; t < count; ++t) {
     auto pool = std::make_unique<ThreadPool>((pool_.size() + t) / count, hooks_.abort);
+    auto session = std::make_unique<SearchSession>(fit_, member_, 1, *pool);
     auto scores = std::make_unique<HostSwapScores>(*rows_);
-    SearchSession session(fit_, member_, 1, *pool);
-    ThreadPool* const its_pool = pool.get();
-    SwapScores* const its_scores = scores.get();
-    teams_.push_back({std::move(pool), its_pool, std::move(session), std::move(scores), its_scores});
+    Team team = {nullptr, nullptr, nullptr, pool.get(), session.get(), scores.get()};
+    team.own_pool = std::move(pool);
+    team.own_session = std::move(session);
+    team.own_scores = std::move(scores);
+    teams.push_back(std::move(team));
   }
+  return teams;
+}
+
+// Threads of the host take one trial after the other, as a pass of few rows is too short to be shared, and trials are
+// of very different lengths; where there are more threads than trials, some make a trial together. It decides nothing
+// but the time.
+std::vector<Team>& Search::teams_for(size_t trials) {
+  const bool by_threads = fit_.backend.name() == "cpu";
+  const int count = by_threads ? static_cast<int>(std::min(trials, static_cast<size_t>(pool_.size()))) : 1;
+  std::vector<Team>& teams = teams_[count];
+  if (teams.empty()) teams = make_teams(count);
+  return teams;
 }
 
 // The best model with some centroids moved to rows.
@@ -263,47 +288,51 @@ SwapWalk Search::shaken(int64_t trial) const {
 // One round: trials, and what they have in common.
 bool Search::run_round() {
   scores_->assign(best_.centroids, pool_);
-  make_teams();
-  const auto count = static_cast<size_t>(trials_of_round());
-  std::vector<SwapWalk> walks;
-  for (size_t t = 0; t < count; ++t) walks.push_back(shaken(++trials_));
-  std::vector<SearchModel> found(count);
-  const size_t each = teams_.size() == 1 ? count : 1;
-  std::atomic<size_t> next = 0;
-  pool_.for_each_range(static_cast<int64_t>(teams_.size()), 1, [&](int, int64_t team, int64_t) {
-    for (size_t first = next.fetch_add(each); first < count && !control_.stopped(); first = next.fetch_add(each)) {
-      run_trials(teams_[static_cast<size_t>(team)], std::span(walks).subspan(first, each),
-                 std::span(found).subspan(first, each));
+  std::vector<Trial> trials;
+  for (int64_t count = trials_of_round(); count > 0; --count) trials.push_back({shaken(++trials_)});
+  std::vector<Trial*> left;
+  for (Trial& trial : trials) left.push_back(&trial);
+  while (!left.empty()) {
+    run_teams(teams_for(left.size()), left);
+    if (control_.stopped()) return false;
+    std::erase_if(left, [](const Trial* trial) { return trial->over(); });
+  }
+  return join(trials);
+}
+
+// Each team makes one trial after the other. Once half of the teams have nothing to do, the others leave theirs where
+// they are: fewer teams of more threads go on with them.
+void Search::run_teams(std::span<Team> teams, std::span<Trial* const> trials) {
+  if (teams.size() == 1) return run_trials(teams[0], trials, [] { return false; });
+  std::atomic<size_t> next = 0, busy = teams.size();
+  const auto leaves = [&] { return 2 * busy <= teams.size(); };
+  pool_.for_each_range(std::ssize(teams), 1, [&](int, int64_t team, int64_t) {
+    for (size_t i = next++; i < trials.size() && !control_.stopped(); i = next++) {
+      run_trials(teams[static_cast<size_t>(team)], trials.subspan(i, 1), leaves);
     }
+    --busy;
   });
-  return !control_.stopped() && join(found);
 }
 
 // All of these side by side, each as far as it comes.
-bool Search::run_trials(Team& team, std::span<SwapWalk> walks, std::span<SearchModel> found) const {
-  std::vector<SearchModel*> models;
-  for (SwapWalk& walk : walks) models.push_back(&walk.start());
-  std::vector<SwapWalk*> walking;
-  for (SwapWalk& walk : walks) walking.push_back(&walk);
-  bool goes_on = team.session.iterate(models, kUpdates);
-  while (goes_on) {
-    models.clear();
-    std::vector<SwapWalk*> left;
-    for (SwapWalk* walk : walking) {
-      SearchModel* const model = walk->next(*team.scores, *team.pool);
+void Search::run_trials(const Team& team, std::span<Trial* const> trials, const std::function<bool()>& leaves) const {
+  std::vector<Trial*> walking(trials.begin(), trials.end());
+  while (!leaves()) {
+    std::vector<SearchModel*> models;
+    std::vector<Trial*> left;
+    for (Trial* trial : walking) {
+      SearchModel* const model = trial->begun ? trial->walk.next(*team.scores, *team.pool) : &trial->walk.start();
       if (model == nullptr) continue;
       models.push_back(model);
-      left.push_back(walk);
+      left.push_back(trial);
     }
     walking = std::move(left);
-    if (models.empty()) break;
-    goes_on = team.session.iterate(models, kUpdates);
-    if (!goes_on) break;
-    for (SwapWalk* walk : walking) walk->judge();
+    if (models.empty() || !team.session->iterate(models, kUpdates)) return;
+    for (Trial* trial : walking) {
+      if (trial->begun) trial->walk.judge();
+      trial->begun = true;
+    }
   }
-  if (!goes_on) return false;
-  for (size_t i = 0; i < walks.size(); ++i) found[i] = walks[i].best();
-  return true;
 }
 
 // The centroids of all of these models that have nothing to do with each other; none where they are those of the first
@@ -336,9 +365,10 @@ std::optional<Matrix> Search::joined(std::span<const SearchModel* const> better)
   return centroids;
 }
 
-bool Search::join(std::span<const SearchModel> found) {
+bool Search::join(std::span<const Trial> trials) {
   std::vector<const SearchModel*> better;
-  for (const SearchModel& model : found) {
+  for (const Trial& trial : trials) {
+    const SearchModel& model = trial.walk.best();
     if (model.inertia < (1 - kLeastGain) * best_.inertia) better.push_back(&model);
   }
   if (better.empty()) return true;
