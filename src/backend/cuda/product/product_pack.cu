@@ -5,8 +5,12 @@
 #include "backend/cuda/product/quick_proof.h"
 #include "backend/cuda/runtime/dependent_launch.cuh"
 #include "backend/cuda/runtime/device_memory.h"
+#include "backend/cuda/runtime/wait_point.cuh"
+
+#include <cooperative_groups.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 namespace manymeans::cuda {
@@ -182,16 +186,16 @@ class LaneMeasure<float> {
   uint32_t most_ = 0, least_ = kNothing;
 };
 
-// A block packs kPackDepth values of a band of lines.
-template <class Value>
-__global__ void __launch_bounds__(kThreads) pack_kernel(const __grid_constant__ PackTasks tasks) {
-  let_next_kernel_come();
+// A block packs kPackDepth values of a band of lines; measured(line, what is known of them) is called for each. Whether
+// there is such a band.
+template <class Value, class Measured>
+__device__ __forceinline__ bool pack_block(const PackTasks& tasks, const Measured& measured) {
   constexpr int kUnit = kUnitValues<Value>;
   __shared__ alignas(16) Value tile[kBandLines * kTilePitch<Value>];
   const PackTask& task = tasks.task[blockIdx.y];
   const int32_t band = static_cast<int32_t>(blockIdx.x) / tasks.blocks[blockIdx.y];
   const int32_t depth_block = static_cast<int32_t>(blockIdx.x) % tasks.blocks[blockIdx.y];
-  if (band >= tasks.bands[blockIdx.y]) return;
+  if (band >= tasks.bands[blockIdx.y]) return false;
   const PackPlace place = {band * kBandLines, int64_t{depth_block} * kPackDepth};
   load_tile<Value>(task, place, tile);
   __syncthreads();
@@ -214,8 +218,18 @@ __global__ void __launch_bounds__(kThreads) pack_kernel(const __grid_constant__ 
       }
     }
     const LineMeasure measure = found.of_all_lanes();
-    if (lane == 0) task.to.parts[block * task.to.padded + to_line] = measure;
+    if (lane == 0) measured(to_line, block, measure);
   }
+  return true;
+}
+
+template <class Value>
+__global__ void __launch_bounds__(kThreads) pack_kernel(const __grid_constant__ PackTasks tasks) {
+  let_next_kernel_come();
+  const PackedLines& to = tasks.task[blockIdx.y].to;
+  pack_block<Value>(tasks, [&to](int32_t line, int64_t block, const LineMeasure& measure) {
+    to.parts[block * to.padded + line] = measure;
+  });
 }
 
 struct FinishTasks {
@@ -231,16 +245,37 @@ __device__ __forceinline__ LineMeasure joined(const LineMeasure& a, const LineMe
   return {a.squares + b.squares, max(a.top, b.top), min(a.lowest, b.lowest), min(a.finite, b.finite), 0};
 }
 
+__device__ __forceinline__ void clear_counts(const FinishTasks& tasks) {
+  const int64_t first = (int64_t{blockIdx.y} * gridDim.x + blockIdx.x) * kThreads + threadIdx.x;
+  for (int64_t i = first; i < tasks.cleared_units; i += int64_t{gridDim.x} * gridDim.y * kThreads) {
+    tasks.cleared[i] = make_uint4(0, 0, 0, 0);
+  }
+}
+
+__device__ __forceinline__ void finish_line(const FinishTasks& tasks, const PackedLines& to, int line,
+                                            const LineMeasure& found) {
+  const bool finite = found.finite != 0;
+  const bool zero = found.top == kNoTop;
+  to.widths[line] = !finite ? kNeverExact : zero ? kAlwaysExact : found.top - found.lowest;
+  const int exponent = finite && !zero ? found.top : 0;
+  to.exponents[line] = exponent;
+  if (tasks.wide) {
+    to.bounds[line] = ldexp(1.0, exponent);  // infinite for the largest values: their entries are resolved
+  } else {
+    const double norm = sqrt(found.squares * tasks.rounding.squares_up) * (1 + 0x1p-40);
+    const double bound = finite ? norm : HUGE_VAL;
+    to.bounds[line] = bound;
+    to.factors[line] = quick_factor(bound, tasks.rounding.factor_of_norm);
+  }
+}
+
 // So many lanes finish a line.
 template <int kLanes>
 __global__ void __launch_bounds__(kThreads) finish_kernel(const __grid_constant__ FinishTasks tasks) {
   await_kernel_before();
   let_next_kernel_come();
   const PackedLines& to = tasks.factor[blockIdx.y];
-  const int64_t first = (int64_t{blockIdx.y} * gridDim.x + blockIdx.x) * kThreads + threadIdx.x;
-  for (int64_t i = first; i < tasks.cleared_units; i += int64_t{gridDim.x} * gridDim.y * kThreads) {
-    tasks.cleared[i] = make_uint4(0, 0, 0, 0);
-  }
+  clear_counts(tasks);
   const int line = static_cast<int>(blockIdx.x * (kThreads / kLanes) + threadIdx.x / kLanes);
   if (line >= to.padded) return;
   const int lane = static_cast<int>(threadIdx.x) % kLanes;
@@ -255,20 +290,36 @@ __global__ void __launch_bounds__(kThreads) finish_kernel(const __grid_constant_
         joined(found, {__shfl_xor_sync(kAll, found.squares, offset), __shfl_xor_sync(kAll, found.top, offset),
                        __shfl_xor_sync(kAll, found.lowest, offset), __shfl_xor_sync(kAll, found.finite, offset), 0});
   }
-  if (lane != 0) return;
-  const bool finite = found.finite != 0;
-  const bool zero = found.top == kNoTop;
-  to.widths[line] = !finite ? kNeverExact : zero ? kAlwaysExact : found.top - found.lowest;
-  const int exponent = finite && !zero ? found.top : 0;
-  to.exponents[line] = exponent;
-  if (tasks.wide) {
-    to.bounds[line] = ldexp(1.0, exponent);  // infinite for the largest values: their entries are resolved
-  } else {
-    const double norm = sqrt(found.squares * tasks.rounding.squares_up) * (1 + 0x1p-40);
-    const double bound = finite ? norm : HUGE_VAL;
-    to.bounds[line] = bound;
-    to.factors[line] = quick_factor(bound, tasks.rounding.factor_of_norm);
+  if (lane == 0) finish_line(tasks, to, line, found);
+}
+
+// Both for short lines of float32: the blocks of a band are a cluster, whose first block reads what the others
+// measured.
+__global__ void __launch_bounds__(kThreads)
+    pack_whole_kernel(const __grid_constant__ PackTasks tasks, const __grid_constant__ FinishTasks finish) {
+  let_next_kernel_come();
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  __shared__ LineMeasure measures[kBandLines];
+  clear_counts(finish);
+  const bool there = pack_block<float>(
+      tasks, [](int32_t line, int64_t, const LineMeasure& measure) { measures[line % kBandLines] = measure; });
+  if (!there) return;  // nor is there one for the others
+  const auto cluster = cooperative_groups::this_cluster();
+  const auto blocks = static_cast<int>(cluster.num_blocks());
+  wait_point();
+  cluster.sync();
+  wait_point();
+  if (cluster.block_rank() == 0 && threadIdx.x < kBandLines) {
+    LineMeasure found = measures[threadIdx.x];
+    for (int block = 1; block < blocks; ++block) {
+      found = joined(found, *cluster.map_shared_rank(measures + threadIdx.x, block));
+    }
+    const int32_t band = static_cast<int32_t>(blockIdx.x) / blocks;
+    finish_line(finish, finish.factor[blockIdx.y], band * kBandLines + static_cast<int>(threadIdx.x), found);
   }
+  wait_point();
+  cluster.sync();  // shared memory stays until it was read
+#endif
 }
 
 // A thread slices two values: the four slices of y = x * 2^-exponent.
@@ -295,9 +346,10 @@ __global__ void __launch_bounds__(kThreads) slice_kernel(PackedLines lines, doub
 
 }  // namespace
 
-void pack_lines(std::span<const PackTask> tasks, bool wide, cudaStream_t stream) {
+namespace {
+
+PackTasks pack_tasks(std::span<const PackTask> tasks) {
   PackTasks all = {};
-  int64_t most = 0;
   for (size_t i = 0; i < tasks.size(); ++i) {
     const PackTask& task = tasks[i];
     const bool last = task.first_line + task.lines >= task.to.count;
@@ -305,9 +357,32 @@ void pack_lines(std::span<const PackTask> tasks, bool wide, cudaStream_t stream)
     all.task[i] = task;
     all.bands[i] = (end - task.first_line) / kBandLines;
     all.blocks[i] = static_cast<int32_t>(std::max<int64_t>(1, (task.values + kPackDepth - 1) / kPackDepth));
-    most = std::max(most, int64_t{all.bands[i]} * all.blocks[i]);
   }
-  const dim3 grid(static_cast<unsigned>(most), static_cast<unsigned>(tasks.size()));
+  return all;
+}
+
+dim3 grid_of(const PackTasks& tasks, size_t count) {
+  int64_t most = 0;
+  for (size_t i = 0; i < count; ++i) most = std::max(most, int64_t{tasks.bands[i]} * tasks.blocks[i]);
+  return {static_cast<unsigned>(most), static_cast<unsigned>(count)};
+}
+
+FinishTasks finish_tasks(std::span<const PackedLines> factors, const LineRounding& rounding, bool wide,
+                         std::span<std::byte> cleared) {
+  FinishTasks all = {};
+  for (size_t i = 0; i < factors.size(); ++i) all.factor[i] = factors[i];
+  all.rounding = rounding;
+  all.wide = wide;
+  all.cleared = reinterpret_cast<uint4*>(cleared.data());
+  all.cleared_units = static_cast<int64_t>(cleared.size() / sizeof(uint4));
+  return all;
+}
+
+}  // namespace
+
+void pack_lines(std::span<const PackTask> tasks, bool wide, cudaStream_t stream) {
+  const PackTasks all = pack_tasks(tasks);
+  const dim3 grid = grid_of(all, tasks.size());
   if (wide) {
     pack_kernel<double><<<grid, kThreads, 0, stream>>>(all);
   } else {
@@ -316,19 +391,42 @@ void pack_lines(std::span<const PackTask> tasks, bool wide, cudaStream_t stream)
   check_launch("packing the factors of a product");
 }
 
+bool pack_whole_lines(std::span<const PackTask> tasks, const LineRounding& rounding, std::span<std::byte> cleared,
+                      cudaStream_t stream) {
+  constexpr const char* kDoing = "packing the factors of a product";
+  constexpr unsigned kMostBlocks = 8;  // of a cluster, on every device that has them
+  PackTasks all = pack_tasks(tasks);
+  const auto blocks = std::bit_ceil(static_cast<unsigned>(*std::ranges::max_element(all.blocks)));
+  cudaFuncAttributes compiled;
+  check(cudaFuncGetAttributes(&compiled, pack_whole_kernel), kDoing);
+  if (blocks > kMostBlocks || compiled.ptxVersion < 90) return false;
+  PackedLines factors[2] = {};
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    all.blocks[i] = static_cast<int32_t>(blocks);  // the last ones have zeros
+    factors[i] = tasks[i].to;
+  }
+  cudaLaunchAttribute cluster;
+  cluster.id = cudaLaunchAttributeClusterDimension;
+  cluster.val.clusterDim = {blocks, 1, 1};
+  cudaLaunchConfig_t config = {};
+  config.gridDim = grid_of(all, tasks.size());
+  config.blockDim = dim3(kThreads);
+  config.stream = stream;
+  config.attrs = &cluster;
+  config.numAttrs = 1;
+  const FinishTasks finish = finish_tasks({factors, tasks.size()}, rounding, false, cleared);
+  check(cudaLaunchKernelEx(&config, pack_whole_kernel, all, finish), kDoing);
+  return true;
+}
+
 void finish_lines(std::span<const PackedLines> factors, const LineRounding& rounding, bool wide,
                   std::span<std::byte> cleared, cudaStream_t stream) {
-  FinishTasks all = {};
+  const FinishTasks all = finish_tasks(factors, rounding, wide, cleared);
   int32_t most = 0, blocks = 0;
-  for (size_t i = 0; i < factors.size(); ++i) {
-    all.factor[i] = factors[i];
-    most = std::max(most, factors[i].padded);
-    blocks = std::max(blocks, factors[i].blocks);
+  for (const PackedLines& lines : factors) {
+    most = std::max(most, lines.padded);
+    blocks = std::max(blocks, lines.blocks);
   }
-  all.rounding = rounding;
-  all.wide = wide;
-  all.cleared = reinterpret_cast<uint4*>(cleared.data());
-  all.cleared_units = static_cast<int64_t>(cleared.size() / sizeof(uint4));
   const bool by_threads = blocks <= kBlocksOfThread;
   const int together = by_threads ? kThreads : kWarps;  // lines of a block of threads
   const dim3 grid(static_cast<unsigned>((most + together - 1) / together), static_cast<unsigned>(factors.size()));
