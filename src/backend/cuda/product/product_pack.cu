@@ -5,6 +5,7 @@
 #include "backend/cuda/product/quick_proof.h"
 #include "backend/cuda/runtime/dependent_launch.cuh"
 #include "backend/cuda/runtime/device_memory.h"
+#include "backend/cuda/runtime/kernel_memory.h"
 #include "backend/cuda/runtime/wait_point.cuh"
 
 #include <cooperative_groups.h>
@@ -19,7 +20,8 @@ namespace {
 constexpr int kThreads = 256;
 constexpr int kWarps = kThreads / 32;
 constexpr int kNoTop = -(1 << 20), kNoLowest = 1 << 20;
-constexpr int kBlocksOfThread = 4;  // of kPackDepth values: a line of no more is finished by one thread
+constexpr int kBlocksOfThread = 4;          // of kPackDepth values: a line of no more is finished by one thread
+constexpr unsigned kMostClusterBlocks = 8;  // that every device with clusters can have
 constexpr unsigned kAll = ~0U;
 
 template <class Value>
@@ -202,7 +204,9 @@ __device__ __forceinline__ bool pack_block(const PackTasks& tasks, const Measure
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const int64_t block = task.first_value / kPackDepth + depth_block;
   const int64_t first_chunk = block * (kPackDepth * static_cast<int>(sizeof(Value)) / kChunkBytes);
-  for (int line = static_cast<int>(threadIdx.x) / 32; line < kBandLines; line += kWarps) {
+#pragma unroll
+  for (int i = 0; i < kBandLines / kWarps; ++i) {  // all at once, since sums of lanes are waited for
+    const int line = static_cast<int>(threadIdx.x) / 32 + i * kWarps;
     LaneMeasure<Value> found;
     const int32_t to_line = task.first_line + place.line + line;
 #pragma unroll
@@ -293,32 +297,31 @@ __global__ void __launch_bounds__(kThreads) finish_kernel(const __grid_constant_
   if (lane == 0) finish_line(tasks, to, line, found);
 }
 
-// Both for short lines of float32: the blocks of a band are a cluster, whose first block reads what the others
-// measured.
+// Both for short lines of float32: the blocks of a band are a cluster, whose first block is told what all measured.
 __global__ void __launch_bounds__(kThreads)
     pack_whole_kernel(const __grid_constant__ PackTasks tasks, const __grid_constant__ FinishTasks finish) {
   let_next_kernel_come();
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-  __shared__ LineMeasure measures[kBandLines];
+  __shared__ LineMeasure own[kBandLines], all[kMostClusterBlocks][kBandLines];
+  const auto cluster = cooperative_groups::this_cluster();
+  cluster.barrier_arrive();
   clear_counts(finish);
   const bool there = pack_block<float>(
-      tasks, [](int32_t line, int64_t, const LineMeasure& measure) { measures[line % kBandLines] = measure; });
-  if (!there) return;  // nor is there one for the others
-  const auto cluster = cooperative_groups::this_cluster();
-  const auto blocks = static_cast<int>(cluster.num_blocks());
+      tasks, [](int32_t line, int64_t, const LineMeasure& measure) { own[line % kBandLines] = measure; });
+  __syncthreads();
   wait_point();
-  cluster.sync();
+  cluster.barrier_wait();  // all blocks have come
+  const auto blocks = static_cast<int>(cluster.num_blocks()), rank = static_cast<int>(cluster.block_rank());
+  const int line = static_cast<int>(threadIdx.x);
+  if (there && line < kBandLines) *cluster.map_shared_rank(&all[rank][line], 0) = own[line];
   wait_point();
-  if (cluster.block_rank() == 0 && threadIdx.x < kBandLines) {
-    LineMeasure found = measures[threadIdx.x];
-    for (int block = 1; block < blocks; ++block) {
-      found = joined(found, *cluster.map_shared_rank(measures + threadIdx.x, block));
-    }
-    const int32_t band = static_cast<int32_t>(blockIdx.x) / blocks;
-    finish_line(finish, finish.factor[blockIdx.y], band * kBandLines + static_cast<int>(threadIdx.x), found);
-  }
+  cluster.barrier_arrive();
+  cluster.barrier_wait();
   wait_point();
-  cluster.sync();  // shared memory stays until it was read
+  if (!there || rank != 0 || line >= kBandLines) return;
+  LineMeasure found = all[0][line];
+  for (int block = 1; block < blocks; ++block) found = joined(found, all[block][line]);
+  finish_line(finish, finish.factor[blockIdx.y], static_cast<int>(blockIdx.x) / blocks * kBandLines + line, found);
 #endif
 }
 
@@ -394,12 +397,9 @@ void pack_lines(std::span<const PackTask> tasks, bool wide, cudaStream_t stream)
 bool pack_whole_lines(std::span<const PackTask> tasks, const LineRounding& rounding, std::span<std::byte> cleared,
                       cudaStream_t stream) {
   constexpr const char* kDoing = "packing the factors of a product";
-  constexpr unsigned kMostBlocks = 8;  // of a cluster, on every device that has them
   PackTasks all = pack_tasks(tasks);
   const auto blocks = std::bit_ceil(static_cast<unsigned>(*std::ranges::max_element(all.blocks)));
-  cudaFuncAttributes compiled;
-  check(cudaFuncGetAttributes(&compiled, pack_whole_kernel), kDoing);
-  if (blocks > kMostBlocks || compiled.ptxVersion < 90) return false;
+  if (blocks > kMostClusterBlocks || compiled_kernel(pack_whole_kernel, kDoing).architecture < 90) return false;
   PackedLines factors[2] = {};
   for (size_t i = 0; i < tasks.size(); ++i) {
     all.blocks[i] = static_cast<int32_t>(blocks);  // the last ones have zeros
