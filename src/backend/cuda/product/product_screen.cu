@@ -3,6 +3,7 @@
 // what it gives, the conversion of float32 for a third of what that unit does, and two blocks on a multiprocessor fill
 // each other's pauses: one certifies while the other sums. Sums are certified by units that have nothing else to do
 // (quick_proof.h): one operation of binary64 would wait for as long as a product of the other block takes.
+// Smaller tiles of float32: product_teams.cu.
 #include "backend/cuda/product/packed_product.h"
 #include "backend/cuda/product/product_tiles.cuh"
 #include "backend/cuda/product/unproved.cuh"
