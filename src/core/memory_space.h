@@ -32,6 +32,8 @@ class MemorySpace {
   virtual int device_of(const void* address) const = 0;
   /// Waits for the work in the points' queue. Throws Error(kUsage) where they do not lie on that device.
   virtual void await(const PointsView& points) const = 0;
+  /// The same where the queue was waited for already: it need not be once more.
+  virtual void check(const PointsView& points) const { await(points); }
   /// Copies bytes [first, first + count) of the values to `out`.
   virtual void fetch_bytes(const PointsView& points, size_t first, size_t count, void* out) const = 0;
   /// Copies these rows, one after the other, to `out`.

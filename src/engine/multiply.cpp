@@ -18,6 +18,7 @@
 #include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 namespace manymeans {
 namespace {
@@ -171,11 +172,20 @@ Chosen choose_backend(std::span<const MemoryPlace* const> places, const std::str
                   asked, first->space));
 }
 
-void await_values(const MemoryPlace& place, const void* data, const MatrixView& shape) {
-  if (place.on_host() || shape.rows == 0 || shape.columns == 0) return;
-  PointsView points(data, shape.rows, shape.columns, shape.type);
-  points.place = place;
-  await_points(points);
+// A queue that several matrices have is waited for once: it takes as long as a small product's launch.
+void await_values(std::span<const MatrixView> matrices) {
+  std::vector<const MemoryPlace*> awaited;
+  for (const MatrixView& matrix : matrices) {
+    const MemoryPlace& place = matrix.place;
+    if (place.on_host() || matrix.rows == 0 || matrix.columns == 0) continue;
+    PointsView points(matrix.data, matrix.rows, matrix.columns, matrix.type);
+    points.place = place;
+    const bool again = std::ranges::any_of(awaited, [&](const MemoryPlace* other) {
+      return other->space == place.space && other->device == place.device && other->queue == place.queue;
+    });
+    again ? memory_space(points).check(points) : await_points(points);
+    awaited.push_back(&place);
+  }
 }
 
 ProductTask task_of(const MatrixView& a, const MatrixView& b, const ProductView& out) {
@@ -228,9 +238,9 @@ ProductCounts multiply_into(const MatrixView& given_a, const MatrixView& given_b
   const Chosen chosen = choose_backend(std::array{&a.place, &b.place, &out.place}, options.backend);
   if (options.threads < 0) refuse(fmt::format("threads is {}; it must be at least 0", options.threads));
   if (out.rows == 0 || out.columns == 0) return {};
-  await_values(a.place, a.data, a);
-  await_values(b.place, b.data, b);
-  await_values(out.place, out.data, MatrixView(out.data, out.rows, out.columns, out.type));
+  MatrixView written(out.data, out.rows, out.columns, out.type);
+  written.place = out.place;
+  await_values(std::array{a, b, written});
   return checking_memory([&] { return multiply_checked(task_of(a, b, out), options, chosen); });
 }
 

@@ -61,6 +61,7 @@ class CudaMemorySpace final : public MemorySpace {
   std::string_view backend() const override { return "cuda"; }
   int device_of(const void* address) const override;
   void await(const PointsView& points) const override;
+  void check(const PointsView& points) const override { check_place(points); }
   void fetch_bytes(const PointsView& points, size_t first, size_t count, void* out) const override;
   void fetch_rows(const PointsView& points, std::span<const int64_t> rows, void* out) const override;
   DeviceScan scan_columns(const PointsView& points, std::span<const double> weights) const override {

@@ -260,8 +260,11 @@ void CudaProduct::multiply_block(int64_t row, int64_t column) {
   }
   a_.begin(row, std::min(plan_.rows, size_.rows - row), stream_, there);
   packed.push_back(a_.lines());
-  if (!there.empty()) pack_lines(there, size_.wide, stream_);
-  finish_lines(packed, rounding_, size_.wide, counted_, stream_);
+  const bool together = there.size() == packed.size() && !size_.wide;
+  if (!together || !pack_whole_lines(there, rounding_, counted_, stream_)) {
+    if (!there.empty()) pack_lines(there, size_.wide, stream_);
+    finish_lines(packed, rounding_, size_.wide, counted_, stream_);
+  }
   block_.a = a_.lines();
   block_.b = b_.lines();
   block_.unproved.most = most_unproved();

@@ -104,10 +104,16 @@ struct LineRounding {
 /// Fills `cleared`, whole units of 16 bytes, with zeros.
 void finish_lines(std::span<const PackedLines> factors, const LineRounding& rounding, bool wide,
                   std::span<std::byte> cleared, cudaStream_t stream);
+/// Both in one for lines of float32, each of which a task has from its beginning to its end; false, and nothing is
+/// done, where they are long, or the device has no clusters of blocks.
+bool pack_whole_lines(std::span<const PackTask> tasks, const LineRounding& rounding, std::span<std::byte> cleared,
+                      cudaStream_t stream);
 /// Splits of the depth that give every multiprocessor a tile.
 int product_splits(int64_t rows, int64_t columns, int64_t depth, int multiprocessors);
 /// Screens and certifies.
 void screen_product(const ProductBlock& block, int multiprocessors, cudaStream_t stream);
+/// float32: in tiles of 64 x 64 entries, or small ones of 32 x 32 (product_teams.cu).
+void screen_by_teams(const ProductBlock& block, bool small, cudaStream_t stream);
 /// Sums exactly what was not proved.
 void resolve_product(const ProductBlock& block, int multiprocessors, cudaStream_t stream);
 

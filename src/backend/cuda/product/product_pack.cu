@@ -5,8 +5,13 @@
 #include "backend/cuda/product/quick_proof.h"
 #include "backend/cuda/runtime/dependent_launch.cuh"
 #include "backend/cuda/runtime/device_memory.h"
+#include "backend/cuda/runtime/kernel_memory.h"
+#include "backend/cuda/runtime/wait_point.cuh"
+
+#include <cooperative_groups.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 namespace manymeans::cuda {
@@ -15,7 +20,8 @@ namespace {
 constexpr int kThreads = 256;
 constexpr int kWarps = kThreads / 32;
 constexpr int kNoTop = -(1 << 20), kNoLowest = 1 << 20;
-constexpr int kBlocksOfThread = 4;  // of kPackDepth values: a line of no more is finished by one thread
+constexpr int kBlocksOfThread = 4;          // of kPackDepth values: a line of no more is finished by one thread
+constexpr unsigned kMostClusterBlocks = 8;  // that every device with clusters can have
 constexpr unsigned kAll = ~0U;
 
 template <class Value>
@@ -182,23 +188,25 @@ class LaneMeasure<float> {
   uint32_t most_ = 0, least_ = kNothing;
 };
 
-// A block packs kPackDepth values of a band of lines.
-template <class Value>
-__global__ void __launch_bounds__(kThreads) pack_kernel(const __grid_constant__ PackTasks tasks) {
-  let_next_kernel_come();
+// A block packs kPackDepth values of a band of lines; measured(line, what is known of them) is called for each. Whether
+// there is such a band.
+template <class Value, class Measured>
+__device__ __forceinline__ bool pack_block(const PackTasks& tasks, const Measured& measured) {
   constexpr int kUnit = kUnitValues<Value>;
   __shared__ alignas(16) Value tile[kBandLines * kTilePitch<Value>];
   const PackTask& task = tasks.task[blockIdx.y];
   const int32_t band = static_cast<int32_t>(blockIdx.x) / tasks.blocks[blockIdx.y];
   const int32_t depth_block = static_cast<int32_t>(blockIdx.x) % tasks.blocks[blockIdx.y];
-  if (band >= tasks.bands[blockIdx.y]) return;
+  if (band >= tasks.bands[blockIdx.y]) return false;
   const PackPlace place = {band * kBandLines, int64_t{depth_block} * kPackDepth};
   load_tile<Value>(task, place, tile);
   __syncthreads();
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const int64_t block = task.first_value / kPackDepth + depth_block;
   const int64_t first_chunk = block * (kPackDepth * static_cast<int>(sizeof(Value)) / kChunkBytes);
-  for (int line = static_cast<int>(threadIdx.x) / 32; line < kBandLines; line += kWarps) {
+#pragma unroll
+  for (int i = 0; i < kBandLines / kWarps; ++i) {  // all at once, since sums of lanes are waited for
+    const int line = static_cast<int>(threadIdx.x) / 32 + i * kWarps;
     LaneMeasure<Value> found;
     const int32_t to_line = task.first_line + place.line + line;
 #pragma unroll
@@ -214,8 +222,18 @@ __global__ void __launch_bounds__(kThreads) pack_kernel(const __grid_constant__ 
       }
     }
     const LineMeasure measure = found.of_all_lanes();
-    if (lane == 0) task.to.parts[block * task.to.padded + to_line] = measure;
+    if (lane == 0) measured(to_line, block, measure);
   }
+  return true;
+}
+
+template <class Value>
+__global__ void __launch_bounds__(kThreads) pack_kernel(const __grid_constant__ PackTasks tasks) {
+  let_next_kernel_come();
+  const PackedLines& to = tasks.task[blockIdx.y].to;
+  pack_block<Value>(tasks, [&to](int32_t line, int64_t block, const LineMeasure& measure) {
+    to.parts[block * to.padded + line] = measure;
+  });
 }
 
 struct FinishTasks {
@@ -231,16 +249,37 @@ __device__ __forceinline__ LineMeasure joined(const LineMeasure& a, const LineMe
   return {a.squares + b.squares, max(a.top, b.top), min(a.lowest, b.lowest), min(a.finite, b.finite), 0};
 }
 
+__device__ __forceinline__ void clear_counts(const FinishTasks& tasks) {
+  const int64_t first = (int64_t{blockIdx.y} * gridDim.x + blockIdx.x) * kThreads + threadIdx.x;
+  for (int64_t i = first; i < tasks.cleared_units; i += int64_t{gridDim.x} * gridDim.y * kThreads) {
+    tasks.cleared[i] = make_uint4(0, 0, 0, 0);
+  }
+}
+
+__device__ __forceinline__ void finish_line(const FinishTasks& tasks, const PackedLines& to, int line,
+                                            const LineMeasure& found) {
+  const bool finite = found.finite != 0;
+  const bool zero = found.top == kNoTop;
+  to.widths[line] = !finite ? kNeverExact : zero ? kAlwaysExact : found.top - found.lowest;
+  const int exponent = finite && !zero ? found.top : 0;
+  to.exponents[line] = exponent;
+  if (tasks.wide) {
+    to.bounds[line] = ldexp(1.0, exponent);  // infinite for the largest values: their entries are resolved
+  } else {
+    const double norm = sqrt(found.squares * tasks.rounding.squares_up) * (1 + 0x1p-40);
+    const double bound = finite ? norm : HUGE_VAL;
+    to.bounds[line] = bound;
+    to.factors[line] = quick_factor(bound, tasks.rounding.factor_of_norm);
+  }
+}
+
 // So many lanes finish a line.
 template <int kLanes>
 __global__ void __launch_bounds__(kThreads) finish_kernel(const __grid_constant__ FinishTasks tasks) {
   await_kernel_before();
   let_next_kernel_come();
   const PackedLines& to = tasks.factor[blockIdx.y];
-  const int64_t first = (int64_t{blockIdx.y} * gridDim.x + blockIdx.x) * kThreads + threadIdx.x;
-  for (int64_t i = first; i < tasks.cleared_units; i += int64_t{gridDim.x} * gridDim.y * kThreads) {
-    tasks.cleared[i] = make_uint4(0, 0, 0, 0);
-  }
+  clear_counts(tasks);
   const int line = static_cast<int>(blockIdx.x * (kThreads / kLanes) + threadIdx.x / kLanes);
   if (line >= to.padded) return;
   const int lane = static_cast<int>(threadIdx.x) % kLanes;
@@ -255,20 +294,35 @@ __global__ void __launch_bounds__(kThreads) finish_kernel(const __grid_constant_
         joined(found, {__shfl_xor_sync(kAll, found.squares, offset), __shfl_xor_sync(kAll, found.top, offset),
                        __shfl_xor_sync(kAll, found.lowest, offset), __shfl_xor_sync(kAll, found.finite, offset), 0});
   }
-  if (lane != 0) return;
-  const bool finite = found.finite != 0;
-  const bool zero = found.top == kNoTop;
-  to.widths[line] = !finite ? kNeverExact : zero ? kAlwaysExact : found.top - found.lowest;
-  const int exponent = finite && !zero ? found.top : 0;
-  to.exponents[line] = exponent;
-  if (tasks.wide) {
-    to.bounds[line] = ldexp(1.0, exponent);  // infinite for the largest values: their entries are resolved
-  } else {
-    const double norm = sqrt(found.squares * tasks.rounding.squares_up) * (1 + 0x1p-40);
-    const double bound = finite ? norm : HUGE_VAL;
-    to.bounds[line] = bound;
-    to.factors[line] = quick_factor(bound, tasks.rounding.factor_of_norm);
-  }
+  if (lane == 0) finish_line(tasks, to, line, found);
+}
+
+// Both for short lines of float32: the blocks of a band are a cluster, whose first block is told what all measured.
+__global__ void __launch_bounds__(kThreads)
+    pack_whole_kernel(const __grid_constant__ PackTasks tasks, const __grid_constant__ FinishTasks finish) {
+  let_next_kernel_come();
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  __shared__ LineMeasure own[kBandLines], all[kMostClusterBlocks][kBandLines];
+  const auto cluster = cooperative_groups::this_cluster();
+  cluster.barrier_arrive();
+  clear_counts(finish);
+  const bool there = pack_block<float>(
+      tasks, [](int32_t line, int64_t, const LineMeasure& measure) { own[line % kBandLines] = measure; });
+  __syncthreads();
+  wait_point();
+  cluster.barrier_wait();  // all blocks have come
+  const auto blocks = static_cast<int>(cluster.num_blocks()), rank = static_cast<int>(cluster.block_rank());
+  const int line = static_cast<int>(threadIdx.x);
+  if (there && line < kBandLines) *cluster.map_shared_rank(&all[rank][line], 0) = own[line];
+  wait_point();
+  cluster.barrier_arrive();
+  cluster.barrier_wait();
+  wait_point();
+  if (!there || rank != 0 || line >= kBandLines) return;
+  LineMeasure found = all[0][line];
+  for (int block = 1; block < blocks; ++block) found = joined(found, all[block][line]);
+  finish_line(finish, finish.factor[blockIdx.y], static_cast<int>(blockIdx.x) / blocks * kBandLines + line, found);
+#endif
 }
 
 // A thread slices two values: the four slices of y = x * 2^-exponent.
@@ -295,9 +349,10 @@ __global__ void __launch_bounds__(kThreads) slice_kernel(PackedLines lines, doub
 
 }  // namespace
 
-void pack_lines(std::span<const PackTask> tasks, bool wide, cudaStream_t stream) {
+namespace {
+
+PackTasks pack_tasks(std::span<const PackTask> tasks) {
   PackTasks all = {};
-  int64_t most = 0;
   for (size_t i = 0; i < tasks.size(); ++i) {
     const PackTask& task = tasks[i];
     const bool last = task.first_line + task.lines >= task.to.count;
@@ -305,9 +360,32 @@ void pack_lines(std::span<const PackTask> tasks, bool wide, cudaStream_t stream)
     all.task[i] = task;
     all.bands[i] = (end - task.first_line) / kBandLines;
     all.blocks[i] = static_cast<int32_t>(std::max<int64_t>(1, (task.values + kPackDepth - 1) / kPackDepth));
-    most = std::max(most, int64_t{all.bands[i]} * all.blocks[i]);
   }
-  const dim3 grid(static_cast<unsigned>(most), static_cast<unsigned>(tasks.size()));
+  return all;
+}
+
+dim3 grid_of(const PackTasks& tasks, size_t count) {
+  int64_t most = 0;
+  for (size_t i = 0; i < count; ++i) most = std::max(most, int64_t{tasks.bands[i]} * tasks.blocks[i]);
+  return {static_cast<unsigned>(most), static_cast<unsigned>(count)};
+}
+
+FinishTasks finish_tasks(std::span<const PackedLines> factors, const LineRounding& rounding, bool wide,
+                         std::span<std::byte> cleared) {
+  FinishTasks all = {};
+  for (size_t i = 0; i < factors.size(); ++i) all.factor[i] = factors[i];
+  all.rounding = rounding;
+  all.wide = wide;
+  all.cleared = reinterpret_cast<uint4*>(cleared.data());
+  all.cleared_units = static_cast<int64_t>(cleared.size() / sizeof(uint4));
+  return all;
+}
+
+}  // namespace
+
+void pack_lines(std::span<const PackTask> tasks, bool wide, cudaStream_t stream) {
+  const PackTasks all = pack_tasks(tasks);
+  const dim3 grid = grid_of(all, tasks.size());
   if (wide) {
     pack_kernel<double><<<grid, kThreads, 0, stream>>>(all);
   } else {
@@ -316,19 +394,39 @@ void pack_lines(std::span<const PackTask> tasks, bool wide, cudaStream_t stream)
   check_launch("packing the factors of a product");
 }
 
+bool pack_whole_lines(std::span<const PackTask> tasks, const LineRounding& rounding, std::span<std::byte> cleared,
+                      cudaStream_t stream) {
+  constexpr const char* kDoing = "packing the factors of a product";
+  PackTasks all = pack_tasks(tasks);
+  const auto blocks = std::bit_ceil(static_cast<unsigned>(*std::ranges::max_element(all.blocks)));
+  if (blocks > kMostClusterBlocks || compiled_kernel(pack_whole_kernel, kDoing).architecture < 90) return false;
+  PackedLines factors[2] = {};
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    all.blocks[i] = static_cast<int32_t>(blocks);  // the last ones have zeros
+    factors[i] = tasks[i].to;
+  }
+  cudaLaunchAttribute cluster;
+  cluster.id = cudaLaunchAttributeClusterDimension;
+  cluster.val.clusterDim = {blocks, 1, 1};
+  cudaLaunchConfig_t config = {};
+  config.gridDim = grid_of(all, tasks.size());
+  config.blockDim = dim3(kThreads);
+  config.stream = stream;
+  config.attrs = &cluster;
+  config.numAttrs = 1;
+  const FinishTasks finish = finish_tasks({factors, tasks.size()}, rounding, false, cleared);
+  check(cudaLaunchKernelEx(&config, pack_whole_kernel, all, finish), kDoing);
+  return true;
+}
+
 void finish_lines(std::span<const PackedLines> factors, const LineRounding& rounding, bool wide,
                   std::span<std::byte> cleared, cudaStream_t stream) {
-  FinishTasks all = {};
+  const FinishTasks all = finish_tasks(factors, rounding, wide, cleared);
   int32_t most = 0, blocks = 0;
-  for (size_t i = 0; i < factors.size(); ++i) {
-    all.factor[i] = factors[i];
-    most = std::max(most, factors[i].padded);
-    blocks = std::max(blocks, factors[i].blocks);
+  for (const PackedLines& lines : factors) {
+    most = std::max(most, lines.padded);
+    blocks = std::max(blocks, lines.blocks);
   }
-  all.rounding = rounding;
-  all.wide = wide;
-  all.cleared = reinterpret_cast<uint4*>(cleared.data());
-  all.cleared_units = static_cast<int64_t>(cleared.size() / sizeof(uint4));
   const bool by_threads = blocks <= kBlocksOfThread;
   const int together = by_threads ? kThreads : kWarps;  // lines of a block of threads
   const dim3 grid(static_cast<unsigned>((most + together - 1) / together), static_cast<unsigned>(factors.size()));

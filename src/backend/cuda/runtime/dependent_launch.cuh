@@ -4,6 +4,7 @@
 #pragma once
 
 #include "backend/cuda/runtime/device_memory.h"
+#include "backend/cuda/runtime/kernel_memory.h"
 #include "backend/cuda/runtime/wait_point.cuh"
 
 #include <cuda_runtime.h>
@@ -48,8 +49,6 @@ struct Launch {
 template <class... Parameters>
 void launch_dependent(void (*kernel)(Parameters...), const Launch& launch, const char* doing,
                       const std::type_identity_t<Parameters>&... arguments) {
-  cudaFuncAttributes compiled;
-  check(cudaFuncGetAttributes(&compiled, kernel), doing);
   cudaLaunchAttribute early;
   early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   early.val.programmaticStreamSerializationAllowed = 1;
@@ -59,7 +58,7 @@ void launch_dependent(void (*kernel)(Parameters...), const Launch& launch, const
   config.dynamicSmemBytes = launch.shared;
   config.stream = launch.stream;
   config.attrs = &early;
-  config.numAttrs = compiled.ptxVersion >= 90 ? 1 : 0;
+  config.numAttrs = compiled_kernel(kernel, doing).architecture >= 90 ? 1 : 0;
   check(cudaLaunchKernelEx(&config, kernel, arguments...), doing);
 }
 

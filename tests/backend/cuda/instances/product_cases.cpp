@@ -41,6 +41,12 @@ std::vector<ProductCase> product_cases() {
     add(DataType::kFloat32, 1099, depth, 1103);
     add(DataType::kFloat32, 401, depth, 399);
   }
+  for (const int64_t depth : {1, 16, 17, 64, 129, 511, 513, 1024, 1025, 2047}) {  // of whole lines; of teams
+    add(DataType::kFloat32, 513, depth, 511);
+    add(DataType::kFloat32, 1023, depth, 1024);
+  }
+  add(DataType::kFloat32, 33, 2300, 9001);  // lines that are long for four teams
+  add(DataType::kFloat32, 700, 2100, 700);  // large tiles whose depth is split
   add(DataType::kFloat32, 101, 100'003, 99);
   add(DataType::kFloat32, 101, 3'001, 99);
   for (const int64_t depth : {100, 301}) {

@@ -84,6 +84,27 @@ TEST(CudaMultiply, OperandsAndProductsOnTheDevice) {
   }
 }
 
+// Sums midway between two numbers, of lines too wide for exact ones: more than the
+// list holds.
+TEST(CudaMultiply, EntriesThatNoScreenProves) {
+  if (!device_present()) GTEST_SKIP() << "no CUDA device";
+  for (const int64_t n : {1, 40, 130, 1500}) {
+    const int64_t k = 4, m = 90;
+    std::vector<float> a(static_cast<size_t>(n * k)), b(static_cast<size_t>(k * m), 1.0F);
+    for (size_t i = 0; i < static_cast<size_t>(n); ++i) {
+      const float first[] = {1 + static_cast<float>(i) * 0x1p-23F, 0x1p-24F, 0x1p-60F, -0x1p-60F};
+      std::ranges::copy(first, a.begin() + static_cast<std::ptrdiff_t>(i) * k);
+    }
+    const MatrixView x(a.data(), n, k, DataType::kFloat32), y(b.data(), k, m, DataType::kFloat32);
+    const Matrix expected = multiply(x, y);
+    ProductCounts counts;
+    const Matrix found = multiply(x, y, {.backend = "cuda"}, &counts);
+    EXPECT_EQ(std::memcmp(found.bytes().data(), expected.bytes().data(), expected.bytes().size()), 0) << n;
+    EXPECT_EQ(counts.resolved, n * m);
+    EXPECT_EQ(counts.certified, 0);
+  }
+}
+
 TEST(CudaMultiply, TooLittleMemoryIsSaid) {
   if (!device_present()) GTEST_SKIP() << "no CUDA device";
   const std::vector<float> a = normal_values(300 * 1000, 1);
