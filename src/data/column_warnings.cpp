@@ -323,9 +323,8 @@ std::vector<std::string> row_number_warnings(const Dataset& points, int64_t memo
 
 std::vector<std::string> earlier_cluster_warnings(const Dataset& points, Comm& comm) {
   const FpEnvironmentGuard guard;
-  return all_or_abort(comm, [&] {
-    return or_out_of_memory("points", kAdvice, [&] { return find_earlier_clusters(points, comm); });
-  });
+  return all_or_abort(
+      comm, [&] { return or_out_of_memory("points", kAdvice, [&] { return find_earlier_clusters(points, comm); }); });
 }
 
 std::vector<std::string> dominance_warnings(const Dataset& points, const PointsView& scaled, int64_t memory,
