@@ -219,8 +219,8 @@ std::string summary_json(const PredictCommand& command, const Outcome& outcome) 
 }
 
 std::string summary_text(const PredictCommand& command, const Outcome& outcome) {
-  std::string out =
-      fmt::format("{}: {} points of {} columns, k = {}", command.data.name(), outcome.rows, outcome.columns, outcome.k);
+  std::string out = fmt::format("{}: {} points of {} column{}, k = {}", command.data.name(), outcome.rows,
+                                outcome.columns, outcome.columns == 1 ? "" : "s", outcome.k);
   if (!outcome.counts.empty()) {
     const auto [least, most] = std::ranges::minmax(outcome.counts);
     out += fmt::format(", {} to {} points in a cluster", least, most);

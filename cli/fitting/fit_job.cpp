@@ -4,6 +4,7 @@
 #include "flags/checkpoint_flags.h"
 #include "flags/flag_values.h"
 #include "flags/read_flags.h"
+#include "flags/reworded.h"
 #include "output/output_files.h"
 #include "output/stream_outputs.h"
 #include "ranks/ranks.h"
@@ -25,6 +26,23 @@ namespace {
   if ((overdue && job.leads()) || (!devices_answer() && !job.quiet)) announce_going_on(job.checkpoint);
   if (!overdue) throw;
   throw Error(ErrorCode::kInterrupted, "interrupted", "stopped by a signal within a pass; no output was written");
+}
+
+// Names the file, and the flag that does away with the NaN of tables and arrays.
+template <class Work>
+auto naming_job_file(const FitJob& job, const Dataset& points, Work&& work) {
+  try {
+    return naming_file(job.data.name(), points, work);
+  } catch (const Error& error) {
+    if (points.view.place.space == kSparseSpace) throw;
+    throw reworded(error, [](std::string what) {
+      constexpr std::string_view kGeneral = " is NaN; every value must be finite (remove or fill such rows first)";
+      const size_t at = what.find(kGeneral);
+      if (at == std::string::npos) return what;
+      return what.replace(at, kGeneral.size(),
+                          " is NaN; every value must be finite: --missing drops such rows, or fills them");
+    });
+  }
 }
 
 Scaling find_job_scaling(const FitJob& job, const FitOptions& options, const PointsView& points) {
@@ -55,6 +73,8 @@ void share_job(const std::string& command, FitJob& job, FitOptions& options) {
 
 void bind_job_flags(CLI::App& app, FitJob& job, const JobHelp& help) {
   bind_shard_flag(app, job.data);
+  CLI::Option* shard = app.get_option("--shard");
+  shard->description(shard->get_description() + " Text may need --dtype: float64 is always safe.");
   bind_read_flags(app, job.reading, help.type_left_out);
   bind_table_flags(app, job.reading);
   bind_id_flag(app, job.reading);
@@ -133,14 +153,14 @@ JobPoints read_job_points(const FitJob& job, const FitOptions& options, Progress
     if (job.target.empty() && !sparse) warn_of(dominance_warnings(points.dataset, points.view, memory, ranks));
   };
   if (!sparse) warn_of(row_number_warnings(points.dataset, memory, ranks));
+  if (!sparse && job.target.empty()) warn_of(earlier_cluster_warnings(points.dataset, ranks));
   if (job.scale == Scale::kNone) {
     warn_of_dominance();
     return points;
   }
   begin = Clock::now();
   line.show("scaling");
-  points.scaling =
-      naming_file(job.data.name(), points.dataset, [&] { return find_job_scaling(job, options, points.view); });
+  points.scaling = naming_job_file(job, points.dataset, [&] { return find_job_scaling(job, options, points.view); });
   points.scaled = scale_points(points.view, points.scaling, options.threads, memory);
   points.view = points.scaled.view;
   warn_of_dominance();
@@ -167,7 +187,7 @@ void run_job(const FitJob& job, const FitOptions& options, const JobPoints& poin
   if (options.backend == "reference") hooks.abort = &overdue_stop();
   const DeviceWatch watch(options.backend, /*saves=*/true);
   try {
-    naming_file(job.data.name(), points.dataset, [&] { work(hooks); });
+    naming_job_file(job, points.dataset, [&] { work(hooks); });
   } catch (const Error& error) {
     const bool overdue = hooks.abort != nullptr && error.code() == ErrorCode::kInterrupted && overdue_stop();
     leave_failed_fit(job, overdue);

@@ -7,6 +7,7 @@
 #include "streams/standard_streams.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <string_view>
 #include <vector>
@@ -69,8 +70,19 @@ std::string usage(const CLI::App& app, const std::vector<const CLI::Option*>& po
   return out + (has_commands ? " COMMAND [options]\n" : " [options]\n");
 }
 
+bool is_about_extras(const CLI::ParseError& stop) {
+  return dynamic_cast<const CLI::ExtrasError*>(&stop) != nullptr;
+}
+
+// CLI11 joins several words from the last to the first.
+std::string wrong_in(const CLI::App& command, const CLI::ParseError& stop) {
+  const std::vector<std::string> words = command.remaining();
+  if (!is_about_extras(stop) || words.size() < 2) return stop.what();
+  return fmt::format("The following arguments were not expected: {}", fmt::join(words, " "));
+}
+
 std::string suggestion_for(const CLI::App& command, const CLI::ParseError& stop) {
-  if (dynamic_cast<const CLI::ExtrasError*>(&stop) == nullptr) return {};
+  if (!is_about_extras(stop)) return {};
   for (const std::string& word : command.remaining()) {
     if (word.starts_with("-")) return flag_suggestion(command, word);
   }
@@ -117,7 +129,7 @@ int answer_parse_stop(const CLI::App& program, const CLI::ParseError& stop, cons
                           "manymeans --help"));
   }
   throw Error(ErrorCode::kUsage, "command line",
-              with_help(stop.what() + suggestion_for(*chosen.back(), stop),
+              with_help(wrong_in(*chosen.back(), stop) + suggestion_for(*chosen.back(), stop),
                         fmt::format("manymeans {} --help", chosen.back()->get_name())));
 }
 

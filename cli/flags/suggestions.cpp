@@ -155,6 +155,11 @@ std::optional<std::string> nearest_word(std::string_view text, const std::vector
 }
 
 std::string flag_suggestion(const CLI::App& command, const std::string& flag) {
+  const bool fits_many = command.get_name() == "search" || command.get_name() == "choose";
+  if (fits_many && plain(flag) == "metric") {
+    return fmt::format("; '{}' knows Euclidean distances only: for angles scale the rows to length one beforehand",
+                       command.get_name());
+  }
   if (const auto known = synonym_of(command, plain(flag))) return question(known);
   std::vector<std::string> flags;
   for (const CLI::Option* option : command.get_options()) {

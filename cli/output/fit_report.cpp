@@ -55,7 +55,8 @@ std::string times(const Provenance& from) {
 }  // namespace
 
 ReportStyle points_style(const FitResult& result) {
-  return {.rows = fmt::format("{} points of {} columns", result.provenance.rows, result.provenance.columns)};
+  return {.rows = fmt::format("{} points of {} column{}", result.provenance.rows, result.provenance.columns,
+                              result.provenance.columns == 1 ? "" : "s")};
 }
 
 std::string heading_of(const std::string& data, const FitResult& result, const ReportStyle& style) {

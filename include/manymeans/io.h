@@ -319,6 +319,9 @@ std::vector<std::string> dominance_warnings(const Dataset& points, const PointsV
 std::vector<std::string> row_number_warnings(const Dataset& points, int64_t memory, Comm& comm);
 std::vector<std::string> dominance_warnings(const Dataset& points, const PointsView& scaled, int64_t memory,
                                             Comm& comm);
+/// Of a column named 'cluster' or 'label' that holds all integers from 0 to a number of clusters less one, as a fit
+/// appends them to its table. It looks at as many rows as those above; collective.
+std::vector<std::string> earlier_cluster_warnings(const Dataset& points, Comm& comm);
 
 /// What a model file holds.
 struct StoredModel {

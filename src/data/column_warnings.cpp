@@ -164,18 +164,56 @@ std::vector<double> sample_variances(const PointsView& points, int64_t memory, c
   return variances;
 }
 
-// Whether a column of this name holds numbers that name things and measure nothing.
-bool is_named_like_id(std::string name) {
+std::string lower_case(std::string name) {
   for (char& c : name) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return name;
+}
+
+// Whether a column of this name holds numbers that name things and measure nothing.
+bool is_named_like_id(const std::string& any_case) {
+  const std::string name = lower_case(any_case);
   constexpr std::string_view kNames[] = {"id", "index", "idx", "rowid", "row_number", "unnamed: 0", "uuid"};
-  return std::ranges::find(kNames, name) != std::end(kNames) || name.ends_with("_id") || name.ends_with(" id");
+  return std::ranges::find(kNames, name) != std::end(kNames) || name.ends_with("_id") || name.ends_with("-id") ||
+         name.ends_with(" id");
+}
+
+// objid and custId, and also humid and grid: what such a column holds has to look like ids, too.
+bool may_be_named_like_id(const std::string& name) {
+  constexpr size_t kLeast = 4;  // two letters and "id"
+  return name.size() >= kLeast && lower_case(name).ends_with("id");
+}
+
+// Whether a column holds integers that are all different, among at most 2^12 rows, spread evenly over those of all
+// ranks. Beyond 2^53 a few may have become one, because they were rounded.
+bool has_distinct_integers(const PointsView& points, size_t column, const Sample& sample, Comm& comm) {
+  constexpr int64_t kMost = 4096;
+  const int64_t step = (sample.all + kMost - 1) / kMost;
+  const int64_t count = (sample.all + step - 1) / step;
+  constexpr double kNone = -std::numeric_limits<double>::infinity();
+  std::vector<double> values(static_cast<size_t>(count), kNone);
+  for (int64_t i = (sample.first + step - 1) / step; i < count && i * step < sample.first + points.n; ++i) {
+    const int64_t at = (i * step - sample.first) * points.d + static_cast<int64_t>(column);
+    double value = 0;
+    widen(points.data, points.type, at, 1, &value);
+    values[static_cast<size_t>(i)] = std::trunc(value) == value ? value : std::numeric_limits<double>::infinity();
+  }
+  comm.max(values);
+  std::ranges::sort(values);
+  if (!std::isfinite(values.front()) || !std::isfinite(values.back())) return false;
+  const bool exact = std::max(-values.front(), values.back()) < 0x1p53;
+  const auto distinct = std::unique(values.begin(), values.end()) - values.begin();
+  return exact ? distinct == count : distinct > count / 2;
 }
 
 // Of columns that `warned` does not name yet.
-void add_ids(const Dataset& points, const std::vector<bool>& warned, std::vector<std::string>& warnings) {
+void add_ids(const Dataset& points, const std::vector<bool>& warned, const Sample& sample, Comm& comm,
+             std::vector<std::string>& warnings) {
   if (points.view.d < 2) return;
   for (size_t j = 0; j < std::min(warned.size(), points.column_names.size()); ++j) {
-    if (warned[j] || !is_named_like_id(points.column_names[j])) continue;
+    const std::string& name = points.column_names[j];
+    if (warned[j]) continue;
+    const bool may_be = sample.looked_at && may_be_named_like_id(name);  // the same on all ranks
+    if (!is_named_like_id(name) && !(may_be && has_distinct_integers(points.view, j, sample, comm))) continue;
     warnings.push_back(
         fmt::format("{} is named like an id, and ids measure nothing; leave it out: --exclude, or --id, which lets it "
                     "name the rows",
@@ -189,7 +227,7 @@ std::vector<std::string> find_row_numbers(const Dataset& points, int64_t memory,
   std::vector<std::string> warnings;
   std::vector<bool> warned(static_cast<size_t>(view.d));
   if (!sample.looked_at) {
-    add_ids(points, warned, warnings);
+    add_ids(points, warned, sample, comm, warnings);
     return warnings;
   }
   Sequences sequences(first_row(view, sample, comm));
@@ -210,7 +248,44 @@ std::vector<std::string> find_row_numbers(const Dataset& points, int64_t memory,
         "out: --columns chooses others",
         column_label(points, static_cast<int64_t>(j) + 1), first, first + 1, first + 2));
   }
-  add_ids(points, warned, warnings);
+  add_ids(points, warned, sample, comm, warnings);
+  check_mapped(view.data);
+  return warnings;
+}
+
+// How many clusters a column of labels from 0 on is of; 0 where it is none, or lacks one of them.
+int64_t clusters_of(const PointsView& points, size_t column, const Sample& sample, Comm& comm) {
+  constexpr size_t kMost = 4096;
+  std::vector<int64_t> seen(kMost + 1);  // the last: a value that is no label
+  for_sample(points, reading_window(points, 0), sample, 0, [&](int64_t i) {
+    double value = 0;
+    widen(points.data, points.type, i * points.d + static_cast<int64_t>(column), 1, &value);
+    const bool label = value >= 0 && value < static_cast<double>(kMost) && std::trunc(value) == value;
+    seen[label ? static_cast<size_t>(value) : kMost] = 1;
+    return label;
+  });
+  comm.max(seen);
+  const auto first_missing = std::ranges::find(seen, 0) - seen.begin();
+  const auto count = std::ranges::count(seen, 1);
+  return seen[kMost] == 0 && count == first_missing ? count : 0;
+}
+
+std::vector<std::string> find_earlier_clusters(const Dataset& points, Comm& comm) {
+  const PointsView& view = points.view;
+  const Sample sample = find_sample(view, comm);
+  std::vector<std::string> warnings;
+  if (!sample.looked_at) return warnings;
+  for (size_t j = 0; j < std::min(static_cast<size_t>(view.d), points.column_names.size()); ++j) {
+    const std::string name = lower_case(points.column_names[j]);
+    if (name != "cluster" && name != "label") continue;
+    const int64_t clusters = clusters_of(view, j, sample, comm);
+    check_mapped(view.data);
+    if (clusters < 2 || 2 * clusters > sample.all) continue;
+    warnings.push_back(
+        fmt::format("{} holds the integers from 0 to {}, as an earlier fit appends its clusters, and is clustered with "
+                    "the other columns; --exclude {} leaves it out",
+                    column_label(points, static_cast<int64_t>(j) + 1), clusters - 1, points.column_names[j]));
+  }
   return warnings;
 }
 
@@ -244,6 +319,12 @@ std::vector<std::string> row_number_warnings(const Dataset& points, int64_t memo
 
 std::vector<std::string> row_number_warnings(const Dataset& points, int64_t memory) {
   return row_number_warnings(points, memory, self_comm());
+}
+
+std::vector<std::string> earlier_cluster_warnings(const Dataset& points, Comm& comm) {
+  const FpEnvironmentGuard guard;
+  return all_or_abort(
+      comm, [&] { return or_out_of_memory("points", kAdvice, [&] { return find_earlier_clusters(points, comm); }); });
 }
 
 std::vector<std::string> dominance_warnings(const Dataset& points, const PointsView& scaled, int64_t memory,

@@ -43,8 +43,8 @@ std::vector<std::string> dominance(const Columns& columns) {
 
 TEST(ColumnWarnings, NumbersOfRows) {
   for (const double first : {0.0, 1.0, 1000.0}) {
-    const Columns columns =
-        table(200, {"id", "x"}, [&](int64_t i) { return first + static_cast<double>(i); }, normal(1, 1));
+    const Columns columns = table(
+        200, {"id", "x"}, [&](int64_t i) { return first + static_cast<double>(i); }, normal(1, 1));
     const auto warnings = row_number_warnings(columns.dataset);
     ASSERT_EQ(warnings.size(), 1u);
     EXPECT_TRUE(warnings[0].starts_with("column 1 ('id') only counts the rows")) << warnings[0];
@@ -61,6 +61,46 @@ TEST(ColumnWarnings, NamesOfIds) {
     EXPECT_TRUE(row_number_warnings(table(5, {"x", name}, normal(1, 1), normal(2, 1)).dataset).empty()) << name;
   }
   EXPECT_TRUE(row_number_warnings(table(5, {"id"}, normal(1, 1)).dataset).empty()) << "the only column";
+}
+
+// Names that may end so for another reason: the values have to look like ids.
+TEST(ColumnWarnings, NamesThatMayBeThoseOfIds) {
+  const auto distinct = [](int64_t i) { return static_cast<double>((i * 37) % 101 + 500); };
+  const auto huge = [](int64_t i) { return std::ldexp(1.0, 60) + 300.0 * static_cast<double>((i * 37) % 101); };
+  const auto repeated = [](int64_t i) { return static_cast<double>((i * 37) % 100 + 500); };
+  for (const char* name : {"objid", "custId", "ObjID", "row-id"}) {
+    const auto warnings = row_number_warnings(table(101, {"x", name}, normal(1, 1), distinct).dataset);
+    ASSERT_EQ(warnings.size(), 1u) << name;
+    EXPECT_TRUE(warnings[0].starts_with(std::string("column 2 ('") + name + "') is named like an id")) << warnings[0];
+  }
+  EXPECT_EQ(row_number_warnings(table(101, {"x", "objid"}, normal(1, 1), huge).dataset).size(), 1u);
+  for (const char* name : {"objid", "grid", "humid"}) {
+    EXPECT_TRUE(row_number_warnings(table(101, {"x", name}, normal(1, 1), repeated).dataset).empty()) << name;
+    EXPECT_TRUE(row_number_warnings(table(101, {"x", name}, normal(1, 1), normal(2, 1)).dataset).empty()) << name;
+  }
+  EXPECT_TRUE(row_number_warnings(table(101, {"x", "idea"}, normal(1, 1), distinct).dataset).empty());
+}
+
+std::vector<std::string> earlier_clusters(const Columns& columns) {
+  return earlier_cluster_warnings(columns.dataset, self_comm());
+}
+
+TEST(ColumnWarnings, ClustersOfAnEarlierFit) {
+  const auto label = [](int64_t i) { return static_cast<double>(i % 3); };
+  const auto from_one = [](int64_t i) { return static_cast<double>(i % 3 + 1); };
+  const auto gap = [](int64_t i) { return static_cast<double>(i % 3 == 2 ? 5 : i % 3); };
+  const auto half = [](int64_t i) { return static_cast<double>(i % 3) / 2; };
+  for (const char* name : {"cluster", "Label"}) {
+    const auto warnings = earlier_clusters(table(30, {"x", name}, normal(1, 1), label));
+    ASSERT_EQ(warnings.size(), 1u) << name;
+    EXPECT_TRUE(warnings[0].starts_with(std::string("column 2 ('") + name + "') holds the integers from 0 to 2"))
+        << warnings[0];
+    EXPECT_TRUE(warnings[0].ends_with(std::string("--exclude ") + name + " leaves it out")) << warnings[0];
+    EXPECT_TRUE(earlier_clusters(table(30, {"x", name}, normal(1, 1), from_one)).empty());
+    EXPECT_TRUE(earlier_clusters(table(30, {"x", name}, normal(1, 1), gap)).empty());
+    EXPECT_TRUE(earlier_clusters(table(30, {"x", name}, normal(1, 1), half)).empty());
+  }
+  EXPECT_TRUE(earlier_clusters(table(30, {"x", "kind"}, normal(1, 1), label)).empty());
 }
 
 TEST(ColumnWarnings, WhatOnlyLooksLikeThem) {
@@ -83,6 +123,7 @@ std::vector<std::string> of_ranks(const Columns& columns, int ranks) {
     mine.view = test::part_of(all, {}, ends, comm.rank()).points;
     std::vector<std::string>& its = found[static_cast<size_t>(comm.rank())];
     its = row_number_warnings(mine, 0, comm);
+    for (const std::string& text : earlier_cluster_warnings(mine, comm)) its.push_back(text);
     for (const std::string& text : dominance_warnings(mine, mine.view, 0, comm)) its.push_back(text);
   });
   for (int r = 0; r < ranks; ++r) {
@@ -96,9 +137,12 @@ TEST(ColumnWarnings, OfRanksAreThoseOfOne) {
   const auto rising = [](int64_t i) { return static_cast<double>(i + 7); };
   const auto no_more = [](int64_t i) { return static_cast<double>(i == 299 ? 5 : i); };
   const auto at_first = [](int64_t i) { return static_cast<double>(i < 100 ? i : 0); };
+  const auto in_turn = [](int64_t i) { return static_cast<double>(i / 60); };
   const auto later = [](int64_t i) { return i < 280 ? 1.0 : static_cast<double>(i); };
   const std::vector<Columns> tables = {table(300, {"id", "x"}, rising, normal(1, 1)),
                                        table(300, {"id", "x"}, no_more, normal(1, 1)),
+                                       table(300, {"objid", "x"}, no_more, normal(1, 1)),
+                                       table(300, {"cluster", "x"}, in_turn, normal(1, 1)),
                                        table(300, {"id", "x"}, at_first, normal(1, 1)),
                                        table(300, {"a", "late", "c"}, normal(1, 1), later, normal(2, 1)),
                                        table(300, {"a", "b", "c"}, normal(1, 1), normal(2, 30), normal(3, 1)),
@@ -106,6 +150,7 @@ TEST(ColumnWarnings, OfRanksAreThoseOfOne) {
                                        table(9, {"id", "x"}, rising, normal(1, 1))};
   for (const Columns& columns : tables) {
     std::vector<std::string> wanted = row_number_warnings(columns.dataset);
+    for (const std::string& text : earlier_cluster_warnings(columns.dataset, self_comm())) wanted.push_back(text);
     for (const std::string& text : dominance(columns)) wanted.push_back(text);
     for (const int ranks : {1, 2, 3, 5, 8}) EXPECT_EQ(of_ranks(columns, ranks), wanted) << ranks;
   }

@@ -39,11 +39,27 @@ std::string list_of(std::span<const std::string> names) {
   return names.size() > kMostNamed ? list + ", ..." : list;
 }
 
+// What would be right in the place of a pattern or of a range that goes too far; empty for other texts.
+std::string about_ranges(const FileColumns& file, std::string_view text) {
+  if (const size_t star = text.find_first_of("*?"); star != std::string_view::npos) {
+    const auto has_start = [&](const std::string& name) { return name.starts_with(text.substr(0, star)); };
+    const auto first = std::ranges::find_if(file.names, has_start);
+    const auto end = std::find_if_not(first, file.names.end(), has_start);
+    const std::string range = end - first < 2 ? "2-5" : *first + "-" + *(end - 1);
+    return "; patterns are not known, ranges are: " + range;
+  }
+  const size_t dash = text.find('-');
+  if (dash == std::string_view::npos) return {};
+  const auto from = as_number(text.substr(0, dash)), to = as_number(text.substr(dash + 1));
+  if (!from || !to || std::max(*from, *to) <= file.count) return {};
+  return fmt::format("; {} is beyond the last, column {}", std::max(*from, *to), file.count);
+}
+
 [[noreturn]] void unknown(const FileColumns& file, const char* parameter, std::string_view text) {
   const std::string names = file.names.empty() ? "have no names" : "named " + list_of(file.names);
-  throw Error(
-      ErrorCode::kUsage, parameter,
-      fmt::format("there is no column '{}'; columns are numbered from 1 to {} and {}", text, file.count, names));
+  throw Error(ErrorCode::kUsage, parameter,
+              fmt::format("there is no column '{}'; columns are numbered from 1 to {} and {}{}", text, file.count,
+                          names, about_ranges(file, text)));
 }
 
 using Range = std::pair<int64_t, int64_t>;

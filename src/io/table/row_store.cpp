@@ -146,7 +146,8 @@ std::optional<std::string> lost_integers_warning(const LostIntegers& lost, std::
   if (count == 0) return std::nullopt;
   if (count > kMostNamed) list += fmt::format(" and {} more", count - kMostNamed);
   return fmt::format("integers that {} cannot hold were rounded in {}{}", name_of(type), list,
-                     type == DataType::kFloat64 ? "" : "; dtype float64 keeps integers up to 2^53");
+                     type == DataType::kFloat64 ? "; ids are left out by --exclude, or name the rows by --id"
+                                                : "; dtype float64 keeps integers up to 2^53");
 }
 
 std::string column_label(int64_t number, const std::string& name) {

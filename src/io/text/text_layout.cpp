@@ -33,6 +33,12 @@ void refuse_other_formats(std::string_view text, const std::string& path) {
     fail(path, "this is a zip archive (perhaps .npz); a text file or a .npy is needed");
   if (text.starts_with("\x93NUMPY"))
     fail(path, "this is a .npy file inside; give it the ending .npy or the format npy");
+  for (const std::string_view picture : {"\x89PNG\r\n", "\xff\xd8\xff", "GIF8"}) {
+    if (!text.starts_with(picture)) continue;
+    fail(path,
+         "this is a picture, whose pixels have to become the rows of an array (.npy) first: job 14 of "
+         "docs/user/twenty-jobs.md, 'The colours of a picture', has the lines");
+  }
   const size_t nul = text.substr(0, size_t{1} << 16).find('\0');
   if (nul != std::string_view::npos) {
     fail(path, fmt::format("this is not a text file: byte {} is zero; UTF-8 text or a .npy file is needed", nul + 1));
@@ -104,6 +110,15 @@ bool is_number_with_comma(std::string_view text) {
   double ignored = 0;
   std::string digits;
   return text.find(',') != std::string_view::npos && parse_number(text, ',', ignored, digits) == NumberKind::kNumber;
+}
+
+// What may be thousands: one to three digits, a comma, three digits.
+bool is_like_thousands(std::string_view text) {
+  if (text.starts_with('-') || text.starts_with('+')) text.remove_prefix(1);
+  const size_t comma = text.find(',');
+  constexpr std::string_view kDigits = "0123456789";
+  return comma >= 1 && comma <= 3 && text.size() == comma + 4 && text[0] != '0' &&
+         text.find_first_not_of(kDigits) == comma && text.find_first_not_of(kDigits, comma + 1) == text.npos;
 }
 
 bool has_too_many(const std::vector<Row>& rows) {
@@ -197,7 +212,22 @@ bool gives_size(const std::vector<Row>& rows, std::string_view body) {
   return size[0] == std::count(body.begin(), body.end(), '\n');
 }
 
+void note_comma(TextLayout& layout, std::string_view text) {
+  if (!is_number_with_comma(text)) return;
+  if (layout.comma_number.empty()) layout.comma_number = shown(text);
+  layout.maybe_thousands &= is_like_thousands(text);
+}
+
 }  // namespace
+
+std::string comma_advice(const TextLayout& layout) {
+  if (layout.decimal != '.' || layout.comma_number.empty()) return {};
+  std::string advice = "numbers with decimal commas, as '" + layout.comma_number + "', are read with --decimal ,";
+  if (!layout.maybe_thousands) return advice;
+  std::string small = layout.comma_number;
+  small.replace(small.find(','), 1, ".");
+  return advice + "; commas between thousands, as these may be, are not: remove them first, or this becomes " + small;
+}
 
 TextLayout find_layout(std::string_view text, const std::string& path, char decimal) {
   refuse_other_formats(text, path);
@@ -233,9 +263,7 @@ TextLayout find_layout(std::string_view text, const std::string& path, char deci
     for (size_t f = 0; f < std::min(rows[i].size(), layout.text.size()); ++f) {
       if (!is_text(rows[i][f])) continue;
       if (!is_gap(rows[i][f].text)) layout.categories[f] = true;
-      if (layout.comma_number.empty() && is_number_with_comma(rows[i][f].text)) {
-        layout.comma_number = shown(rows[i][f].text);
-      }
+      note_comma(layout, rows[i][f].text);
       if (layout.text[f].line >= 0) continue;
       layout.text[f] = {layout.first_line + static_cast<int64_t>(i), shown(rows[i][f].text)};
     }

@@ -26,10 +26,14 @@ struct TextLayout {
   std::vector<TextExample> text;      ///< per column: text among the first lines of the body
   std::vector<bool> categories;       ///< per column: such text, other than words for gaps
   std::string comma_number;           ///< the first text that is a number with a decimal comma; empty: none
+  bool maybe_thousands = true;        ///< all such texts have three digits behind the comma, as 1,234
   std::vector<std::string> warnings;  ///< what was assumed
 
   bool has_text(int64_t column) const { return categories[static_cast<size_t>(column)]; }
 };
+
+/// What `--decimal ,` would do for numbers as comma_number, and what it would not; empty where there are none.
+std::string comma_advice(const TextLayout& layout);
 
 /// `decimal`: in numbers, '.' or ','. Throws Error(kBadData) for files that are not text or hold no rows.
 TextLayout find_layout(std::string_view text, const std::string& path, char decimal = '.');

@@ -439,9 +439,10 @@ std::string Parser::advice_about(const std::string& text) const {
   if (text.find('|') != std::string::npos) {
     return "fields are separated by commas, tabs, semicolons or blanks, and '|' is none of them";
   }
-  if (layout_.decimal == '.' && !layout_.comma_number.empty()) {
-    return "numbers with decimal commas, as '" + layout_.comma_number + "', are read with --decimal ,";
+  if (layout_.decimal == ',' && layout_.delimiter == kBlanks && text.find(',') != std::string::npos) {
+    return "with --decimal , a comma is no delimiter, and commas seem to separate the fields of this file";
   }
+  if (std::string advice = comma_advice(layout_); !advice.empty()) return advice;
   return "leave the column out with --exclude, all that hold text with --numeric-only, or make each text a column "
          "with --categories onehot";
 }

@@ -54,15 +54,20 @@ class TextColumns {
     }
   }
 
-  std::optional<std::string> warning() {
+  // `fits`: what reads the points knows --missing, too.
+  std::optional<std::string> warning(bool fits) {
     if (left_out_.empty()) return std::nullopt;
     std::sort(left_out_.begin(), left_out_.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-    std::string list;
+    std::string list, gap;
     for (const auto& [column, example] : left_out_) {
+      if (gap.empty() && is_gap(example.text)) gap = example.text;
       list += fmt::format("{}{} ('{}' in line {})", list.empty() ? "" : ", ", layout_.columns.label(column),
                           example.text, example.line);
     }
-    return "columns that hold text were left out: " + list;
+    std::string warning = "columns that hold text were left out: " + list;
+    if (fits && !gap.empty()) warning += "; numbers with gaps such as '" + gap + "' stay with --missing";
+    if (const std::string advice = comma_advice(layout_); !advice.empty()) warning += "; " + advice;
+    return warning;
   }
 
  private:
@@ -154,7 +159,7 @@ TableSummary survey_text(const std::string& path, const ReadOptions& options) {
     table.columns.push_back(std::move(column));
   }
   table.type = options.dtype.value_or(table.type);
-  if (auto warning = text_columns.warning()) table.warnings.push_back(std::move(*warning));
+  if (auto warning = text_columns.warning(/*fits=*/false)) table.warnings.push_back(std::move(*warning));
   return table;
 }
 
@@ -214,7 +219,7 @@ Dataset read_text(const std::string& path, const ReadOptions& options) {
     labels.push_back(layout.columns.label(column));
     if (!layout.columns.names.empty()) result.column_names.push_back(layout.columns.name(column));
   }
-  if (auto warning = text_columns.warning()) result.warnings.push_back(std::move(*warning));
+  if (auto warning = text_columns.warning(/*fits=*/true)) result.warnings.push_back(std::move(*warning));
   if (auto warning = lost_integers_warning(points.lost, labels, plan.type, "line")) {
     result.warnings.push_back(std::move(*warning));
   }
