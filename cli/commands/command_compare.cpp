@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <memory>
 #include <string_view>
+#include <utility>
 
 namespace manymeans::cli {
 namespace {
@@ -42,8 +43,7 @@ const char* const kExamples =
     "  manymeans compare many.npz many.npz points.csv -k 8,9\n"
     "      Two models of one file.\n"
     "  manymeans compare out.npz truth.csv points.csv --column species\n"
-    "      Labels may be texts: each text is a class, numbered from 0 in the order in\n"
-    "      which they first stand in the file.\n"
+    "      Labels may be texts: each text is a class.\n"
     "  manymeans compare out.csv truth.csv --id customer --column cluster,segment\n\n"
     "The adjusted Rand index is 1 for equal clusterings, whatever the numbers of the\n"
     "clusters are, and about 0 for those that are no more alike than chance. A row\n"
@@ -194,6 +194,8 @@ Comparison compare(const CompareCommand& command) {
   warn_of_rows(a, b, result);
   check_rows(a, b, command.data.path);
   result.labels = compare_labels(a.labels, b.labels);
+  result.classes_a = std::move(a.classes);
+  result.classes_b = std::move(b.classes);
   return result;
 }
 

@@ -59,6 +59,7 @@ void read_labels(Clustering& clustering, const LabelColumns& columns) {
     }
     clustering.labels.push_back(static_cast<int64_t>(value));
   }
+  clustering.classes = std::move(found.classes);
   if (columns.by_order) return;
   clustering.beside = std::move(found.beside);
   clustering.ids = std::move(table.ids);

@@ -9,8 +9,9 @@
 namespace manymeans {
 
 struct LabelTable {
-  Dataset labels;                        ///< with the names of the rows (Dataset::ids), where the file has some
-  std::vector<std::string> beside = {};  ///< columns of a file whose rows have no names, where some are no labels
+  Dataset labels;                         ///< with the names of the rows (Dataset::ids), where the file has some
+  std::vector<std::string> beside = {};   ///< columns of a file whose rows have no names, where some are no labels
+  std::vector<std::string> classes = {};  ///< where the only column of labels holds texts: that of each number
 };
 
 /// Labels as read_points() reads them. What names their rows is the column `options.id` of a text, Parquet or Arrow

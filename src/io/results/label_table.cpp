@@ -53,9 +53,10 @@ bool begins_with_ids(const std::vector<std::string>& names, const ReadOptions& o
 }
 
 // Labels without names of their rows, which a column that nobody has pointed to may hold.
-LabelTable without_names(Dataset labels, std::vector<std::string> names) {
+LabelTable without_names(LabelTable table, std::vector<std::string> names) {
   if (names.size() < 2 || std::ranges::all_of(names, is_of_labels)) names.clear();
-  return {std::move(labels), std::move(names)};
+  table.beside = std::move(names);
+  return table;
 }
 
 // Takes the one column that is called label or cluster, as --append leaves it behind others, where nobody chose any.
@@ -117,7 +118,8 @@ bool number_columns(const std::vector<std::string>& names, ReadOptions& options)
   return named;
 }
 
-// Makes each text of the columns of text a class: numbers from 0, in the order in which they first stand there.
+// Makes each text of the columns of text a class: numbers from 0, in the order in which they first stand there, which
+// is that of the categories then.
 // `from`: the first row that is wanted.
 void number_texts(RawTable& table, int64_t from) {
   const auto* cells = static_cast<const double*>(table.view.data) + from * table.view.d;
@@ -127,26 +129,30 @@ void number_texts(RawTable& table, int64_t from) {
     RawColumn& column = table.columns[j];
     if (!column.categorical) continue;
     std::vector<double> numbers(column.categories.size(), -1);
-    double next = 0;
+    std::vector<std::string> texts;
     for (size_t at = j; at < values->size(); at += table.columns.size()) {
       double& value = (*values)[at];
       if (std::isnan(value)) continue;
-      double& number = numbers[static_cast<size_t>(value)];
-      if (number < 0) number = next++;
-      value = number;
+      const auto code = static_cast<size_t>(value);
+      if (numbers[code] < 0) {
+        numbers[code] = static_cast<double>(texts.size());
+        texts.push_back(column.categories[code]);
+      }
+      value = numbers[code];
     }
     column.categorical = false;
+    column.categories = std::move(texts);
     column.wide = column.categories.size() > (size_t{1} << 24);  // float32 does not tell all of these apart
   }
   table.view.data = values->data();
   table.owner = values;
 }
 
-// Whether no other row has the text of the first one, in all columns of text.
+// Whether the first row has texts that no other row has.
 bool first_row_is_unlike(const RawTable& table) {
   const auto* cells = static_cast<const double*>(table.view.data);
   for (size_t j = 0; j < table.columns.size(); ++j) {
-    if (!table.columns[j].categorical) continue;
+    if (!table.columns[j].categorical || std::isnan(cells[j])) return false;
     for (int64_t row = 1; row < table.view.n; ++row) {
       if (cells[j] == cells[static_cast<size_t>(row * table.view.d) + j]) return false;
     }
@@ -158,7 +164,7 @@ enum class FirstRow : uint8_t { kRow, kNames, kPerhapsNames };
 
 // What read_points() gives, with numbers for the texts of columns that hold text. It opens the file once, since a pipe
 // has no second time.
-Dataset read_classes(const std::string& path, const ReadOptions& options, FirstRow first = FirstRow::kRow) {
+LabelTable read_classes(const std::string& path, const ReadOptions& options, FirstRow first = FirstRow::kRow) {
   ReadOptions with_text = options;
   with_text.rules.one_hot = true;
   with_text.rules.most_categories = std::numeric_limits<int32_t>::max();
@@ -170,10 +176,12 @@ Dataset read_classes(const std::string& path, const ReadOptions& options, FirstR
     table.ids.erase(table.ids.begin());
   }
   table.first_line += skips ? 1 : 0;
+  std::vector<std::string> classes;
+  if (table.columns.size() == 1) classes = std::move(table.columns[0].categories);
   Dataset labels = prepare_points(std::move(table), options);
   labels.path = path;
   check_some_rows(labels);
-  return labels;
+  return {std::move(labels), {}, std::move(classes)};
 }
 
 LabelTable read_text_labels(const std::string& path, ReadOptions options) {
@@ -189,9 +197,8 @@ LabelTable read_text_labels(const std::string& path, ReadOptions options) {
     const bool named = number_columns(line.names, options);
     first = named || has_ids ? FirstRow::kNames : FirstRow::kPerhapsNames;
   }
-  Dataset labels = read_classes(path, options, first);
-  if (!options.id.empty()) return {std::move(labels)};
-  return without_names(std::move(labels), line.names);
+  LabelTable found = read_classes(path, options, first);
+  return options.id.empty() ? without_names(std::move(found), line.names) : found;
 }
 
 // The names of the rows that this column holds.
@@ -235,10 +242,10 @@ LabelTable read_field_labels(const std::string& path, ReadOptions options) {
                 fmt::format("{} has no column '{}'; a name or a number is right", path, options.id));
   if (options.columns.empty()) options.exclude.push_back(options.id);
   options.id.clear();
-  Dataset labels = read_classes(path, options);
-  labels.ids = ids_of(table, static_cast<size_t>(*id));
-  labels.id_name = columns.name(*id);
-  return {std::move(labels)};
+  LabelTable found = read_classes(path, options);
+  found.labels.ids = ids_of(table, static_cast<size_t>(*id));
+  found.labels.id_name = columns.name(*id);
+  return found;
 }
 
 }  // namespace

@@ -31,11 +31,12 @@ class LabelTableTest : public testing::Test {
   Dataset read(const std::string& text, const ReadOptions& options = {}, const std::string& name = "labels.csv") {
     LabelTable found = read_label_table(folder.file(name, text), options);
     beside = found.beside;
+    classes = found.classes;
     return found.labels;
   }
 
   Folder folder;
-  Texts beside;
+  Texts beside, classes;
 };
 
 TEST_F(LabelTableTest, FindsTheNamesThatStandBeforeLabels) {
@@ -84,13 +85,16 @@ TEST_F(LabelTableTest, WhoNamesTheColumnIsHeard) {
 
 TEST_F(LabelTableTest, TextsAreClassesInTheOrderInWhichTheyFirstStand) {
   const Numbers expected{0, 0, 1, -1, 0, 2};
-  const std::string classes = "setosa\nsetosa\n7\nNA\nsetosa\nbig\n";
-  EXPECT_EQ(numbers(read("class\n" + classes, kGaps)), expected) << "what stands once before others names the column";
-  EXPECT_EQ(numbers(read(classes, kGaps)), expected) << "and a text that stands there again is a class";
+  const std::string rows = "setosa\nsetosa\n7\nNA\nsetosa\nbig\n";
+  EXPECT_EQ(numbers(read("class\n" + rows, kGaps)), expected) << "what stands once before others names the column";
+  EXPECT_EQ(numbers(read(rows, kGaps)), expected) << "and a text that stands there again is a class";
+  EXPECT_EQ(classes, (Texts{"setosa", "7", "big"}));
+  EXPECT_EQ(numbers(read("NA\na\na\n", kGaps)), (Numbers{-1, 0, 0})) << "a gap is no name";
   EXPECT_EQ(numbers(read("b\na\nb\n")), (Numbers{0, 1, 0}));
   EXPECT_EQ(numbers(read("size,class\n1,b\n2,a\n3,b\n", {.columns = {"class"}})), (Numbers{0, 1, 0}));
   EXPECT_EQ(numbers(read("1,b\n2,a\n3,b\n", {.columns = {"2"}})), (Numbers{0, 1, 0}));
   EXPECT_EQ(numbers(read("5\n3\n5\n")), (Numbers{5, 3, 5})) << "numbers stay what they are";
+  EXPECT_EQ(classes, Texts());
 }
 
 TEST_F(LabelTableTest, AHeaderAboveNothingButTextIsOne) {
