@@ -14,15 +14,18 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <memory>
 #include <string_view>
+#include <utility>
 
 namespace manymeans::cli {
 namespace {
 
 struct CompareCommand {
   std::string a, b;
-  LabelColumns columns;
+  LabelColumns columns;  // those of A
+  std::string labels_of_b;
   RowsToLabel data;
   int64_t k_a = 0, k_b = 0;  // 0: the only one
   bool json = false;
@@ -39,7 +42,9 @@ const char* const kExamples =
     "      column: rows of the same name are put together, whatever their order.\n"
     "  manymeans compare many.npz many.npz points.csv -k 8,9\n"
     "      Two models of one file.\n"
-    "  manymeans compare out.npz truth.csv points.csv --column species_number\n\n"
+    "  manymeans compare out.npz truth.csv points.csv --column species\n"
+    "      Labels may be texts: each text is a class.\n"
+    "  manymeans compare out.csv truth.csv --id customer --column cluster,segment\n\n"
     "The adjusted Rand index is 1 for equal clusterings, whatever the numbers of the\n"
     "clusters are, and about 0 for those that are no more alike than chance. A row\n"
     "moved when its clusters in A and B are no pair of those that are put together\n"
@@ -166,7 +171,9 @@ void warn_of_rows(const Clustering& a, const Clustering& b, Comparison& result) 
 
 Comparison compare(const CompareCommand& command) {
   Clustering a = read_clustering(command.a, command.k_a, command.columns);
-  Clustering b = read_clustering(command.b, command.k_b, command.columns);
+  LabelColumns columns_of_b = command.columns;
+  columns_of_b.labels = command.labels_of_b;
+  Clustering b = read_clustering(command.b, command.k_b, columns_of_b);
   Comparison result{.title_a = title_of(a), .title_b = title_of(b)};
   const bool models = a.is_model() && b.is_model();
   if (models) result.no_centroids = obstacle(*a.file, *b.file);
@@ -187,6 +194,8 @@ Comparison compare(const CompareCommand& command) {
   warn_of_rows(a, b, result);
   check_rows(a, b, command.data.path);
   result.labels = compare_labels(a.labels, b.labels);
+  result.classes_a = std::move(a.classes);
+  result.classes_b = std::move(b.classes);
   return result;
 }
 
@@ -219,6 +228,16 @@ void set_k(CompareCommand& command, const std::string& text) {
   command.k_b = comma == std::string::npos ? command.k_a : parse(text.substr(comma + 1));
 }
 
+void set_columns(CompareCommand& command, const std::string& text) {
+  const size_t comma = text.find(',');
+  command.columns.labels = text.substr(0, comma);
+  command.labels_of_b = comma == std::string::npos ? text : text.substr(comma + 1);
+  if (command.columns.labels.empty() || command.labels_of_b.empty() || std::ranges::count(text, ',') > 1) {
+    throw Error(ErrorCode::kUsage, "--column",
+                fmt::format("is '{}'; a name or a number is right, or two with a comma: of A and of B", text));
+  }
+}
+
 }  // namespace
 
 void add_compare_command(CLI::App& program, int& exit_code) {
@@ -235,8 +254,13 @@ void add_compare_command(CLI::App& program, int& exit_code) {
   app->add_option("-k,--clusters", store_k, "Which k of the model files to use; two (3,4): of A and of B.")
       ->type_name("K")
       ->group("Comparison");
-  app->add_option("--column", command->columns.labels,
-                  "Column of the labels, a name or a number, in files that have several.")
+  const auto store_columns = [command](const CLI::results_t& texts) {
+    set_columns(*command, texts.front());
+    return true;
+  };
+  app->add_option("--column", store_columns,
+                  "Column of the labels, a name or a number, in files that have several; two (cluster,class): of A and "
+                  "of B. Left out: the one called label or cluster.")
       ->type_name("COLUMN")
       ->group("Comparison");
   app->add_option("--id", command->columns.ids,

@@ -13,10 +13,24 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <functional>
+#include <string_view>
 #include <utility>
 
 namespace manymeans::cli {
 namespace {
+
+// An error about columns says of which file they are.
+LabelTable naming_columns(const std::string& path, const std::function<LabelTable()>& read) {
+  try {
+    return read();
+  } catch (const Error& error) {
+    constexpr std::string_view kPlace = "[columns] ";
+    const std::string_view what = error.what();
+    if (!what.starts_with(kPlace)) throw;
+    throw Error(error.code(), "--column", fmt::format("{}: {}", path, what.substr(kPlace.size())));
+  }
+}
 
 void read_labels(Clustering& clustering, const LabelColumns& columns) {
   const std::string& path = clustering.path;
@@ -26,7 +40,7 @@ void read_labels(Clustering& clustering, const LabelColumns& columns) {
   options.rules.missing_value = -1;
   if (!columns.labels.empty()) options.columns = {columns.labels};
   options.id = columns.ids;
-  LabelTable found = read_label_table(path, options);
+  LabelTable found = naming_columns(path, [&] { return read_label_table(path, options); });
   Dataset& table = found.labels;
   if (table.view.d != 1) {
     throw Error(ErrorCode::kUsage, path,
@@ -45,6 +59,7 @@ void read_labels(Clustering& clustering, const LabelColumns& columns) {
     }
     clustering.labels.push_back(static_cast<int64_t>(value));
   }
+  clustering.classes = std::move(found.classes);
   if (columns.by_order) return;
   clustering.beside = std::move(found.beside);
   clustering.ids = std::move(table.ids);

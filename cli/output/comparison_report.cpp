@@ -1,6 +1,7 @@
 #include "output/comparison_report.h"
 
 #include "output/text_table.h"
+#include "streams/printable.h"
 
 #include <fmt/format.h>
 
@@ -23,11 +24,17 @@ std::string share(int64_t part, int64_t all) {
   return fmt::format("{:.4g} %", all > 0 ? 100.0 * static_cast<double>(part) / static_cast<double>(all) : 0.0);
 }
 
-std::string text_of_cells(const std::vector<LabelCell>& cells, int64_t all) {
+std::string name_of_label(int64_t label, const std::vector<std::string>& classes) {
+  return classes.empty() ? std::to_string(label) : printable(classes[static_cast<size_t>(label)], Newlines::kEscaped);
+}
+
+std::string text_of_cells(const std::vector<LabelCell>& cells, const Comparison& comparison) {
+  const int64_t all = comparison.labels->rows;
   Rows rows = {{"A", "B", "rows", "share"}};
   for (const LabelCell& cell : cells) {
     if (rows.size() > kMostRows) break;
-    rows.push_back({std::to_string(cell.a), std::to_string(cell.b), std::to_string(cell.rows), share(cell.rows, all)});
+    rows.push_back({name_of_label(cell.a, comparison.classes_a), name_of_label(cell.b, comparison.classes_b),
+                    std::to_string(cell.rows), share(cell.rows, all)});
   }
   return format_table("rrrr", rows) + and_more(cells.size());
 }
@@ -43,8 +50,8 @@ std::string text_of(const Comparison& comparison) {
   if (comparison.only_b > 0) out += fmt::format("rows that only B has, left out: {}\n", comparison.only_b);
   out += fmt::format("rows that moved: {} ({})\n\nclusters one to one, so that most rows stay:\n", labels.moved,
                      share(labels.moved, labels.rows)) +
-         text_of_cells(labels.pairs, labels.rows);
-  if (!labels.moves.empty()) out += "\nrows that moved, most first:\n" + text_of_cells(labels.moves, labels.rows);
+         text_of_cells(labels.pairs, comparison);
+  if (!labels.moves.empty()) out += "\nrows that moved, most first:\n" + text_of_cells(labels.moves, comparison);
   return out;
 }
 
@@ -83,6 +90,8 @@ Json labels_json(const Comparison& comparison) {
   json["moved"] = labels.moved;
   json["pairs"] = cells_json(labels.pairs);
   json["moves"] = cells_json(labels.moves);
+  if (!comparison.classes_a.empty()) json["classes_a"] = comparison.classes_a;
+  if (!comparison.classes_b.empty()) json["classes_b"] = comparison.classes_b;
   return json;
 }
 

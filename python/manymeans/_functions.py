@@ -327,13 +327,25 @@ def fit(
             initial=initial, n_threads=n_threads, callback=callback, progress=switch("progress", progress),
             checkpoint=saved, ranks=ranks,
         )  # fmt: skip
-    if points.source is not None:
-        names = points.names or []
-        texts = _manymeans.table_warnings(points.array, names, points.source.as_dict())
-        result.warnings[:0] = [in_python(text) for text in texts]
+    if ranks is None:
+        result.warnings[:0] = _column_warnings(points)
     for text in result.warnings:
         warn(text)
     return result
+
+
+def _column_warnings(points: Points) -> list[str]:
+    """Say which columns a clustering should not be made of without a thought, in the words for files or for arrays."""
+    if points.bfloat16 or not isinstance(points.array, np.ndarray):
+        return []
+    columns = points.array.shape[1]
+    # Columns of arrays are counted from 0.
+    source = points.source or Source(count=columns, numbers=list(range(columns)))
+    texts = [in_python(text) for text in _manymeans.table_warnings(points.array, points.names or [], source.as_dict())]
+    if points.source is not None:
+        return texts
+    advice = "leave it out"  # behind that stand parameters of read()
+    return [text.rpartition(advice)[0].replace("their place in the file", "their place") + advice for text in texts]
 
 
 def _checkpoint_of(X: Any, checkpoint: Any, checkpoint_every: Any, resume: Any) -> tuple[bytes, int, bool] | None:

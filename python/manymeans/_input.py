@@ -152,7 +152,8 @@ def check_kind(X: Any, name: str) -> None:
         For such.
 
     """
-    types = [X.dtype] if isinstance(X, np.ndarray) else list(X.dtypes) if _is_dataframe(X) else []
+    has_type = isinstance(X, np.ndarray) or (_is_dataframe(X) and X.ndim == 1)
+    types = [X.dtype] if has_type else list(X.dtypes) if _is_dataframe(X) else []
     for dtype in types:
         if getattr(dtype, "kind", "O") in "SUMmVT":
             raise BadDataError(f"{name} is of type {dtype}; numbers are needed")
@@ -502,7 +503,9 @@ def conform(points: Points, name: str = "X", least_rows: int = 1) -> Points:
     array = points.array
     if array.ndim != 2 or array.shape[0] < least_rows or array.shape[1] < 1:
         text = f"{name} has the shape {array.shape}; rows and columns, at least one of each, are needed"
-        if array.ndim > 2:
+        if array.ndim == 3 and array.shape[-1] in (3, 4) and array.dtype == np.uint8:
+            text += f": {name}.reshape(-1, {array.shape[-1]}) makes a row of each pixel of a picture"
+        elif array.ndim > 2:
             text += f": {name}.reshape({len(array)}, {math.prod(array.shape[1:])}) makes a row of each {name}[i]"
         raise BadDataError(text)
     if points.bfloat16 or points.on_device or points.is_sparse:

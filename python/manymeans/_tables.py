@@ -159,16 +159,21 @@ def _check_each_once(names: list[str], wanted: list[str], shown: list[str]) -> N
         )
 
 
+def _are_numbers(names: list[str]) -> bool:
+    """Whether these names only number the columns, as pandas does where nobody has named them."""
+    return names == [str(place) for place in range(len(names))]
+
+
 def columns_of_fit(X: Any, wanted: list[str]) -> Any:
     """Leave out of a frame or table (pandas, polars, pyarrow) the columns that a model was not fitted to.
 
-    They may hold anything then. Other things, and frames of other names altogether, are given as they are, and so is
-    the order of the columns that are left where nothing is left out.
+    They may hold anything then. Other things, and frames whose columns are only numbered, are given as they are, and so
+    is the order of the columns that are left where nothing is left out.
 
     Raises
     ------
     BadDataError
-        When some of the columns are there, but not all.
+        Unless all of the columns are there.
 
     """
     by_place = hasattr(X, "iloc")
@@ -186,8 +191,8 @@ def columns_of_fit(X: Any, wanted: list[str]) -> Any:
         return X  # nothing to leave out
     # A column of lists is one column of the frame, and several of the points.
     ours = list(dict.fromkeys(name if name in known else _ELEMENT.sub("", name) for name in wanted))
-    if known.isdisjoint(ours):
-        return X  # other names altogether: by position
+    if known.isdisjoint(ours) and (_are_numbers(names) or _are_numbers(wanted)):
+        return X  # by position
     _check_each_once(names, ours, wanted)
     place_of = {name: place for place, name in enumerate(names)}
     return X.iloc[:, [place_of[name] for name in ours]] if by_place else X.select(ours)
@@ -199,13 +204,13 @@ def columns_by_name(array: Any, names: list[str] | None, wanted: list[str]) -> A
     Raises
     ------
     BadDataError
-        When some of the columns are there, but not all.
+        Unless all of the columns are there, or the names only number the columns.
 
     """
     if not names or not wanted or names == wanted or not isinstance(array, np.ndarray):
         return array
-    if set(names).isdisjoint(wanted):
-        return array  # other names altogether: by position
+    if set(names).isdisjoint(wanted) and (_are_numbers(names) or _are_numbers(wanted)):
+        return array  # by position
     _check_each_once(names, wanted, wanted)
     place_of = {name: place for place, name in enumerate(names)}
     places = [place_of[name] for name in wanted]

@@ -542,3 +542,22 @@ def test_frames_that_hold_no_numbers():
             fit(days)
         with pytest.raises(manymeans.BadDataError, match="column 'city'.*it holds text"):
             fit(pyarrow.Table.from_pandas(frame))
+
+
+@pytest.mark.parametrize("colours", [3, 4])
+def test_a_picture_has_pixels_as_rows(colours):
+    picture = np.zeros((5, 6, colours), dtype=np.uint8)
+    with pytest.raises(manymeans.BadDataError, match=rf"X.reshape\(-1, {colours}\) makes a row of each pixel"):
+        manymeans.fit(picture, 2)
+    for other in (picture.astype(float), np.zeros((5, 3, 6), dtype=np.uint8)):
+        with pytest.raises(manymeans.BadDataError, match=rf"X.reshape\(5, {other[0].size}\) makes a row of each"):
+            manymeans.fit(other, 2)
+
+
+def test_a_series_of_numbers_is_no_matrix_for_estimators():
+    pandas = pytest.importorskip("pandas")
+    for values in [1.0, 2.0, 9.0], pandas.array([1, None, 3], dtype="Int64"):
+        with pytest.raises(ValueError, match="1D array|2-dimensional"):
+            manymeans.KMeans(2).fit(pandas.Series(values))
+    with pytest.raises(manymeans.BadDataError, match="datetime64.*numbers are needed"):
+        manymeans.KMeans(2).fit(pandas.Series(pandas.to_datetime(["2024-02-29"] * 3)))

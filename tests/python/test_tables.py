@@ -144,6 +144,38 @@ def test_frames_may_hold_text_beside_the_columns_of_the_fit(library, maker):
         result.predict(make({"a": x, "b": y, "city": text}))
 
 
+@pytest.mark.parametrize(("library", "maker"), frames())
+def test_frames_of_other_names_are_no_points_of_the_fit(library, maker):
+    make = getattr(pytest.importorskip(library), maker)
+    result = manymeans.fit(make({"x": [1.0, 2, 9, 8], "y": [1.0, 2, 9, 8]}), 2, seed=1)
+    other = make({"a": [1.0, 2, 9, 8], "b": [1.0, 2, 9, 8]})
+    wanted = "has no column 'x'; the model was fitted to the columns x, y, X has a, b"
+    for use in (
+        result.predict,
+        lambda X: manymeans.predict(result, X),
+        lambda X: manymeans.report(result, X),
+        lambda X: manymeans.consensus(result, 2, X),
+    ):
+        with pytest.raises(manymeans.BadDataError, match=wanted):
+            use(other)
+    with pytest.raises(manymeans.BadDataError, match="has no column 'y'.*X has x, b"):
+        result.predict(make({"x": [1.0], "b": [1.0]}))
+    with pytest.raises(ValueError, match="Feature names unseen at fit time:\n- a\n- b"):
+        manymeans.KMeans(2).fit(make({"x": [1.0, 2, 9], "y": [1.0, 2, 9]})).predict(other)
+
+
+def test_columns_that_are_only_numbered_are_taken_by_place():
+    pandas = pytest.importorskip("pandas")
+    points = np.float32([[1, 1], [2, 2], [9, 9], [8, 8]])
+    named, numbered = pandas.DataFrame(points, columns=["x", "y"]), pandas.DataFrame(points)
+    expected = manymeans.fit(points, 2, seed=1).best().labels
+    for fitted in named, numbered, points:
+        result = manymeans.fit(fitted, 2, seed=1)
+        for X in named if fitted is named else numbered, numbered, points:
+            assert (result.predict(X) == expected).all()
+    assert (manymeans.fit(numbered, 2, seed=1).predict(named) == expected).all()
+
+
 def test_frames_may_hold_text_beside_columns_of_lists():
     pandas = pytest.importorskip("pandas")
     lists = [[float(i % 2), float(i)] for i in range(20)]
@@ -206,6 +238,30 @@ def test_columns_that_decide_alone(table):
     assert any("column 'id' holds 98.2 % of the variance" in str(one.message) for one in caught), caught[0].message
     assert [text.split(" ")[1] for text in result.warnings] == ["'id'", "'id'"]
     assert manymeans.fit(manymeans.read(table, columns=["x", "y"]), 3, seed=1).warnings == []
+
+
+@pytest.mark.parametrize(("library", "maker"), frames())
+def test_frames_are_warned_of_as_files_are(library, maker):
+    make = getattr(pytest.importorskip(library), maker)
+    rng = np.random.default_rng(1)
+    x, y = rng.normal(size=(2, 40))
+    found = manymeans.fit(make({"n": np.arange(40), "user_id": rng.permutation(40) / 8, "x": x, "y": y}), 3).warnings
+    assert [text.split(";")[0] for text in found[:2]] == [
+        "column 'n' only counts the rows (0, 1, 2, ...), and groups them by their place",
+        "column 'user_id' is named like an id, and ids measure nothing",
+    ]
+    with pytest.warns(UserWarning, match=r"column 'x' holds more than 99.9 % of the variance") as caught:
+        found = manymeans.fit(make({"x": 1e4 * x, "y": y}), 3).warnings
+    assert found == [str(caught[0].message)]
+    assert found[0].endswith("scale the columns (sklearn.preprocessing.StandardScaler), or leave it out")
+    assert manymeans.fit(make({"x": x, "y": y}), 3).warnings == []
+
+
+def test_arrays_are_warned_of_by_numbers_from_0():
+    points = np.random.default_rng(1).normal(size=(40, 3)) * [1, 1e4, 1]
+    with pytest.warns(UserWarning, match=r"column 1 holds more than 99.9 % of the variance"):
+        assert len(manymeans.fit(points, 3).warnings) == 1
+    assert manymeans.fit(np.float16([[1, 2], [3, 4], [5, 7]]), 2).warnings == []
 
 
 def test_weights_of_a_file_are_those_of_the_fit(tmp_path):

@@ -8,6 +8,7 @@
 #include "io/files/peeked_file.h"
 #include "io/files/unpack.h"
 #include "io/table/column_selection.h"
+#include "io/table/preparation.h"
 #include "io/table/reader.h"
 #include "io/text/text_layout.h"
 
@@ -15,7 +16,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -50,35 +53,152 @@ bool begins_with_ids(const std::vector<std::string>& names, const ReadOptions& o
 }
 
 // Labels without names of their rows, which a column that nobody has pointed to may hold.
-LabelTable without_names(Dataset labels, std::vector<std::string> names) {
+LabelTable without_names(LabelTable table, std::vector<std::string> names) {
   if (names.size() < 2 || std::ranges::all_of(names, is_of_labels)) names.clear();
-  return {std::move(labels), std::move(names)};
+  table.beside = std::move(names);
+  return table;
 }
 
-// Those of the columns; none where this is no table of text: whoever reads it says what it is.
-std::vector<std::string> names_in_text(std::string_view text, const std::string& path, const ReadOptions& options) {
+// Takes the one column that is called label or cluster, as --append leaves it behind others, where nobody chose any.
+void choose_labels(const std::vector<std::string>& names, ReadOptions& options) {
+  const auto is_asked_for = [](const std::string& text) {
+    const std::string name = lower_case(text);
+    return name == "label" || name == "cluster";
+  };
+  if (!options.columns.empty() || std::ranges::count_if(names, is_asked_for) != 1) return;
+  const auto place = std::ranges::find_if(names, is_asked_for) - names.begin();
+  // A name goes before a number: a column may be called 4.
+  options.columns = {names[static_cast<size_t>(place)]};
+}
+
+// What the first line says of the columns.
+struct FirstLine {
+  std::vector<std::string> names;  // of the columns; empty: they have none
+  bool may_be_row = false;         // the columns hold nothing but text, so that the first row may be one of names
+};
+
+// Of a line before lines of text its texts, and an empty one for an index without a name.
+FirstLine texts_of(const TextLayout& layout) {
+  FirstLine first{{}, true};
+  for (const TextExample& example : layout.text) {
+    const bool is_index = first.names.empty() && layout.text.size() > 1 && layout.body.front() == layout.delimiter;
+    if (example.line != layout.first_line && !is_index) return {};
+    first.names.push_back(is_index ? "" : example.text);
+  }
+  return first;
+}
+
+// Nothing where this is no table of text: whoever reads it says what it is.
+FirstLine first_line_in(std::string_view text, const std::string& path, const ReadOptions& options) {
   try {
     ByteBuffer unpacked;
     if (is_packed(text)) {
       unpacked = unpack(text, path, options.memory);
       text = unpacked.text();
     }
-    return find_layout(text, path, options.decimal == 0 ? '.' : options.decimal).columns.names;
+    const TextLayout layout = find_layout(text, path, options.decimal == 0 ? '.' : options.decimal);
+    return layout.columns.names.empty() ? texts_of(layout) : FirstLine{layout.columns.names};
   } catch (const Error&) {
     return {};
   }
 }
 
+// Columns by their numbers where the names are those of a first row, which the reader takes for a row like others.
+// Says whether a name was found there, so that it is no row.
+bool number_columns(const std::vector<std::string>& names, ReadOptions& options) {
+  bool named = false;
+  const auto number = [&](std::string& column) {
+    const auto found = std::ranges::find(names, column);
+    if (found == names.end()) return;
+    column = fmt::format("{}", found - names.begin() + 1);
+    named = true;
+  };
+  for (std::string& column : options.columns) number(column);
+  if (!options.id.empty()) number(options.id);
+  return named;
+}
+
+// Makes each text of the columns of text a class: numbers from 0, in the order in which they first stand there, which
+// is that of the categories then.
+// `from`: the first row that is wanted.
+void number_texts(RawTable& table, int64_t from) {
+  const auto* cells = static_cast<const double*>(table.view.data) + from * table.view.d;
+  table.view.n -= from;
+  const auto values = std::make_shared<std::vector<double>>(cells, cells + table.view.n * table.view.d);
+  for (size_t j = 0; j < table.columns.size(); ++j) {
+    RawColumn& column = table.columns[j];
+    if (!column.categorical) continue;
+    std::vector<double> numbers(column.categories.size(), -1);
+    std::vector<std::string> texts;
+    for (size_t at = j; at < values->size(); at += table.columns.size()) {
+      double& value = (*values)[at];
+      if (std::isnan(value)) continue;
+      const auto code = static_cast<size_t>(value);
+      if (numbers[code] < 0) {
+        numbers[code] = static_cast<double>(texts.size());
+        texts.push_back(column.categories[code]);
+      }
+      value = numbers[code];
+    }
+    column.categorical = false;
+    column.categories = std::move(texts);
+    column.wide = column.categories.size() > (size_t{1} << 24);  // float32 does not tell all of these apart
+  }
+  table.view.data = values->data();
+  table.owner = values;
+}
+
+// Whether the first row has texts that no other row has.
+bool first_row_is_unlike(const RawTable& table) {
+  const auto* cells = static_cast<const double*>(table.view.data);
+  for (size_t j = 0; j < table.columns.size(); ++j) {
+    if (!table.columns[j].categorical || std::isnan(cells[j])) return false;
+    for (int64_t row = 1; row < table.view.n; ++row) {
+      if (cells[j] == cells[static_cast<size_t>(row * table.view.d) + j]) return false;
+    }
+  }
+  return table.view.n > 1;
+}
+
+enum class FirstRow : uint8_t { kRow, kNames, kPerhapsNames };
+
+// What read_points() gives, with numbers for the texts of columns that hold text. It opens the file once, since a pipe
+// has no second time.
+LabelTable read_classes(const std::string& path, const ReadOptions& options, FirstRow first = FirstRow::kRow) {
+  ReadOptions with_text = options;
+  with_text.rules.one_hot = true;
+  with_text.rules.most_categories = std::numeric_limits<int32_t>::max();
+  RawTable table = read_raw(path, with_text);
+  const bool skips = first == FirstRow::kNames || (first == FirstRow::kPerhapsNames && first_row_is_unlike(table));
+  if (skips || std::ranges::any_of(table.columns, &RawColumn::categorical)) number_texts(table, skips ? 1 : 0);
+  if (skips && !table.ids.empty()) {
+    table.id_name = std::move(table.ids.front());
+    table.ids.erase(table.ids.begin());
+  }
+  table.first_line += skips ? 1 : 0;
+  std::vector<std::string> classes;
+  if (table.columns.size() == 1) classes = std::move(table.columns[0].categories);
+  Dataset labels = prepare_points(std::move(table), options);
+  labels.path = path;
+  check_some_rows(labels);
+  return {std::move(labels), {}, std::move(classes)};
+}
+
 LabelTable read_text_labels(const std::string& path, ReadOptions options) {
-  if (!options.id.empty()) return {read_points(path, options)};
   auto file = MappedFile::open(path, Access::kOnce);
-  const std::vector<std::string> names = names_in_text(file->text(), path, options);
-  if (begins_with_ids(names, options)) options.id = kFirst;
+  const FirstLine line = first_line_in(file->text(), path, options);
+  const bool has_ids = options.id.empty() && begins_with_ids(line.names, options);
+  if (has_ids) options.id = kFirst;
+  choose_labels(line.names, options);
   std::optional<PeekedFile> peeked;
   if (!file->opens_again()) peeked.emplace(path, std::move(file));
-  Dataset labels = read_points(path, options);
-  if (!options.id.empty()) return {std::move(labels)};
-  return without_names(std::move(labels), names);
+  FirstRow first = FirstRow::kRow;
+  if (line.may_be_row) {
+    const bool named = number_columns(line.names, options);
+    first = named || has_ids ? FirstRow::kNames : FirstRow::kPerhapsNames;
+  }
+  LabelTable found = read_classes(path, options, first);
+  return options.id.empty() ? without_names(std::move(found), line.names) : found;
 }
 
 // The names of the rows that this column holds.
@@ -114,17 +234,18 @@ LabelTable read_field_labels(const std::string& path, ReadOptions options) {
   FileColumns columns{table.file_columns, {}};
   for (const RawColumn& column : table.columns) columns.names.push_back(column.name);
   if (options.id.empty() && begins_with_ids(columns.names, options)) options.id = kFirst;
-  if (options.id.empty()) return without_names(read_points(path, options), columns.names);
+  choose_labels(columns.names, options);
+  if (options.id.empty()) return without_names(read_classes(path, options), columns.names);
   const std::optional<int64_t> id = find_column(columns, options.id);
   if (!id)
     throw Error(ErrorCode::kUsage, "id",
                 fmt::format("{} has no column '{}'; a name or a number is right", path, options.id));
   if (options.columns.empty()) options.exclude.push_back(options.id);
   options.id.clear();
-  Dataset labels = read_points(path, options);
-  labels.ids = ids_of(table, static_cast<size_t>(*id));
-  labels.id_name = columns.name(*id);
-  return {std::move(labels)};
+  LabelTable found = read_classes(path, options);
+  found.labels.ids = ids_of(table, static_cast<size_t>(*id));
+  found.labels.id_name = columns.name(*id);
+  return found;
 }
 
 }  // namespace
