@@ -5,6 +5,7 @@
 #include "core/data_type.h"
 #include "core/fixed_point.h"
 #include "data/gather.h"
+#include "engine/best_labels.h"
 #include "engine/host_swap_scores.h"
 #include "engine/removal_costs.h"
 #include "prototype/linear_model.h"
@@ -324,7 +325,10 @@ Trace trace_of(Upload& upload, const CasePoints& points, const InstanceCase& one
   for (size_t m = 0; m < k.size(); ++m) {
     const auto slot = static_cast<int>(m);
     trace.statistics.push_back(session->statistics(slot));
+    constexpr int64_t kFirstRow = 7;
+    const std::vector<LabelSum> sums = session->label_sums({&slot, 1}, kFirstRow);
     trace.labels.push_back(session->take_labels(slot));
+    trace.label_sums.push_back(sums.empty() ? label_sum(trace.labels.back(), kFirstRow, pool) : sums[0]);
   }
   return trace;
 }
@@ -334,6 +338,7 @@ std::string difference(const Trace& expected, const Trace& found) {
     const std::string text = model_difference(expected, found, m);
     if (!text.empty()) return text;
   }
+  if (expected.label_sums != found.label_sums) return "label sums";
   for (size_t m = 0; m < expected.inertias.size(); ++m) {
     const InertiaSum& a = expected.inertias[m];
     const InertiaSum& b = found.inertias[m];

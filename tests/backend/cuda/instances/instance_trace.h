@@ -33,6 +33,7 @@ struct Trace {
   int bits = 0;                                 ///< of a limb
   std::vector<std::vector<PassResult>> passes;  ///< of each model
   std::vector<Labels> labels;
+  std::vector<LabelSum> label_sums;
   std::vector<Statistics> statistics;
   std::vector<InertiaSum> inertias;
   std::vector<std::vector<double>> distances;

@@ -13,6 +13,8 @@ struct ProductCase {
   std::string name;
   DataType type;
   int64_t rows, depth, columns;
+  std::string screen = {};  ///< MANYMEANS_CUDA_PRODUCT; empty: by shape
+  bool on_device = false;   ///< the factors lie there already
 };
 
 std::vector<ProductCase> product_cases();
