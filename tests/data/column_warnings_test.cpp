@@ -43,8 +43,8 @@ std::vector<std::string> dominance(const Columns& columns) {
 
 TEST(ColumnWarnings, NumbersOfRows) {
   for (const double first : {0.0, 1.0, 1000.0}) {
-    const Columns columns = table(
-        200, {"id", "x"}, [&](int64_t i) { return first + static_cast<double>(i); }, normal(1, 1));
+    const Columns columns =
+        table(200, {"id", "x"}, [&](int64_t i) { return first + static_cast<double>(i); }, normal(1, 1));
     const auto warnings = row_number_warnings(columns.dataset);
     ASSERT_EQ(warnings.size(), 1u);
     EXPECT_TRUE(warnings[0].starts_with("column 1 ('id') only counts the rows")) << warnings[0];
