@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cmath>
 #include <functional>
 #include <map>
@@ -49,7 +50,6 @@ struct Trial {
 struct Team {
   std::unique_ptr<ThreadPool> own_pool;  // null: the search's
   std::unique_ptr<SearchSession> own_session;
-  std::unique_ptr<SwapScores> own_scores;
   ThreadPool* pool;
   SearchSession* session;
   SwapScores* scores;
@@ -91,8 +91,9 @@ class Search {
   void swap_best();
   int64_t trials_of_round() const;
   void make_scores();
+  int team_count(size_t trials) const;
   std::vector<Team> make_teams(int count);
-  std::vector<Team>& teams_for(size_t trials);
+  std::vector<Team>& teams(int count);
   bool run_round();
   SwapWalk shaken(int64_t trial) const;
   void run_teams(std::span<Team> teams, std::span<Trial* const> trials);
@@ -111,7 +112,8 @@ class Search {
   std::optional<SearchRows> rows_;          // where the host scores swaps
   std::optional<SearchSession> session_;    // of the best model
   std::unique_ptr<SwapScores> scores_;      // likewise
-  std::map<int, std::vector<Team>> teams_;  // by their number
+  std::map<int, std::vector<Team>> teams_;  // by their number: those of a round's beginning, and halves of it
+  std::vector<std::unique_ptr<SwapScores>> scores_of_teams_;  // of the first, the second, ... of any number of teams
   SearchModel best_;
   int64_t trials_ = 0;  // that have begun
   SearchSummary summary_;
@@ -228,6 +230,13 @@ int64_t Search::trials_of_round() const {
   return std::min(options_.trials, std::max(kFirstTrials, trials_ / kTrialsGrowth));
 }
 
+// Threads of the host take one trial after the other, as a pass of few rows is too short to be shared, and trials are
+// of very different lengths; where there are more threads than trials, some make a trial together. It decides nothing
+// but the time.
+int Search::team_count(size_t trials) const {
+  return fit_.backend.name() == "cpu" ? static_cast<int>(std::min(trials, static_cast<size_t>(pool_.size()))) : 1;
+}
+
 std::vector<Team> Search::make_teams(int count) {
   std::vector<Team> teams;
   if (count == 1) {
@@ -236,31 +245,25 @@ std::vector<Team> Search::make_teams(int count) {
     auto session =
         together ? std::make_unique<SearchSession>(fit_, member_, static_cast<int>(options_.trials), pool_) : nullptr;
     SearchSession* const its_session = together ? session.get() : &*session_;
-    teams.push_back({nullptr, std::move(session), nullptr, &pool_, its_session, scores_.get()});
+    teams.push_back({nullptr, std::move(session), &pool_, its_session, scores_.get()});
     return teams;
   }
   for (int t = 0; t < count; ++t) {
+    const auto number = static_cast<size_t>(t);
+    if (number == scores_of_teams_.size()) scores_of_teams_.push_back(std::make_unique<HostSwapScores>(*rows_));
     auto pool = std::make_unique<ThreadPool>((pool_.size() + t) / count, hooks_.abort);
     auto session = std::make_unique<SearchSession>(fit_, member_, 1, *pool);
-    auto scores = std::make_unique<HostSwapScores>(*rows_);
-    Team team = {nullptr, nullptr, nullptr, pool.get(), session.get(), scores.get()};
-    team.own_pool = std::move(pool);
-    team.own_session = std::move(session);
-    team.own_scores = std::move(scores);
-    teams.push_back(std::move(team));
+    ThreadPool* const its_pool = pool.get();
+    SearchSession* const its_session = session.get();
+    teams.push_back({std::move(pool), std::move(session), its_pool, its_session, scores_of_teams_[number].get()});
   }
   return teams;
 }
 
-// Threads of the host take one trial after the other, as a pass of few rows is too short to be shared, and trials are
-// of very different lengths; where there are more threads than trials, some make a trial together. It decides nothing
-// but the time.
-std::vector<Team>& Search::teams_for(size_t trials) {
-  const bool by_threads = fit_.backend.name() == "cpu";
-  const int count = by_threads ? static_cast<int>(std::min(trials, static_cast<size_t>(pool_.size()))) : 1;
-  std::vector<Team>& teams = teams_[count];
-  if (teams.empty()) teams = make_teams(count);
-  return teams;
+std::vector<Team>& Search::teams(int count) {
+  std::vector<Team>& found = teams_[count];
+  if (found.empty()) found = make_teams(count);
+  return found;
 }
 
 // The best model with some centroids moved to rows.
@@ -289,13 +292,16 @@ SwapWalk Search::shaken(int64_t trial) const {
 bool Search::run_round() {
   scores_->assign(best_.centroids, pool_);
   std::vector<Trial> trials;
-  for (int64_t count = trials_of_round(); count > 0; --count) trials.push_back({shaken(++trials_)});
+  for (int64_t wanted = trials_of_round(); wanted > 0; --wanted) trials.push_back({shaken(++trials_)});
   std::vector<Trial*> left;
   for (Trial& trial : trials) left.push_back(&trial);
+  int count = team_count(left.size());
+  if (!teams_.contains(count)) teams_.clear();  // rounds grow, and teams hold labels of all rows
   while (!left.empty()) {
-    run_teams(teams_for(left.size()), left);
+    run_teams(teams(count), left);
     if (control_.stopped()) return false;
     std::erase_if(left, [](const Trial* trial) { return trial->over(); });
+    count = team_count(std::bit_floor(left.size()));
   }
   return join(trials);
 }
