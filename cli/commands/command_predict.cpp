@@ -11,6 +11,7 @@
 #include "output/output_files.h"
 #include "output/progress_line.h"
 #include "output/stream_outputs.h"
+#include "output/text_table.h"
 #include "ranks/ranks.h"
 #include "ranks/shared_rows.h"
 #include "streams/device_watch.h"
@@ -219,8 +220,8 @@ std::string summary_json(const PredictCommand& command, const Outcome& outcome) 
 }
 
 std::string summary_text(const PredictCommand& command, const Outcome& outcome) {
-  std::string out = fmt::format("{}: {} points of {} column{}, k = {}", command.data.name(), outcome.rows,
-                                outcome.columns, outcome.columns == 1 ? "" : "s", outcome.k);
+  std::string out =
+      fmt::format("{}: {}, k = {}", command.data.name(), size_of_points(outcome.rows, outcome.columns), outcome.k);
   if (!outcome.counts.empty()) {
     const auto [least, most] = std::ranges::minmax(outcome.counts);
     out += fmt::format(", {} to {} points in a cluster", least, most);

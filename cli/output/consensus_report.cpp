@@ -62,8 +62,8 @@ std::string text_of_clusters(const Consensus& found, const Agreement& agreement)
 std::string consensus_text(const ConsensusReport& report) {
   const Consensus& found = report.found;
   const Agreement agreement = agreement_of(found);
-  std::string out = fmt::format("{}: {} points of {} column{}, k = {}, {} models\n\n", report.data, report.rows,
-                                report.columns, report.columns == 1 ? "" : "s", found.counts.size(), found.members) +
+  std::string out = fmt::format("{}: {}, k = {}, {} models\n\n", report.data,
+                                size_of_points(report.rows, report.columns), found.counts.size(), found.members) +
                     text_of_clusters(found, agreement);
   out += fmt::format("\nagreement: {} of the votes; all models agree on {} of {} points ({})\n",
                      percent(agreement.mean_of_all), agreement.unanimous, found.labels.size(),

@@ -55,8 +55,7 @@ std::string times(const Provenance& from) {
 }  // namespace
 
 ReportStyle points_style(const FitResult& result) {
-  return {.rows = fmt::format("{} points of {} column{}", result.provenance.rows, result.provenance.columns,
-                              result.provenance.columns == 1 ? "" : "s")};
+  return {.rows = size_of_points(result.provenance.rows, result.provenance.columns)};
 }
 
 std::string heading_of(const std::string& data, const FitResult& result, const ReportStyle& style) {

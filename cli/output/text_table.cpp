@@ -28,4 +28,8 @@ std::string format_table(const std::string& alignment, std::vector<std::vector<s
   return out;
 }
 
+std::string size_of_points(int64_t rows, int64_t columns) {
+  return fmt::format("{} points of {} column{}", rows, columns, columns == 1 ? "" : "s");
+}
+
 }  // namespace manymeans::cli

@@ -4,6 +4,7 @@
 #include "comm/or_abort.h"
 #include "core/data_type.h"
 #include "core/fp_environment.h"
+#include "core/lower_case.h"
 #include "core/mapped_range.h"
 #include "core/moments.h"
 #include "core/out_of_memory.h"
@@ -162,11 +163,6 @@ std::vector<double> sample_variances(const PointsView& points, int64_t memory, c
   std::vector<double> variances;
   for (size_t j = 0; j < row.size(); ++j) variances.push_back(moments(sums[j], formats[j], ranges.count).variance);
   return variances;
-}
-
-std::string lower_case(std::string name) {
-  for (char& c : name) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return name;
 }
 
 // Whether a column of this name holds numbers that name things and measure nothing.

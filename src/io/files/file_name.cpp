@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
-#include <algorithm>
 #include <charconv>
 #include <filesystem>
 #include <optional>
@@ -40,12 +39,6 @@ std::optional<int> descriptor_named(const fs::path& path) {
 }
 
 }  // namespace
-
-std::string lower_case(std::string text) {
-  std::ranges::transform(text, text.begin(),
-                         [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-  return text;
-}
 
 WriteTarget find_target(const std::string& path) {
   check_path(path);

@@ -7,9 +7,6 @@
 
 namespace manymeans {
 
-/// The letters of ASCII in lower case, for endings.
-std::string lower_case(std::string text);
-
 /// Where a path leads when something is written to it.
 struct WriteTarget {
   std::string path;     ///< symbolic links followed, also the last one that leads to a file that is not there yet

@@ -2,9 +2,9 @@
 #include <manymeans/error.h>
 #include <manymeans/io.h>
 
+#include "core/lower_case.h"
 #include "core/out_of_memory.h"
 #include "io/arrow/arrow_append.h"
-#include "io/files/file_name.h"
 #include "io/files/file_watch.h"
 #include "io/files/mapped_file.h"
 #include "io/files/output_file.h"

@@ -2,8 +2,8 @@
 #include <manymeans/error.h>
 #include <manymeans/label_table.h>
 
+#include "core/lower_case.h"
 #include "core/out_of_memory.h"
-#include "io/files/file_name.h"
 #include "io/files/mapped_file.h"
 #include "io/files/peeked_file.h"
 #include "io/files/unpack.h"

@@ -3,7 +3,7 @@
 #include <manymeans/error.h>
 
 #include "core/fp_environment.h"
-#include "io/files/file_name.h"
+#include "core/lower_case.h"
 #include "io/files/file_watch.h"
 #include "io/files/mapped_file.h"
 #include "io/files/peeked_file.h"

@@ -3,7 +3,7 @@
 #include <manymeans/error.h>
 #include <manymeans/io.h>
 
-#include "io/files/file_name.h"
+#include "core/lower_case.h"
 #include "io/table/cells.h"
 
 #include <algorithm>

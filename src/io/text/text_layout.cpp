@@ -2,7 +2,7 @@
 
 #include <manymeans/error.h>
 
-#include "io/files/file_name.h"
+#include "core/lower_case.h"
 #include "io/files/unpack.h"
 
 #include <fmt/format.h>

@@ -347,10 +347,6 @@ __global__ void __launch_bounds__(kThreads) slice_kernel(PackedLines lines, doub
   }
 }
 
-}  // namespace
-
-namespace {
-
 PackTasks pack_tasks(std::span<const PackTask> tasks) {
   PackTasks all = {};
   for (size_t i = 0; i < tasks.size(); ++i) {

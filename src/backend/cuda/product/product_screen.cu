@@ -92,13 +92,7 @@ __global__ void __launch_bounds__(kThreads, (kBlocksTogether<kWarpM, kWarpN>))
     }
     const TilePlace place = tile_place<kM, kN>(task, id);
     const LanePlace first = {place.row + warp_row + lane / 4, place.column + warp_column + lane % 4 * 2};
-    if constexpr (kStore) {
-      store_tile(task.block, tile, first, place.part);
-    } else {
-      const bool whole =
-          task.pairs_of_entries && place.row + kM <= task.block.rows() && place.column + kN <= task.block.columns();
-      certify_tile(task, tile, first, whole);
-    }
+    finish_tile<kStore, kM, kN>(task, tile, place, first);
   }
 }
 

@@ -188,21 +188,14 @@ __device__ __forceinline__ Quarter quarter_of_teams(const double* kept, int quar
   return sums;
 }
 
-template <bool kStore, class Tile>
-__device__ __forceinline__ void finish_tile(const ScreenTask& task, const Tile& tile, const TilePlace& place,
-                                            int side) {
+// The first entry of a lane, of those that its warp finishes: a fourth of the tile.
+template <int kTeams>
+__device__ __forceinline__ LanePlace first_of_lane(const TilePlace& place) {
+  constexpr int kOwn = kSide<kTeams> / 2;
+  constexpr bool kByRows = kTeams > 1;
   const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
-  const int own = side / 2;  // of a warp
-  const bool by_rows = side == kWarpSide;
-  const int row = (by_rows ? warp / 2 : warp % 2) * own, column = (by_rows ? warp % 2 : warp / 2) * own;
-  const LanePlace first = {place.row + row + lane / 4, place.column + column + lane % 4 * 2};
-  if constexpr (kStore) {
-    store_tile(task.block, tile, first, place.part);
-  } else {
-    const bool whole =
-        task.pairs_of_entries && place.row + side <= task.block.rows() && place.column + side <= task.block.columns();
-    certify_tile(task, tile, first, whole);
-  }
+  const int row = (kByRows ? warp / 2 : warp % 2) * kOwn, column = (kByRows ? warp % 2 : warp / 2) * kOwn;
+  return {place.row + row + lane / 4, place.column + column + lane % 4 * 2};
 }
 
 // `kLong`: a warp has more than kSumsDepth values, so that sums of so many are added up in shared memory.
@@ -232,11 +225,12 @@ __global__ void __launch_bounds__(kThreads, kBlocksTogether) teams_kernel(const 
   await_copies<0>();  // of zeros
   if constexpr (kTeams == 1) {
     if (kLong && begun) tile.add_from(kept);
-    finish_tile<kStore>(task, tile, place, kM);
+    finish_tile<kStore, kM, kM>(task, tile, place, first_of_lane<kTeams>(place));
   } else {
     tile.keep(kept, begun);
     __syncthreads();
-    finish_tile<kStore>(task, quarter_of_teams(kept, static_cast<int>(threadIdx.x) / 32), place, kM);
+    finish_tile<kStore, kM, kM>(task, quarter_of_teams(kept, static_cast<int>(threadIdx.x) / 32), place,
+                                first_of_lane<kTeams>(place));
   }
 }
 

@@ -337,4 +337,17 @@ __device__ __forceinline__ void store_tile(const ProductBlock& block, const Tile
   }
 }
 
+// Stores the lane's sums, or certifies them; `first`: its first entry. The tile is of kM x kN.
+template <bool kStore, int kM, int kN, class Tile>
+__device__ __forceinline__ void finish_tile(const ScreenTask& task, const Tile& tile, const TilePlace& place,
+                                            const LanePlace& first) {
+  if constexpr (kStore) {
+    store_tile(task.block, tile, first, place.part);
+  } else {
+    const bool whole =
+        task.pairs_of_entries && place.row + kM <= task.block.rows() && place.column + kN <= task.block.columns();
+    certify_tile(task, tile, first, whole);
+  }
+}
+
 }  // namespace manymeans::cuda
