@@ -20,6 +20,9 @@ import sys
 import tempfile
 import time
 
+# Else OpenBLAS's threads wait for its next product on the processors that ours needs.
+os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
+
 import machine
 import numpy as np
 import threadpoolctl

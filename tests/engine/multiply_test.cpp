@@ -346,6 +346,29 @@ TEST_P(MultiplyOn, LongLinesInPieces) {
   }
 }
 
+// More rows and columns than are packed at a time.
+TEST(Multiply, FactorsInSeveralBlocks) {
+  Random random(91);
+  for (const DataType type : {DataType::kFloat32, DataType::kFloat64}) {
+    const auto next = [&random] { return random_double(random, -3, 0); };
+    const int64_t rows = 150, depth = 2100, columns = 4101;
+    const Given a = make_matrix({rows, depth}, type, random, next),
+                b = make_matrix({depth, columns}, type, random, next);
+    const Matrix whole = multiply(a.view, b.view, {.threads = 1});
+    expect_same(whole, multiply(a.view, b.view, {.threads = 2, .memory = 4 << 20}));
+    MatrixView last_rows = a.view, last_columns = b.view;  // beside the ends of blocks
+    const auto size = static_cast<int64_t>(size_of(type));
+    last_rows.data = a.bytes.data() + 126 * a.view.row_stride * size;
+    last_rows.rows = 4;
+    last_columns.data = b.bytes.data() + 4078 * b.view.column_stride * size;
+    last_columns.columns = 4;
+    const Matrix exact = multiply(last_rows, last_columns, {.backend = "reference"});
+    for (int64_t i = 0; i < 4; ++i) {
+      for (int64_t j = 0; j < 4; ++j) ASSERT_EQ(whole.at(126 + i, 4078 + j), exact.at(i, j)) << i << ", " << j;
+    }
+  }
+}
+
 TEST_P(MultiplyOn, OrdinaryEntriesAreCertifiedAndTiesResolved) {
   Random random(10);
   for (const DataType type : {DataType::kFloat32, DataType::kFloat64}) {
@@ -364,8 +387,9 @@ TEST_P(MultiplyOn, OrdinaryEntriesAreCertifiedAndTiesResolved) {
   EXPECT_EQ(multiply(a.view, b.view, options(), &counts).at(0, 0), 0x1p60);
   EXPECT_EQ(counts.resolved, 0);  // the sum is exact in binary64: a tie, and known to be one
   turn = 0;
-  const Given more = make_matrix({3, 1}, DataType::kFloat32, random,
-                                 [&turn] { return std::array{0x1p60, 0x1p36, 0x1p-40}[static_cast<size_t>(turn++)]; });
+  const Given more = make_matrix({3, 1}, DataType::kFloat32, random, [&turn] {
+    return std::array{0x1p60, 0x1p36, 0x1p-40}[static_cast<size_t>(turn++)];
+  });
   const Given ones = make_matrix({1, 3}, DataType::kFloat32, random, [] { return 1.0; });
   EXPECT_EQ(multiply(ones.view, more.view, options(), &counts).at(0, 0), 0x1p60 + 0x1p37);
   EXPECT_EQ(counts.resolved, 1);

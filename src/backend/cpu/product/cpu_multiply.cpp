@@ -3,6 +3,7 @@
 #include "backend/cpu/product/product_panels.h"
 #include "backend/multiplier.h"
 #include "backend/product_bounds.h"
+#include "backend/product_certify.h"
 #include "core/product_sum.h"
 
 #include <algorithm>
@@ -18,6 +19,10 @@ constexpr int64_t kBlockDepth = 192;  // values of a line that are summed in reg
 constexpr int64_t kGroupRows = 64;    // with their sums and the columns' panels they stay in the second level's cache
 constexpr int64_t kGroupColumns = 240, kSlicedGroupColumns = 72;
 constexpr int64_t kCachedValues = 1 << 19;  // 4 MiB
+// Packed at a time: rows of a thread that stay in its caches, and columns for which packing the rows again is next to
+// nothing. Smaller buffers than whole factors are cleared by nobody in every call.
+constexpr int64_t kPackedRowBytes = 1 << 21, kPackedColumnBytes = 1 << 25;
+constexpr int64_t kPackedColumns = 17 * kGroupColumns;
 
 // Slices that are multiplied with each other, and the part of the sums that they go to: high, middle, low.
 struct SliceProduct {
@@ -68,6 +73,7 @@ class CpuProduct {
   int64_t group_size() const { return group_rows() * group_columns() * tile_size(); }
   bool whole_lines() const { return plan_.depth >= task_.a.depth; }
   int64_t bytes_of(const ProductPlan& plan) const;
+  void pack_less(ProductPlan& plan) const;
   ProductPlan make_plan(int64_t memory) const;
   void multiply_block();
   void work_on_groups(int64_t from, int64_t to);
@@ -78,6 +84,7 @@ class CpuProduct {
   ProductScreen screen_of(const double* sums, int64_t panel_a, int64_t panel_b) const;
   template <class T>
   void resolve(Worker& worker);
+  bool proves_again(const Place& place, const Worker& worker, float& entry) const;
   template <class T>
   T* place(int64_t i, int64_t j) const {
     return static_cast<T*>(task_.out) + i * task_.row_stride + j * task_.column_stride;
@@ -88,11 +95,35 @@ class CpuProduct {
   const ProductKernels& kernels_;
   int slice_bits_ = 0;  // 0: float32
   double exact_width_ = 0, error_ = 0;
+  double second_bound_ = 0;  // of a compensated sum, times those of the lines
   ProductPanels a_, b_;
   ProductPlan plan_{};
   AlignedBuffer<double> all_sums_;  // where lines are packed piece by piece
   std::vector<Worker> workers_;
 };
+
+constexpr int kSecondLanes = 8;
+
+// The sum of products that are exact, with the error of every sum kept, in some lanes for the processor's vectors.
+SumAndRest compensated_sum(std::span<const double> a, std::span<const double> b) {
+  double sums[kSecondLanes] = {}, rests[kSecondLanes] = {};
+  size_t l = 0;
+  for (; l + kSecondLanes <= a.size(); l += kSecondLanes) {
+    for (size_t lane = 0; lane < kSecondLanes; ++lane) {
+      const SumAndRest next = two_sum(sums[lane], a[l + lane] * b[l + lane]);
+      sums[lane] = next.sum;
+      rests[lane] += next.rest;
+    }
+  }
+  SumAndRest all = {0, 0};
+  const auto add = [&all](double more, double rest) {
+    const SumAndRest next = two_sum(all.sum, more);
+    all = {next.sum, all.rest + (next.rest + rest)};
+  };
+  for (; l < a.size(); ++l) add(a[l] * b[l], 0);
+  for (size_t lane = 0; lane < kSecondLanes; ++lane) add(sums[lane], rests[lane]);
+  return all;
+}
 
 // n u / (1 - n u), rounded up, for the most roundings that a product may meet on its way into a sum: its own, those of
 // a block, and one for each block of each product of slices.
@@ -111,6 +142,8 @@ CpuProduct::CpuProduct(const ProductTask& task, const ProductWork& work)
       plan_(make_plan(work.memory)),
       workers_(static_cast<size_t>(work.pool.size())) {
   if (sliced()) error_ = sliced_error(task.a.depth, gamma_of(task.a.depth, 3));
+  const double again = gamma_of_roundings(task.a.depth / kSecondLanes + 4 * kSecondLanes);
+  second_bound_ = again * again / gamma_of(task.a.depth, 1) * (1 + 0x1p-40);
 }
 
 int64_t CpuProduct::bytes_of(const ProductPlan& plan) const {
@@ -118,6 +151,15 @@ int64_t CpuProduct::bytes_of(const ProductPlan& plan) const {
   const int64_t packed = (plan.rows + plan.columns) * plan.depth * slices;
   const bool pieces = plan.depth < task_.a.depth;
   return 8 * (packed + (pieces ? plan.rows * plan.columns * parts() : 0));
+}
+
+// Of whole lines.
+void CpuProduct::pack_less(ProductPlan& plan) const {
+  const int64_t bytes = plan.depth * 8 * (sliced() ? ProductPanels::kSlices : 1);
+  const int64_t rows = std::max<int64_t>(kPackedRowBytes / bytes / kGroupRows, 1) * kGroupRows;
+  const int64_t columns = std::max(kPackedColumnBytes / bytes / kGroupColumns * kGroupColumns, kPackedColumns);
+  plan.rows = std::min(plan.rows, rows * pool_.size());  // all threads have some
+  plan.columns = std::min(plan.columns, columns);
 }
 
 // As much as fits: long lines before many, unless there are enough lines for whole lines to be worth less.
@@ -139,6 +181,7 @@ ProductPlan CpuProduct::make_plan(int64_t memory) const {
       break;
     }
   }
+  if (plan.depth >= task_.a.depth) pack_less(plan);
   return plan;
 }
 
@@ -265,6 +308,14 @@ void CpuProduct::finish_tile(const double* sums, int64_t panel_a, int64_t panel_
   }
 }
 
+// Of float32: whose products are exact, so that next to nothing is left to be summed as a long integer.
+bool CpuProduct::proves_again(const Place& place, const Worker& worker, float& entry) const {
+  const double row = a_.bounds().bounds[static_cast<size_t>(place.i - a_.first())];
+  const double column = b_.bounds().bounds[static_cast<size_t>(place.j - b_.first())];
+  const SumAndRest sum = compensated_sum(worker.a, worker.b);
+  return certify_float(sum.sum + sum.rest, row * column * second_bound_, false, entry);
+}
+
 // Sums exactly what was not proved.
 template <class T>
 void CpuProduct::resolve(Worker& worker) {
@@ -274,6 +325,9 @@ void CpuProduct::resolve(Worker& worker) {
     check_abort(pool_.abort());
     if (entry.i != worker.row) a_.read(worker.row = entry.i, worker.a.data());
     if (entry.j != worker.column) b_.read(worker.column = entry.j, worker.b.data());
+    if constexpr (sizeof(T) == 4) {
+      if (proves_again(entry, worker, *place<T>(entry.i, entry.j))) continue;
+    }
     ProductSum sum;
     for (size_t l = 0; l < worker.a.size(); ++l) sum.add(worker.a[l], worker.b[l]);
     *place<T>(entry.i, entry.j) = sum.rounded<T>();

@@ -9,13 +9,60 @@
 namespace manymeans {
 namespace {
 
-constexpr int64_t kPiece = 256;      // values of a line that are read at once before they become slices
+constexpr int64_t kPiece = 256;      // values of a line that are read at once
 constexpr double kNever = 0x1p30;    // a width that is never exact
 constexpr double kAlways = -0x1p20;  // of a line of zeros: always
 
 // Panels that a thread takes at once.
 int64_t grain(int64_t panels, const ThreadPool& pool) {
   return std::clamp<int64_t>(panels / (8 * int64_t{pool.size()}), 1, 64);
+}
+
+// Some values of a panel's lines on their way into it.
+template <class T>
+struct LineValues {
+  const T* first;
+  int64_t stride, step;  // to the next line, to a line's next value
+  int lines, width;      // of the panel
+};
+
+// Values of neighbouring lines are neighbours. The next ones may be pages away, where the processor does not look
+// ahead.
+template <class T>
+void copy_across(const LineValues<T>& from, int64_t count, double* out) {
+  constexpr int64_t kAhead = 16, kCacheLine = 64 / sizeof(T);
+  for (int64_t l = 0; l < count; ++l, out += from.width) {
+    const T* at = from.first + l * from.step;
+    __builtin_prefetch(at + kAhead * from.step);
+    __builtin_prefetch(at + kAhead * from.step + kCacheLine);
+    for (int w = 0; w < from.lines; ++w) out[w] = static_cast<double>(at[w]);
+  }
+}
+
+// A line's values are neighbours: a cache line of each line, then the next ones, since lines whose length is a power of
+// two share one set of the cache.
+template <class T>
+void copy_along(const LineValues<T>& from, int64_t count, double* out) {
+  constexpr int64_t kUnit = 16;
+  for (int64_t l = 0; l < count; l += kUnit, out += kUnit * from.width) {
+    const int64_t some = std::min(kUnit, count - l);
+    for (int w = 0; w < from.lines; ++w) {
+      const T* at = from.first + w * from.stride + l;
+      double* to = out + w;
+      if (some == kUnit) {  // unrolled
+        for (int64_t i = 0; i < kUnit; ++i) to[i * from.width] = static_cast<double>(at[i]);
+      } else {
+        for (int64_t i = 0; i < some; ++i) to[i * from.width] = static_cast<double>(at[i]);
+      }
+    }
+  }
+}
+
+template <class T>
+void copy_each(const LineValues<T>& from, int64_t count, double* out) {
+  for (int64_t l = 0; l < count; ++l, out += from.width) {
+    for (int w = 0; w < from.lines; ++w) out[w] = static_cast<double>(from.first[l * from.step + w * from.stride]);
+  }
 }
 
 }  // namespace
@@ -38,14 +85,14 @@ void ProductPanels::copy(int64_t panel, int64_t from, int64_t to, double* out) c
   const int there = static_cast<int>(std::min<int64_t>(width, count_ - line));
   if (there < width) std::fill_n(out, (to - from) * width, 0.0);
   with_values(lines_, [&](const auto* values) {
-    values += (first_ + line) * lines_.stride;
-    for (int64_t l = from; l < to; ++l, out += width) {
-      const auto* at = values + l * lines_.step;
-      if (lines_.stride == 1) {
-        for (int w = 0; w < there; ++w) out[w] = static_cast<double>(at[w]);
-      } else {
-        for (int w = 0; w < there; ++w) out[w] = static_cast<double>(at[w * lines_.stride]);
-      }
+    const LineValues given{values + (first_ + line) * lines_.stride + from * lines_.step, lines_.stride, lines_.step,
+                           there, width};
+    if (lines_.stride == 1) {
+      copy_across(given, to - from, out);
+    } else if (lines_.step == 1) {
+      copy_along(given, to - from, out);
+    } else {
+      copy_each(given, to - from, out);
     }
   });
 }
@@ -80,14 +127,17 @@ void ProductPanels::pack(int64_t from, int64_t to, ThreadPool& pool) {
   if (packed_.size() < size) packed_ = AlignedBuffer<double>(size);
   pool.for_each_range(panels(), grain(panels(), pool), [&](int, int64_t first, int64_t last) {
     AlignedBuffer<double> piece(slice_bits_ == 0 ? 0 : static_cast<size_t>(kPiece * side_.width));
-    for (int64_t panel = first; panel < last; ++panel) {
-      if (slice_bits_ > 0) {
-        pack_sliced(panel, piece.data());
-        continue;
+    if (slice_bits_ > 0) {
+      for (int64_t panel = first; panel < last; ++panel) pack_sliced(panel, piece.data());
+      return;
+    }
+    for (int64_t l = from; l < to; l += kPiece) {  // panel after panel: they share the cache lines of each value
+      const int64_t end = std::min(l + kPiece, to);
+      for (int64_t panel = first; panel < last; ++panel) {
+        double* out = packed_.data() + panel * slice_size() + (l - from) * side_.width;
+        copy(panel, l, end, out);
+        side_.measure(out, end - l, measures_.of_panel(panel * side_.width));
       }
-      double* out = packed_.data() + panel * slice_size();
-      copy(panel, from, to, out);
-      side_.measure(out, to - from, measures_.of_panel(panel * side_.width));
     }
   });
   if (to == lines_.depth && slice_bits_ == 0) find_bounds();
