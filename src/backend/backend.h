@@ -306,11 +306,11 @@ class Labeller {
   virtual bool transform(const PointsView& points, const LabelCall& call, Matrix& distances) const = 0;
 };
 
-/// Points that were copied to a device; the copy goes with this.
+/// Points that were copied to a device, or to several; the copies go with this.
 class CopiedPoints {
  public:
   virtual ~CopiedPoints() = default;
-  virtual PointsView view() const = 0;
+  virtual GivenPoints points() const = 0;
 };
 
 class Backend {
@@ -336,8 +336,10 @@ class Backend {
   /// rows, and of how many rows there are or changed, does not have to.
   virtual bool counts_duplicates() const { return false; }
   /// Points of the host's memory where an upload reads them without another copy, so that the device is the one that
-  /// checks them. Null: they are better left where they are.
-  virtual std::unique_ptr<CopiedPoints> copy(const PointsView& /*points*/) { return nullptr; }
+  /// checks them. Of the workload the models and their clusters are known. Null: they are better left where they are.
+  virtual std::unique_ptr<CopiedPoints> copy(const PointsView& /*points*/, const Workload& /*workload*/) {
+    return nullptr;
+  }
   virtual std::unique_ptr<Upload> upload(const Input& input, const Workload& workload) = 0;
   std::unique_ptr<Upload> upload(const Input& input) { return upload(input, Workload{}); }
   /// For centroids; null where a session answers instead.

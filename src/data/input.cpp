@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <exception>
 #include <limits>
 #include <utility>
 
@@ -26,6 +27,46 @@ void scan_weighted(const T* x, int64_t rows, int64_t d, const double* weights, C
       scan.take(static_cast<size_t>(j), value, value, std::fabs(term), value_of_lowest_bit(term));
     }
   }
+}
+
+const void* moved(const void* values, const PointsView& points, int64_t rows) {
+  if (values == nullptr) return nullptr;
+  return static_cast<const std::byte*>(values) +
+         static_cast<size_t>(rows) * static_cast<size_t>(points.d) * size_of(points.type);
+}
+
+// Of just these rows; null: nobody has one.
+const PointsView* copy_of(const Input& whole, int64_t first, int64_t rows) {
+  int64_t begin = 0;
+  for (const PointsView& part : whole.copies()) {
+    if (begin == first && part.n == rows) return &part;
+    begin += part.n;
+  }
+  return nullptr;
+}
+
+// What ask(rows, pool) says of each device's copy, all devices at a time. Of several errors that of the first rows.
+template <class Answer, class Ask>
+std::vector<Answer> ask_copies(const Input& input, const Answer& none, const Ask& ask) {
+  const std::span<const PointsView> parts = input.copies();
+  std::vector<Answer> answers(parts.size(), none);
+  std::vector<std::exception_ptr> errors(parts.size());
+  std::vector<int64_t> begins(parts.size(), 0);
+  for (size_t p = 1; p < parts.size(); ++p) begins[p] = begins[p - 1] + parts[p - 1].n;
+  ThreadPool drivers(static_cast<int>(parts.size()));
+  drivers.for_each_range(static_cast<int64_t>(parts.size()), 1, [&](int, int64_t part, int64_t) {
+    const auto p = static_cast<size_t>(part);
+    try {
+      ThreadPool alone(1);
+      answers[p] = ask(rows_of(input, begins[p], parts[p].n), alone);
+    } catch (...) {
+      errors[p] = std::current_exception();
+    }
+  });
+  for (const std::exception_ptr& error : errors) {
+    if (error) std::rethrow_exception(error);
+  }
+  return answers;
 }
 
 [[noreturn]] void refuse_value(const Input& input, int64_t at) {
@@ -46,6 +87,12 @@ template <class T>
 ColumnScan scan_columns(const Input& input, ThreadPool& pool) {
   const PointsView& points = input.points;
   if (points.n > 0 && points.on_device()) return scan_on_device(input);
+  if (!input.copies().empty()) {
+    const auto scan = [](const Input& rows, ThreadPool& alone) { return scan_columns<T>(rows, alone); };
+    ColumnScan all(points.d);
+    for (const ColumnScan& part : ask_copies(input, all, scan)) all.merge(part);
+    return all;
+  }
   std::vector<ColumnScan> weighted(static_cast<size_t>(pool.size()), ColumnScan(points.d));
   std::vector<ColumnScanner<T>> plain(static_cast<size_t>(pool.size()), ColumnScanner<T>(points.d));
   std::atomic<int64_t> bad{std::numeric_limits<int64_t>::max()};
@@ -136,21 +183,30 @@ void check_magnitude(double magnitude) {
   }
 }
 
+std::vector<MomentSums> merged(std::vector<std::vector<MomentSums>> sums) {
+  std::vector<MomentSums> all = std::move(sums[0]);
+  for (size_t i = 1; i < sums.size(); ++i) {
+    for (size_t j = 0; j < all.size(); ++j) all[j].merge(sums[i][j]);
+  }
+  return all;
+}
+
 template <class T>
 std::vector<MomentSums> sum_moments_of(const Input& input, const std::vector<MomentFormats>& formats,
                                        ThreadPool& pool) {
   if (input.points.n > 0 && input.points.on_device())
     return memory_space(input.points).sum_moments(input.points, formats);
+  if (!input.copies().empty()) {
+    const auto sum = [&](const Input& rows, ThreadPool& alone) { return sum_moments_of<T>(rows, formats, alone); };
+    return merged(ask_copies(input, std::vector<MomentSums>(), sum));
+  }
   std::vector<MomentSummer<T>> summers(static_cast<size_t>(pool.size()), MomentSummer<T>(formats));
   for_each_block<T>(input.points, input.memory.window, pool, [&](int worker, int64_t, int64_t rows, const T* x) {
     summers[static_cast<size_t>(worker)].add(x, rows);
   });
-  std::vector<MomentSums> all = summers[0].sums();
-  for (size_t worker = 1; worker < summers.size(); ++worker) {
-    const std::vector<MomentSums>& other = summers[worker].sums();
-    for (size_t j = 0; j < all.size(); ++j) all[j].merge(other[j]);
-  }
-  return all;
+  std::vector<std::vector<MomentSums>> all;
+  for (MomentSummer<T>& summer : summers) all.push_back(summer.sums());
+  return merged(std::move(all));
 }
 
 }  // namespace
@@ -196,6 +252,20 @@ void check_shape(const PointsView& points, int64_t all) {
   if (points.n > 0 && points.data == nullptr) {
     throw Error(ErrorCode::kUsage, "points", "the pointer to the values is null");
   }
+}
+
+Input rows_of(const Input& whole, int64_t first, int64_t rows) {
+  Input input = whole;
+  input.points.data = moved(whole.points.data, whole.points, first);
+  input.points.n = rows;
+  if (const PointsView* const copy = copy_of(whole, first, rows)) input.points = *copy;
+  input.spread = {};
+  input.host_values = moved(whole.host_values, whole.points, first);
+  input.shard.first += first;
+  input.shard.rows = rows;
+  input.comm = &self_comm();  // what other ranks say is asked for by whoever has all parts
+  if (!whole.weights.empty()) input.weights = {whole.weights.begin() + first, whole.weights.begin() + first + rows};
+  return input;
 }
 
 void set_weight_scale(Input& input, double largest) {
@@ -254,7 +324,14 @@ double largest_weight(const Input& shard) {
 
 Input prepare_input(const PointsView& points, std::span<const double> weights, ThreadPool& pool,
                     const MemoryPlan& memory, Comm& comm) {
+  return prepare_input(GivenPoints{points}, weights, pool, memory, comm);
+}
+
+Input prepare_input(const GivenPoints& given, std::span<const double> weights, ThreadPool& pool,
+                    const MemoryPlan& memory, Comm& comm) {
+  const PointsView& points = given.points;
   Input input;
+  input.spread = given.copies;
   input.shard = find_shard(points, weights, comm);
   await_points(points);
   input.comm = &comm;

@@ -43,10 +43,23 @@ struct Shard {
   }
 };
 
+/// Copies of points of the host's memory, rows after rows, each on a device of its own.
+struct SpreadCopies {
+  const void* of = nullptr;  ///< the values that were copied
+  std::vector<PointsView> parts = {};
+};
+
+/// Points, and where devices have them already.
+struct GivenPoints {
+  PointsView points;
+  SpreadCopies copies = {};
+};
+
 /// All that is said of the whole (formats, ranges, weights' scale) holds for the rows of all ranks.
 struct Input {
   PointsView points;                     ///< of this rank
   const void* host_values = nullptr;     ///< where the host has the points, if `points` is a copy of them on a device
+  SpreadCopies spread;                   ///< where devices have them, each some of the rows
   Shard shard;                           ///< which rows these are
   Comm* comm = &self_comm();             ///< the ranks that have the others
   RemoteRows* remote = nullptr;          ///< has all of them, where `points` say how many there are and no more
@@ -77,9 +90,16 @@ struct Input {
   PointsView host_points() const {
     return host_values == nullptr ? points : PointsView(host_values, points.n, points.d, points.type);
   }
+  /// What devices have of these points: all rows, or nothing.
+  std::span<const PointsView> copies() const {
+    return spread.of == points.data && !points.on_device() ? std::span(spread.parts) : std::span<const PointsView>();
+  }
   /// Largest |x| of all points.
   double max_magnitude() const;
 };
+
+/// The whole's rows [first, first + rows), on the device that has just these, with all that holds for the whole.
+Input rows_of(const Input& whole, int64_t first, int64_t rows);
 
 /// The rows of this rank among those of all ranks. Throws Error on all ranks: no rows at all or no columns, points of
 /// different columns or types, weights on some ranks only. Reads no point.
@@ -123,6 +143,9 @@ double largest_weight(const Input& shard);
 /// that overflow. With several ranks all of them call it, and all throw what one with all rows would throw.
 Input prepare_input(const PointsView& points, std::span<const double> weights, ThreadPool& pool,
                     const MemoryPlan& memory = {}, Comm& comm = self_comm());
+/// The same where devices may read their copies instead.
+Input prepare_input(const GivenPoints& given, std::span<const double> weights, ThreadPool& pool,
+                    const MemoryPlan& memory, Comm& comm);
 
 /// Throws Error(kBadData) for a value that is not finite; row and column are numbers from 0, among those of all ranks.
 void check_value(double value, int64_t row, int64_t column);

@@ -21,6 +21,17 @@ Workload workload_of(const FitOptions& options, std::span<const Member> members,
   return workload;
 }
 
+Workload workload_before_models(const FitOptions& options) {
+  Workload workload{1, 0};
+  const auto models = options.models * static_cast<int64_t>(options.k.size());
+  if (options.strategy == Strategy::kConcatenated) workload.models = models;
+  for (const int64_t k : options.k) {
+    workload.most_clusters = std::max(workload.most_clusters, k);
+    workload.all_clusters += k * options.models;
+  }
+  return workload;
+}
+
 void add_trials(const SearchTask& search, Workload& workload) {
   constexpr int64_t kMany = 1000;
   workload.models = search.options.trials;

@@ -16,6 +16,9 @@ namespace manymeans {
 /// Of these models, whose threads are the backend's.
 Workload workload_of(const FitOptions& options, std::span<const Member> members, int threads);
 
+/// The models and their clusters, of what these options ask for.
+Workload workload_before_models(const FitOptions& options);
+
 /// Adds that of the search before them, which has sessions of many models and makes more passes than any fit.
 void add_trials(const SearchTask& search, Workload& workload);
 

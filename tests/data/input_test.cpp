@@ -245,6 +245,61 @@ TEST(PrepareInput, FindsTheRangeOfEveryColumnWithAnyNumberOfThreads) {
 }
 
 // By exact rationals, for values whose squares are exact in binary64.
+// Copies that lie elsewhere in the host's memory stand for those of devices.
+struct Copied {
+  static constexpr int64_t d = 3;
+  std::vector<float> values, first, second;
+
+  Copied(int64_t n, int64_t rows_of_first) : values(static_cast<size_t>(n * d)) {
+    std::mt19937 random(5);
+    std::normal_distribution<float> normal;
+    for (float& value : values) value = normal(random);
+    first.assign(values.begin(), values.begin() + rows_of_first * d);
+    second.assign(values.begin() + rows_of_first * d, values.end());
+  }
+  PointsView view(const std::vector<float>& of) const { return {of.data(), static_cast<int64_t>(of.size()) / d, d}; }
+  GivenPoints given() const { return {view(values), {values.data(), {view(first), view(second)}}}; }
+};
+
+TEST(PrepareInput, CopiesOfDevicesAreReadInsteadOfThePoints) {
+  ThreadPool pool(2);
+  const Copied copied(1000, 333);
+  std::vector<double> weights(1000);
+  for (size_t row = 0; row < weights.size(); ++row) weights[row] = static_cast<double>(row % 7);
+  for (const bool weighted : {false, true}) {
+    const std::span<const double> given = weighted ? std::span(weights) : std::span<const double>();
+    const Input whole = prepare_input(copied.view(copied.values), given, pool);
+    Copied other = copied;
+    std::ranges::fill(other.values, 7.0F);  // nobody looks here
+    const Input input = prepare_input(other.given(), given, pool, {}, self_comm());
+    EXPECT_EQ(input.minimum, whole.minimum);
+    EXPECT_EQ(input.maximum, whole.maximum);
+    EXPECT_EQ(input.lowest, whole.lowest);
+    EXPECT_EQ(mean_variance(column_moments(input, pool)), mean_variance(column_moments(whole, pool)));
+    EXPECT_EQ(rows_of(input, 333, 667).points.data, other.second.data());
+    EXPECT_EQ(rows_of(input, 0, 333).points.data, other.first.data());
+    EXPECT_EQ(rows_of(input, 0, 334).points.data, other.values.data());  // which no device has
+    Input changed = input;
+    changed.points = copied.view(copied.values);  // other points: not those that were copied
+    EXPECT_TRUE(changed.copies().empty());
+  }
+}
+
+TEST(PrepareInput, TheFirstBadValueOfAllCopiesIsNamed) {
+  ThreadPool pool(2);
+  for (const bool both : {false, true}) {
+    Copied copied(1000, 400);
+    copied.second[100 * 3 + 1] = copied.values[500 * 3 + 1] = static_cast<float>(kInfinity);
+    if (both) copied.first[399 * 3 + 2] = copied.values[399 * 3 + 2] = static_cast<float>(kNaN);
+    try {
+      prepare_input(copied.given(), {}, pool, {}, self_comm());
+      ADD_FAILURE() << "nothing was refused";
+    } catch (const Error& error) {
+      EXPECT_TRUE(contains(error.what(), both ? "row 400, column 3 is NaN" : "row 501, column 2")) << error.what();
+    }
+  }
+}
+
 TEST(ColumnMoments, AreThoseOfExactArithmeticWithAnyNumberOfThreads) {
   std::mt19937_64 random(26);
   std::normal_distribution<double> normal;

@@ -35,10 +35,15 @@ class CompositeBackend final : public Backend {
   bool keeps_to_device_memory() const override {
     return std::ranges::all_of(backends_, [](const auto& each) { return each.backend->keeps_to_device_memory(); });
   }
+  std::unique_ptr<CopiedPoints> copy(const PointsView& points, const Workload& workload) override {
+    const bool all_rows = models_apart_.value_or(may_deal_out_models(points, workload, backends_.size()));
+    if (!are_of_one_kind() || all_rows || points.on_device() || points.n < 1) return nullptr;
+    return copy_to_parts(points, backends_, share_ends(points.n, equal_speeds(points, workload)), workload);
+  }
   std::unique_ptr<Upload> upload(const Input& input, const Workload& workload) override {
     if (deals_out_models(input, workload)) return make_upload_by_models(input, backends_, workload);
     if (are_of_one_kind()) {
-      return make_composite_upload(input, backends_, share_ends(input.points.n, equal_speeds(input, workload)),
+      return make_composite_upload(input, backends_, share_ends(input.points.n, equal_speeds(input.points, workload)),
                                    workload);
     }
     return upload_by_speed(input, workload);
@@ -59,9 +64,9 @@ class CompositeBackend final : public Backend {
     return models_apart_.value_or(pays) && workload.models >= static_cast<int64_t>(backends_.size());
   }
 
-  std::vector<double> equal_speeds(const Input& input, const Workload& workload) const {
+  std::vector<double> equal_speeds(const PointsView& points, const Workload& workload) const {
     std::vector<double> equal(backends_.size(), 1.0);
-    const double products = products_of_pass(input, workload);
+    const double products = products_of_pass(points, workload);
     if (products < backends_[0].backend->least_shared_products()) std::fill(equal.begin() + 1, equal.end(), 0.0);
     return equal;
   }

@@ -32,9 +32,6 @@ struct CompositePart {
 
 using CompositeParts = std::vector<std::unique_ptr<CompositePart>>;
 
-/// The whole's rows [first, first + rows), with all that holds for the whole.
-Input rows_of(const Input& whole, int64_t first, int64_t rows);
-
 /// Within a catch: throws the error again, which says the name of the part if it does not say one yet.
 [[noreturn]] void throw_of_part(const CompositePart& part);
 

@@ -14,6 +14,19 @@
 namespace manymeans {
 namespace {
 
+class CopiesOfParts final : public CopiedPoints {
+ public:
+  CopiesOfParts(const PointsView& points, std::vector<std::unique_ptr<CopiedPoints>> copies)
+      : given_{points, {points.data}}, copies_(std::move(copies)) {
+    for (const auto& copy : copies_) given_.copies.parts.push_back(copy->points().points);
+  }
+  GivenPoints points() const override { return given_; }
+
+ private:
+  GivenPoints given_;
+  std::vector<std::unique_ptr<CopiedPoints>> copies_;
+};
+
 class CompositeUpload final : public Upload {
  public:
   CompositeUpload(const Input& input, CompositeParts parts, std::vector<std::string> idle, bool one_session)
@@ -95,23 +108,40 @@ std::vector<std::string> CompositeUpload::warnings() const {
   return all;
 }
 
+// Of the backends that have rows.
+CompositeParts parts_of(const Input& input, std::span<const NamedBackend> backends, std::span<const int64_t> ends) {
+  CompositeParts parts;
+  int64_t first = 0;
+  for (size_t b = 0; b < backends.size(); first = ends[b++]) {
+    if (ends[b] == first) continue;
+    parts.push_back(std::make_unique<CompositePart>(backends[b].backend.get(), backends[b].name, first,
+                                                    rows_of(input, first, ends[b] - first)));
+  }
+  return parts;
+}
+
 }  // namespace
+
+std::unique_ptr<CopiedPoints> copy_to_parts(const PointsView& points, std::span<const NamedBackend> backends,
+                                            std::span<const int64_t> ends, const Workload& workload) {
+  Input whole;
+  whole.points = points;
+  CompositeParts parts = parts_of(whole, backends, ends);
+  std::vector<std::unique_ptr<CopiedPoints>> copies(parts.size());
+  ThreadPool drivers(static_cast<int>(parts.size()));
+  for_each_part(parts, drivers,
+                [&](size_t p) { copies[p] = parts[p]->backend->copy(parts[p]->input.points, workload); });
+  if (std::ranges::any_of(copies, [](const auto& copy) { return copy == nullptr; })) return nullptr;
+  return std::make_unique<CopiesOfParts>(points, std::move(copies));
+}
 
 std::unique_ptr<Upload> make_composite_upload(const Input& input, std::span<const NamedBackend> backends,
                                               std::span<const int64_t> ends, const Workload& workload, ShareRule rule) {
   const auto begin = std::chrono::steady_clock::now();
-  CompositeParts parts;
+  CompositeParts parts = parts_of(input, backends, ends);
   std::vector<std::string> idle;
-  int64_t first = 0;
   for (size_t b = 0; b < backends.size(); ++b) {
-    const int64_t rows = ends[b] - first;
-    if (rows == 0) {
-      idle.push_back(backends[b].name);
-      continue;
-    }
-    parts.push_back(std::make_unique<CompositePart>(backends[b].backend.get(), backends[b].name, first,
-                                                    rows_of(input, first, rows)));
-    first = ends[b];
+    if (ends[b] == (b == 0 ? 0 : ends[b - 1])) idle.push_back(backends[b].name);
   }
   ThreadPool drivers(static_cast<int>(parts.size()));
   for_each_part(parts, drivers,

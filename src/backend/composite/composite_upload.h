@@ -18,6 +18,10 @@ struct NamedBackend {
   std::unique_ptr<Backend> backend;
 };
 
+/// Copies of the rows that each backend is to get; null where one of them is better off without, or all are.
+std::unique_ptr<CopiedPoints> copy_to_parts(const PointsView& points, std::span<const NamedBackend> backends,
+                                            std::span<const int64_t> ends, const Workload& workload);
+
 /// Backend b gets the rows up to ends[b], from where those of the one before end; one without rows does nothing. By
 /// `rule` rows move later; without one they stay.
 std::unique_ptr<Upload> make_composite_upload(const Input& input, std::span<const NamedBackend> backends,

@@ -90,17 +90,21 @@ Workload of_models(const Workload& all, int64_t first, int64_t last) {
 
 }  // namespace
 
+bool may_deal_out_models(const PointsView& points, const Workload& workload, size_t devices) {
+  constexpr size_t kMostBytes = 4'000'000'000;  // there is surely room for these
+  return workload.models >= 4 * static_cast<int64_t>(devices) && points.bytes() <= kMostBytes;
+}
+
 // Rates of a Hopper and its links, of which one significant digit is enough: the two sides differ by more for most
 // shapes. Models of one group may take more iterations than those of another, so that each has to have several.
 bool deals_out_models(const Input& input, const Workload& workload, size_t devices, double least_products) {
-  constexpr double kMostBytes = 4e9;  // there is surely room for these
   constexpr double kReading = 2.5e12, kUploading = 25e9, kSums = 150e9, kMeeting = 25e-6, kUsualPasses = 50;
   const auto count = static_cast<double>(devices);
   const auto bytes = static_cast<double>(input.points.bytes());
   const auto models = static_cast<int64_t>(workload.clusters.size());
-  if (workload.models < 4 * static_cast<int64_t>(devices) || workload.models != models) return false;
-  if (!input.comm->alone() || !prototype_of(input).euclidean || bytes > kMostBytes) return false;
-  const double products = products_of_pass(input, workload);
+  if (!may_deal_out_models(input.points, workload, devices) || workload.models != models) return false;
+  if (!input.comm->alone() || !prototype_of(input).euclidean) return false;
+  const double products = products_of_pass(input.points, workload);
   if (products < least_products) return products >= least_products / 100;
   const double others = 1 - 1 / count;  // what a device has more of when it has all rows
   const double passes = std::min(kUsualPasses, static_cast<double>(workload.passes) / static_cast<double>(models));

@@ -8,6 +8,9 @@
 
 namespace manymeans {
 
+/// Whether so many devices may have to have all rows, for all that is known before these are read.
+bool may_deal_out_models(const PointsView& points, const Workload& workload, size_t devices);
+
 /// Whether dealing out the models to so many equal devices takes less time than dealing out the rows, which costs an
 /// exchange of sums in every pass, but needs each row on one device only. `least_products`: see
 /// Backend::least_shared_products().

@@ -81,10 +81,10 @@ std::vector<int64_t> corrected_ends(const SharedWork& work, std::span<const Devi
   return share_ends(rows, shares_in_time(rows, measured, link));
 }
 
-double products_of_pass(const Input& input, const Workload& workload) {
+double products_of_pass(const PointsView& points, const Workload& workload) {
   constexpr double kColumnsOfARow = 8;  // what a row costs beside its columns
-  return static_cast<double>(input.points.n) * static_cast<double>(workload.all_clusters) *
-         (static_cast<double>(input.points.d) + kColumnsOfARow);
+  return static_cast<double>(points.n) * static_cast<double>(workload.all_clusters) *
+         (static_cast<double>(points.d) + kColumnsOfARow);
 }
 
 // The first session of a backend makes it ready; the second one's first pass is timed, since later ones know much.

@@ -29,7 +29,7 @@ std::vector<double> shares_in_time(int64_t rows, std::span<const DeviceRate> dev
 std::vector<int64_t> corrected_ends(const SharedWork& work, std::span<const DeviceRate> devices, double link);
 
 /// Products of a pass of all models, for Backend::least_shared_products().
-double products_of_pass(const Input& input, const Workload& workload);
+double products_of_pass(const PointsView& points, const Workload& workload);
 
 /// What each backend labels in a second, by one pass over some of the first rows, on all backends at a time (the models
 /// have as many clusters as the workload says), and what it holds.

@@ -159,14 +159,14 @@ class CudaBackend final : public Backend {
     return make_cuda_plan(input, device_, options_, kUsualRatio, workload).resident_rows;
   }
   bool keeps_to_device_memory() const override { return true; }
-  std::unique_ptr<CopiedPoints> copy(const PointsView& points) override {
+  std::unique_ptr<CopiedPoints> copy(const PointsView& points, const Workload& /*workload*/) override {
     use_device(device_);
     int64_t room = free_device_memory();
     if (options_.device_memory > 0) room = std::min(room, options_.device_memory);
     const bool in_slices = options_.tuning.cuda.slice_rows > 0;
     if (in_slices || !CudaCopiedPoints::pays(points, room)) return nullptr;
     auto copied = std::make_unique<CudaCopiedPoints>(points, device_.index, options_);
-    copied_ = copied->view().data;
+    copied_ = copied->points().points.data;
     return copied;
   }
   std::unique_ptr<Upload> upload(const Input& input, const Workload& workload) override {

@@ -62,9 +62,13 @@ void Queue::give_up() const noexcept {
 }
 
 void Event::synchronize(const Queue& queue, const char* doing) const {
-  const Waited waited = await_answer([&] { return is_reached(doing); }, queue.patience(), 1);
+  const Waited waited = await(queue, doing);
   if (waited.answer == Answer::kTooLate) queue.give_up();
   check_answer(waited, queue.patience(), 1, doing, queue.runtime().name());
+}
+
+Waited Event::await(const Queue& queue, const char* doing) const {
+  return await_answer([&] { return is_reached(doing); }, queue.patience(), 1);
 }
 
 }  // namespace manymeans::device

@@ -118,6 +118,8 @@ class Queue {
  public:
   virtual ~Queue() = default;
   virtual const Runtime& runtime() const = 0;
+  /// Makes the calling thread one that may hand work to this: where runtimes have a current device, it is the queue's.
+  virtual void use_here() const {}
 
   /// `from` must stay as it is until the queue is done with it, wherever it lies. Settled, or Staging, see to that.
   virtual void copy_to_device(Address to, const void* from, size_t bytes, const char* what) const = 0;
@@ -173,6 +175,8 @@ class Event {
   virtual void try_record(const Queue& queue) noexcept = 0;
   /// Waits for it with the patience of the queue in which it was recorded.
   void synchronize(const Queue& queue, const char* doing) const;
+  /// The same, but says how that went, and gives nothing up.
+  Waited await(const Queue& queue, const char* doing) const;
 
  protected:
   Event() = default;

@@ -1,7 +1,6 @@
 // Copies of many bytes from the host's memory to the device's, at the link's rate. Memory that nobody has pinned goes
-// through pieces that are: small ones, so that the device takes them from the processors' caches. Threads fill pieces,
-// each for itself. The calling thread alone speaks to the device, and sends some pieces together, since a copy takes
-// the device some microseconds more than its bytes.
+// through pieces that are: small ones, so that the device takes them from the processors' caches. Each thread fills its
+// own places and hands them over itself; nobody waits for another.
 #pragma once
 
 #include "backend/device/queue.h"
@@ -31,14 +30,20 @@ class Uploader {
 
  private:
   struct Sending;
+  // Of pieces and the places that they go through.
+  struct Ring {
+    size_t piece;  // bytes
+    int threads, places;
+
+    static Ring of(size_t bytes, int threads);
+  };
 
   const Runtime& runtime_;
   const std::atomic<bool>* abort_;
-  int64_t batch_;                               // pieces that are sent together
-  std::vector<std::unique_ptr<Event>> passed_;  // by the device: the places of each batch
-  std::vector<std::atomic<int64_t>> turns_;     // of each place, see uploader.cpp
+  Ring ring_;
   ThreadPool pool_;
-  PinnedBytes memory_;  // of all places, from the first bytes that are not pinned on
+  std::vector<std::unique_ptr<Event>> passed_;  // by the device: each place, a thread's side by side
+  PinnedBytes memory_;                          // of all places, from the first bytes that are not pinned on
 };
 
 }  // namespace manymeans::device

@@ -538,6 +538,93 @@ TEST(CompositeBackend, LeavesShortPassesToOneDevice) {
   EXPECT_NE(plan_of(5).find("quick:1 has 64 of 128 rows"), std::string::npos) << plan_of(5);
 }
 
+// A device whose memory is the host's: it copies points before they are checked, and uploads the copy.
+struct CopyingBackend final : Backend {
+  struct Copy final : CopiedPoints {
+    std::vector<std::byte> bytes;
+    PointsView view;
+
+    explicit Copy(const PointsView& points) : bytes(points.bytes()), view(points) {
+      std::memcpy(bytes.data(), points.data, bytes.size());
+      view.data = bytes.data();
+    }
+    GivenPoints points() const override { return {view}; }
+  };
+  std::unique_ptr<Backend> reference = make_backend("reference", {});
+  int64_t most = 1 << 20;  // rows that it copies
+  const void* copied = nullptr;
+  bool uploaded_copy = false;
+
+  std::string_view name() const override { return "copying"; }
+  std::string instruction_set() const override { return ""; }
+  int threads() const override { return 1; }
+  double least_shared_products() const override { return 1000; }
+  std::unique_ptr<CopiedPoints> copy(const PointsView& points, const Workload&) override {
+    if (points.n > most) return nullptr;
+    auto copy = std::make_unique<Copy>(points);
+    copied = copy->bytes.data();
+    return copy;
+  }
+  std::unique_ptr<Upload> upload(const Input& input, const Workload& workload) override {
+    uploaded_copy = input.points.data == copied;
+    return reference->upload(input, workload);
+  }
+};
+
+struct CopyingPair {
+  CopyingBackend *first, *second;
+  std::unique_ptr<Backend> both;
+
+  CopyingPair() {
+    std::vector<NamedBackend> backends;
+    for (const char* name : {"copying", "copying:1"}) backends.push_back({name, std::make_unique<CopyingBackend>()});
+    first = static_cast<CopyingBackend*>(backends[0].backend.get());
+    second = static_cast<CopyingBackend*>(backends[1].backend.get());
+    both = make_composite_backend(std::move(backends));
+  }
+};
+
+TEST(CompositeBackend, EachDeviceChecksAndUploadsItsOwnCopy) {
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    const Case made = random_case(81000 + seed);
+    if (made.shape.n > 1100 || made.shape.n < 130) continue;
+    SCOPED_TRACE(fmt::format("{} seed {}", made.name, seed));
+    const CopyingPair pair;
+    Workload workload;
+    workload.all_clusters = 1000;
+    const auto copies = pair.both->copy(made.points(), workload);
+    ASSERT_NE(copies, nullptr);
+    ThreadPool pool(1);
+    const Input input = prepare_input(copies->points(), made.weights, pool, {}, self_comm());
+    const auto upload = pair.both->upload(input, workload);
+    EXPECT_TRUE(pair.first->uploaded_copy && pair.second->uploaded_copy);
+    UploadScript script(input, *upload, made);
+    ASSERT_EQ(script.run(), expected_script(made)) << upload->plan();
+  }
+}
+
+TEST(CompositeBackend, CopiesForThoseThatWillHaveRows) {
+  const std::vector<float> values(1000 * 2);
+  const PointsView points(values.data(), 1000, 2);
+  Workload workload;
+  workload.all_clusters = 1000;
+  CopyingPair pair;
+  pair.second->most = 400;
+  EXPECT_EQ(pair.both->copy(points, workload), nullptr) << "one would rather not";
+  pair.second->most = 500;
+  EXPECT_NE(pair.both->copy(points, workload), nullptr);
+  workload.models = 8;
+  EXPECT_EQ(pair.both->copy(points, workload), nullptr) << "each may have to have all rows";
+  workload.models = workload.all_clusters = 0;  // short passes: the first one does all
+  const auto copies = pair.both->copy(points, workload);
+  ASSERT_NE(copies, nullptr);
+  EXPECT_EQ(copies->points().copies.parts.size(), 1);
+  ThreadPool pool(1);
+  const Input input = prepare_input(copies->points(), {}, pool, {}, self_comm());
+  pair.both->upload(input, workload);
+  EXPECT_TRUE(pair.first->uploaded_copy);
+}
+
 TEST(RowShares, AreInProportionToTheSpeeds) {
   const auto shares = [](int64_t rows, std::vector<double> speeds) { return share_ends(rows, speeds); };
   EXPECT_EQ(shares(6400, {1, 1}), (std::vector<int64_t>{3200, 6400}));

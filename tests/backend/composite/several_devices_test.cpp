@@ -49,9 +49,10 @@ TEST(SeveralDevices, SayWhatOneOverAllRowsSays) {
   }
 }
 
-// Overlapping clusters, as many rows, columns and clusters as are shared by themselves.
+// Overlapping clusters, as many rows, columns and clusters as are shared by themselves, and as many bytes as devices
+// check.
 struct LargePoints {
-  static constexpr int64_t kRows = 120000, kColumns = 60;
+  static constexpr int64_t kRows = 160000, kColumns = 60;
   std::vector<float> values;
   std::vector<double> weights;
 

@@ -11,7 +11,7 @@ class CudaCopiedPoints final : public CopiedPoints {
  public:
   /// On the current device, whose number this is.
   CudaCopiedPoints(const PointsView& points, int device, const BackendOptions& options);
-  PointsView view() const override { return view_; }
+  GivenPoints points() const override { return {view_}; }
 
   /// Whether it pays for these points, of which a device may hold so many bytes.
   static bool pays(const PointsView& points, int64_t room);
