@@ -45,7 +45,8 @@ const PointsView* copy_of(const Input& whole, int64_t first, int64_t rows) {
   return nullptr;
 }
 
-// What ask(rows, pool) says of each device's copy, all devices at a time. Of several errors that of the first rows.
+// What ask(rows, begin, pool) says of each device's copy, which begins with that row, all devices at a time. The rows
+// are an input without weights. Of several errors that of the first rows is thrown.
 template <class Answer, class Ask>
 std::vector<Answer> ask_copies(const Input& input, const Answer& none, const Ask& ask) {
   const std::span<const PointsView> parts = input.copies();
@@ -58,7 +59,11 @@ std::vector<Answer> ask_copies(const Input& input, const Answer& none, const Ask
     const auto p = static_cast<size_t>(part);
     try {
       ThreadPool alone(1);
-      answers[p] = ask(rows_of(input, begins[p], parts[p].n), alone);
+      Input rows;
+      rows.points = parts[p];
+      rows.shard.first = input.shard.first + begins[p];
+      rows.memory = input.memory;
+      answers[p] = ask(rows, begins[p], alone);
     } catch (...) {
       errors[p] = std::current_exception();
     }
@@ -88,7 +93,13 @@ ColumnScan scan_columns(const Input& input, ThreadPool& pool) {
   const PointsView& points = input.points;
   if (points.n > 0 && points.on_device()) return scan_on_device(input);
   if (!input.copies().empty()) {
-    const auto scan = [](const Input& rows, ThreadPool& alone) { return scan_columns<T>(rows, alone); };
+    const auto scan = [&](Input& rows, int64_t begin, ThreadPool& alone) {
+      if (!input.weights.empty()) {
+        const auto first = input.weights.begin() + begin;
+        rows.weights.assign(first, first + rows.points.n);
+      }
+      return scan_columns<T>(rows, alone);
+    };
     ColumnScan all(points.d);
     for (const ColumnScan& part : ask_copies(input, all, scan)) all.merge(part);
     return all;
@@ -197,7 +208,9 @@ std::vector<MomentSums> sum_moments_of(const Input& input, const std::vector<Mom
   if (input.points.n > 0 && input.points.on_device())
     return memory_space(input.points).sum_moments(input.points, formats);
   if (!input.copies().empty()) {
-    const auto sum = [&](const Input& rows, ThreadPool& alone) { return sum_moments_of<T>(rows, formats, alone); };
+    const auto sum = [&](const Input& rows, int64_t, ThreadPool& alone) {
+      return sum_moments_of<T>(rows, formats, alone);
+    };
     return merged(ask_copies(input, std::vector<MomentSums>(), sum));
   }
   std::vector<MomentSummer<T>> summers(static_cast<size_t>(pool.size()), MomentSummer<T>(formats));
