@@ -5,7 +5,7 @@ usage: product.py [--repeats R] [--most COUNT] [--tiled PROGRAM] [--out FILE]
 
 It takes a Python with manymeans, threadpoolctl and NumPy with OpenBLAS.
 
-Both multiply the same arrays in one process, in turn, R times (9); seconds are those of the processor on one thread, so
+Both multiply the same arrays in one process, in turn, R times (9) and for half a second at least; seconds are those of the processor on one thread, so
 that they mean the same on a busy machine, and on two threads those of the clock. Speed is the median of the ratios of
 neighbours. A BLAS of another machine is OpenBLAS told to be on a Haswell. PROGRAM is the plain tiled product,
 build/release/bin/tiled_product, one thread. Shapes of more than COUNT multiply-adds are
@@ -40,6 +40,7 @@ SHAPES = [
     ("float64", 2048, 2048, 2048),
 ]
 MOST_TILED = 2e10  # multiply-adds
+LEAST_SECONDS = 0.5  # processors wake up slowly
 
 
 def factors_of(dtype, rows, depth, columns):
@@ -60,7 +61,8 @@ def speed(a, b, threads, repeats):
     out_ours = np.empty((a.shape[0], b.shape[1]), a.dtype)
     out_theirs = np.empty_like(out_ours)
     with threadpoolctl.threadpool_limits(threads):
-        for _ in range(repeats + 1):  # the first one is not counted
+        end = time.perf_counter() + LEAST_SECONDS
+        while len(ours) <= repeats or time.perf_counter() < end:  # the first one is not counted
             ours.append(timed(lambda: manymeans.multiply(a, b, out=out_ours, n_threads=threads), clock)[0])
             theirs.append(timed(lambda: np.matmul(a, b, out=out_theirs), clock)[0])
     ratios = [x / y for x, y in zip(theirs[1:], ours[1:], strict=True)]

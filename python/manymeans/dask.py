@@ -6,7 +6,8 @@ they cost time, and no bit of the answer. See docs/user/devices.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import dask
@@ -78,6 +79,7 @@ class Partitions:
             ]
         )
         self._futures = _futures_of(self._shards)
+        self._places: dict[str, list[Any]] = {}  # workers, and the keys of their shards
 
     def ask(self, question: bytes) -> bytes:
         """Give what the answers of all partitions merge to."""
@@ -93,14 +95,36 @@ class Partitions:
         return _merged(dask.compute(*answers, optimize_graph=False))
 
     def _ask_workers(self, question: bytes) -> bytes:
-        """Do the same with futures, in half of the time that a graph takes, which a pass has 20 to 50 ms of."""
+        """Do the same where a distributed scheduler has the shards.
+
+        Workers that have them are asked at once, past the scheduler's queue, which takes 5 ms instead of 20, and merge
+        what theirs say. Where one is gone, or anything else is wrong, tasks ask again: then the scheduler makes shards
+        anew where it likes, and says what went wrong if that does not help.
+        """
         client = self._futures[0].client
-        answers = client.map(_answer, self._futures, question=question, pure=False)
-        while len(answers) > _FAN_IN:
-            answers = [
-                client.submit(_merged, answers[i : i + _FAN_IN], pure=False) for i in range(0, len(answers), _FAN_IN)
-            ]
-        return _merged(client.gather(answers))
+        places = self._places_of_shards()
+        if places:
+            answers = client.run(_answer_here, _answer, places, question, workers=list(places), on_error="return")
+            if all(isinstance(answer, bytes) for answer in answers.values()):
+                return _merged(list(answers.values()))
+            self._places.clear()
+        tasks = client.map(_answer, self._futures, question=question, pure=False)
+        while len(tasks) > _FAN_IN:
+            tasks = [client.submit(_merged, tasks[i : i + _FAN_IN], pure=False) for i in range(0, len(tasks), _FAN_IN)]
+        return _merged(client.gather(tasks))
+
+    def _places_of_shards(self) -> dict[str, list[Any]]:
+        """Give the keys of the shards on each worker, nothing as long as some are nowhere."""
+        if not self._places:
+            found: dict[str, list[Any]] = {}
+            who_has = self._futures[0].client.who_has(self._futures)
+            for future in self._futures:
+                workers = who_has.get(future.key, ())
+                if not workers:
+                    return {}
+                found.setdefault(min(workers), []).append(future.key)
+            self._places = found
+        return self._places
 
 
 def _futures_of(persisted: Sequence[Any]) -> list[Any]:
@@ -109,7 +133,7 @@ def _futures_of(persisted: Sequence[Any]) -> list[Any]:
         from distributed import futures_of
     except ImportError:
         return []
-    return [future for kept in persisted for future in futures_of(kept)]
+    return [future for kept in persisted for future in futures_of(kept)]  # type: ignore[no-untyped-call]
 
 
 class _Rows:
@@ -133,6 +157,15 @@ def _shard_of(rows: _Rows, weights: Any, first_row: int, options: dict[str, Any]
 
 def _answer(shard: Shard, question: bytes) -> bytes:
     return shard.answer(question)
+
+
+async def _answer_here(
+    answer: Callable[[Shard, bytes], bytes], places: dict[str, list[Any]], question: bytes, dask_worker: Any = None
+) -> bytes:
+    """Give what this worker's shards answer, by the threads that run its tasks."""
+    shards = [dask_worker.data[key] for key in places[dask_worker.address]]
+    loop, threads = asyncio.get_running_loop(), dask_worker.executors["default"]
+    return _merged(await asyncio.gather(*[loop.run_in_executor(threads, answer, shard, question) for shard in shards]))
 
 
 def _merged(answers: Sequence[bytes]) -> bytes:
