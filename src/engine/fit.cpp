@@ -278,7 +278,6 @@ class Fit {
  private:
   void check();
   void scale_rows();
-  Workload expected_work() const;
   void read();
   void prepare();
   void open_checkpoint();
@@ -342,13 +341,6 @@ void Fit::scale_rows() {
   points_ = unit_.owner ? unit_.view : PointsView(nullptr, 0, task_.points.d, prototype_type(task_.points.type));
 }
 
-// Before there are models.
-Workload Fit::expected_work() const {
-  Workload workload = workload_before_models(task_.options);
-  if (place_.kind.search != nullptr) add_trials(*place_.kind.search, workload);
-  return workload;
-}
-
 // Plans the memory, and validates the points where they are to be.
 void Fit::read() {
   if (place_.remote != nullptr) {
@@ -358,7 +350,8 @@ void Fit::read() {
   const Task fitted{points_, task_.weights, task_.options, task_.hooks};
   MemoryPlan memory = plan_memory_of(fitted, *backend_, place_.kind);
   agree_about_memory(memory, comm_);
-  if (!points_.on_device() && points_.data != nullptr) copied_ = backend_->copy(points_, expected_work());
+  const Workload expected = workload_before_models(task_.options, place_.kind.search);
+  if (!points_.on_device() && points_.data != nullptr) copied_ = backend_->copy(points_, expected);
   input_ = prepare_input(copied_ ? copied_->points() : GivenPoints{points_}, task_.weights, pool_, memory, comm_);
   if (copied_) input_.host_values = points_.data;
   const bool directions = task_.options.metric == Metric::kCosine;

@@ -21,7 +21,7 @@ Workload workload_of(const FitOptions& options, std::span<const Member> members,
   return workload;
 }
 
-Workload workload_before_models(const FitOptions& options) {
+Workload workload_before_models(const FitOptions& options, const SearchTask* search) {
   Workload workload{1, 0};
   const auto models = options.models * static_cast<int64_t>(options.k.size());
   if (options.strategy == Strategy::kConcatenated) workload.models = models;
@@ -29,6 +29,7 @@ Workload workload_before_models(const FitOptions& options) {
     workload.most_clusters = std::max(workload.most_clusters, k);
     workload.all_clusters += k * options.models;
   }
+  if (search != nullptr) add_trials(*search, workload);
   return workload;
 }
 

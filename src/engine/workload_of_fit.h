@@ -16,11 +16,11 @@ namespace manymeans {
 /// Of these models, whose threads are the backend's.
 Workload workload_of(const FitOptions& options, std::span<const Member> members, int threads);
 
-/// The models and their clusters, of what these options ask for.
-Workload workload_before_models(const FitOptions& options);
-
 /// Adds that of the search before them, which has sessions of many models and makes more passes than any fit.
 void add_trials(const SearchTask& search, Workload& workload);
+
+/// The models and their clusters, of what these options ask for, and of a search's trials where there is one.
+Workload workload_before_models(const FitOptions& options, const SearchTask* search);
 
 /// Puts what the work did cost where users read it.
 void tell_cost(const Cost& cost, Provenance& provenance);

@@ -387,9 +387,8 @@ TEST_P(MultiplyOn, OrdinaryEntriesAreCertifiedAndTiesResolved) {
   EXPECT_EQ(multiply(a.view, b.view, options(), &counts).at(0, 0), 0x1p60);
   EXPECT_EQ(counts.resolved, 0);  // the sum is exact in binary64: a tie, and known to be one
   turn = 0;
-  const Given more = make_matrix({3, 1}, DataType::kFloat32, random, [&turn] {
-    return std::array{0x1p60, 0x1p36, 0x1p-40}[static_cast<size_t>(turn++)];
-  });
+  const Given more = make_matrix({3, 1}, DataType::kFloat32, random,
+                                 [&turn] { return std::array{0x1p60, 0x1p36, 0x1p-40}[static_cast<size_t>(turn++)]; });
   const Given ones = make_matrix({1, 3}, DataType::kFloat32, random, [] { return 1.0; });
   EXPECT_EQ(multiply(ones.view, more.view, options(), &counts).at(0, 0), 0x1p60 + 0x1p37);
   EXPECT_EQ(counts.resolved, 1);
