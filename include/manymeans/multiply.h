@@ -76,7 +76,7 @@ struct MultiplyOptions {
 struct ProductCounts {
   int64_t entries = 0;
   int64_t certified = 0;  ///< the error bound of the fast product left one rounding
-  int64_t resolved = 0;   ///< summed exactly, which takes some hundred times as long
+  int64_t resolved = 0;   ///< summed again, exactly where need be, which takes some hundred times as long
 };
 
 /// The product A B. Entry (i, j) is the exact sum of a_il b_lj, rounded once (contract, "Products"); what is exactly

@@ -24,7 +24,7 @@ class ProductCounts(NamedTuple):
     certified : int
         The error bound of the fast product left one rounding.
     resolved : int
-        Summed exactly, which takes some hundred times as long.
+        Summed again, exactly where need be, which takes some hundred times as long.
 
     """
 

@@ -28,6 +28,7 @@ from ._shards import Shard
 __all__ = ["EnsembleKMeans", "KMeans", "Partitions"]
 
 _FAN_IN = 8  # answers that are merged at a time
+_AT_ONCE = 16  # workers that are asked past the scheduler's queue, and whose answers are merged in one place
 
 
 class Partitions:
@@ -79,7 +80,6 @@ class Partitions:
             ]
         )
         self._futures = _futures_of(self._shards)
-        self._places: dict[str, list[Any]] = {}  # workers, and the keys of their shards
 
     def ask(self, question: bytes) -> bytes:
         """Give what the answers of all partitions merge to."""
@@ -103,35 +103,44 @@ class Partitions:
         """
         client = self._futures[0].client
         places = self._places_of_shards()
-        if places:
+        if 0 < len(places) <= _AT_ONCE:
             answers = client.run(_answer_here, _answer, places, question, workers=list(places), on_error="return")
             if all(isinstance(answer, bytes) for answer in answers.values()):
                 return _merged(list(answers.values()))
-            self._places.clear()
         tasks = client.map(_answer, self._futures, question=question, pure=False)
         while len(tasks) > _FAN_IN:
             tasks = [client.submit(_merged, tasks[i : i + _FAN_IN], pure=False) for i in range(0, len(tasks), _FAN_IN)]
         return _merged(client.gather(tasks))
 
     def _places_of_shards(self) -> dict[str, list[Any]]:
-        """Give the keys of the shards on each worker, nothing as long as some are nowhere."""
-        if not self._places:
-            found: dict[str, list[Any]] = {}
-            who_has = self._futures[0].client.who_has(self._futures)
-            for future in self._futures:
-                workers = who_has.get(future.key, ())
-                if not workers:
-                    return {}
-                found.setdefault(min(workers), []).append(future.key)
-            self._places = found
-        return self._places
+        """Give the keys of the shards on each worker, nothing as long as some are nowhere.
+
+        Asked before every question: a worker that has gone would be waited for.
+        """
+        places: dict[str, list[Any]] = {}
+        who_has = self._futures[0].client.who_has(self._futures)
+        for future in self._futures:
+            workers = who_has.get(future.key, ())
+            if not workers:
+                return {}
+            places.setdefault(min(workers), []).append(future.key)
+        return places
 
 
 def _futures_of(persisted: Sequence[Any]) -> list[Any]:
-    """Give the futures of what a distributed scheduler keeps, none where another one does the work."""
+    """Give the futures of what a distributed scheduler keeps, none where another one does the work.
+
+    Nor in a task, which has a thread of its worker: `dask.compute` gives that back while it waits.
+    """
     try:
-        from distributed import futures_of
+        from distributed import futures_of, get_worker
     except ImportError:
+        return []
+    try:
+        get_worker()
+    except ValueError:
+        pass
+    else:
         return []
     return [future for kept in persisted for future in futures_of(kept)]  # type: ignore[no-untyped-call]
 

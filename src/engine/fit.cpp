@@ -351,7 +351,11 @@ void Fit::read() {
   MemoryPlan memory = plan_memory_of(fitted, *backend_, place_.kind);
   agree_about_memory(memory, comm_);
   const Workload expected = workload_before_models(task_.options, place_.kind.search);
-  if (!points_.on_device() && points_.data != nullptr) copied_ = backend_->copy(points_, expected);
+  try {
+    if (!points_.on_device() && points_.data != nullptr) copied_ = backend_->copy(points_, expected);
+  } catch (const Error& error) {  // others took the memory meanwhile
+    if (error.code() != ErrorCode::kUnavailable || !devices_answer()) throw;
+  }
   input_ = prepare_input(copied_ ? copied_->points() : GivenPoints{points_}, task_.weights, pool_, memory, comm_);
   if (copied_) input_.host_values = points_.data;
   const bool directions = task_.options.metric == Metric::kCosine;

@@ -104,7 +104,7 @@ def main():
         "CASES": str(here),
         "ROOT": str(here.parent.parent),
     }
-    for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS", "XDG_CACHE_HOME", "MANYMEANS_PYTHON"):
+    for name in ("ASAN_OPTIONS", "LSAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS", "XDG_CACHE_HOME", "MANYMEANS_PYTHON"):
         if name in os.environ:
             environment[name] = os.environ[name]
     with tempfile.TemporaryDirectory(prefix="manymeans-cli-") as folder:

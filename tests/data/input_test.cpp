@@ -244,7 +244,6 @@ TEST(PrepareInput, FindsTheRangeOfEveryColumnWithAnyNumberOfThreads) {
   }
 }
 
-// By exact rationals, for values whose squares are exact in binary64.
 // Copies that lie elsewhere in the host's memory stand for those of devices.
 struct Copied {
   static constexpr int64_t d = 3;
@@ -300,6 +299,7 @@ TEST(PrepareInput, TheFirstBadValueOfAllCopiesIsNamed) {
   }
 }
 
+// By exact rationals, for values whose squares are exact in binary64.
 TEST(ColumnMoments, AreThoseOfExactArithmeticWithAnyNumberOfThreads) {
   std::mt19937_64 random(26);
   std::normal_distribution<double> normal;

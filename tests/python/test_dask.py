@@ -18,6 +18,7 @@ import dask.dataframe as dd  # noqa: E402
 from distributed import Client, LocalCluster  # noqa: E402
 
 import manymeans.dask as md  # noqa: E402
+from manymeans._functions import run_fit_shards  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -193,6 +194,32 @@ def test_on_workers(client, mixture):
 
 # What a question asks for stands behind its version of eight bytes (Asked, backend/remote/question.h).
 PHASES = {"shape": 0, "scan": 1, "rows": 4, "pass": 5, "inertia": 8, "labels": 9, "seeding": 14}
+
+
+def test_a_fit_in_a_task_leaves_its_thread_to_others(client, mixture):
+    def fit():
+        X = da.from_array(mixture, chunks=(1250, 6))
+        return there(X, n_clusters=12, stop="strict").result_.digest
+
+    tasks = [client.submit(fit, pure=False) for _ in range(2)]  # one on each worker, of one thread each
+    assert {task.result(timeout=60) for task in tasks} == {here(mixture, n_clusters=12, stop="strict").result_.digest}
+
+
+def test_a_worker_that_went_between_two_questions_is_not_waited_for(client, mixture):
+    partitions = md.Partitions(da.from_array(mixture, chunks=(1250, 6)))
+    asked = []
+
+    def ask(question):
+        asked.append(question)
+        if len(asked) == 6:
+            client.run(os._exit, 1, workers=list(client.scheduler_info()["workers"])[:1], on_error="ignore")
+        return partitions.ask(question)
+
+    options = {"init": "random", "max_iter": 20, "seed": 1, "tol": 0.0, "stop": "strict"}
+    with dask.config.set({"distributed.comm.timeouts.connect": "1h"}):  # who tries to connect to it does not end
+        found = run_fit_shards(ask, {"k": [12], "models": 1} | options)
+    assert len(asked) > 6
+    assert found.digest == manymeans.fit(mixture, 12, **options).digest
 
 
 class Killer:

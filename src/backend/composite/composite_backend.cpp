@@ -42,10 +42,7 @@ class CompositeBackend final : public Backend {
   }
   std::unique_ptr<Upload> upload(const Input& input, const Workload& workload) override {
     if (deals_out_models(input, workload)) return make_upload_by_models(input, backends_, workload);
-    if (are_of_one_kind()) {
-      return make_composite_upload(input, backends_, share_ends(input.points.n, equal_speeds(input.points, workload)),
-                                   workload);
-    }
+    if (are_of_one_kind()) return make_composite_upload(input, backends_, equal_ends(input, workload), workload);
     return upload_by_speed(input, workload);
   }
 
@@ -62,6 +59,15 @@ class CompositeBackend final : public Backend {
     const bool pays =
         are_of_one_kind() && least > 0 && manymeans::deals_out_models(input, workload, backends_.size(), least);
     return models_apart_.value_or(pays) && workload.models >= static_cast<int64_t>(backends_.size());
+  }
+
+  // Those of the copies, where there are any: backends without a copy are the last ones.
+  std::vector<int64_t> equal_ends(const Input& input, const Workload& workload) const {
+    if (input.copies().empty()) return share_ends(input.points.n, equal_speeds(input.points, workload));
+    std::vector<int64_t> ends;
+    for (const PointsView& part : input.copies()) ends.push_back(part.n + (ends.empty() ? 0 : ends.back()));
+    ends.resize(backends_.size(), input.points.n);
+    return ends;
   }
 
   std::vector<double> equal_speeds(const PointsView& points, const Workload& workload) const {

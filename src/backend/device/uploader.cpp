@@ -11,7 +11,7 @@ namespace {
 constexpr size_t kSmallPiece = size_t{512} << 10, kLargePiece = size_t{1} << 20;
 constexpr int kMostThreads = 16;     // read memory faster than any link takes it
 constexpr int64_t kMostPlaces = 3;   // of a thread: one is filled while the others are on their way
-constexpr int64_t kFewPlaces = 8;    // of all threads, where there are no more pieces than for one round
+constexpr int64_t kFewPlaces = 8;    // of all threads at least, where there are so many pieces
 constexpr int64_t kLeastRounds = 8;  // through all places else: pinning takes time, too
 
 int64_t pieces_of(size_t bytes, size_t piece) {
