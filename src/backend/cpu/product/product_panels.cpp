@@ -84,9 +84,9 @@ void ProductPanels::copy(int64_t panel, int64_t from, int64_t to, double* out) c
   const int64_t line = panel * width;
   const int there = static_cast<int>(std::min<int64_t>(width, count_ - line));
   if (there < width) std::fill_n(out, (to - from) * width, 0.0);
-  with_values(lines_, [&](const auto* values) {
-    const LineValues given{values + (first_ + line) * lines_.stride + from * lines_.step, lines_.stride, lines_.step,
-                           there, width};
+  with_values(lines_, [&]<class T>(const T* values) {
+    const LineValues<T> given{values + (first_ + line) * lines_.stride + from * lines_.step, lines_.stride, lines_.step,
+                              there, width};
     if (lines_.stride == 1) {
       copy_across(given, to - from, out);
     } else if (lines_.step == 1) {
