@@ -5,11 +5,11 @@ usage: product.py [--repeats R] [--most COUNT] [--tiled PROGRAM] [--out FILE]
 
 It takes a Python with manymeans, threadpoolctl and NumPy with OpenBLAS.
 
-Both multiply the same arrays in one process, in turn, R times (9) and for half a second at least; seconds are those of the processor on one thread, so
-that they mean the same on a busy machine, and on two threads those of the clock. Speed is the median of the ratios of
-neighbours. A BLAS of another machine is OpenBLAS told to be on a Haswell. PROGRAM is the plain tiled product,
-build/release/bin/tiled_product, one thread. Shapes of more than COUNT multiply-adds are
-left out. Writes tables in Markdown; FILE is standard output by default.
+Both multiply the same arrays in one process, in turn, R times (9) and for half a second at least; seconds are those of
+the processor on one thread, so that they mean the same on a busy machine, and on two threads those of the clock. Speed
+is the median of the ratios of neighbours. A BLAS of another machine is OpenBLAS told to be on a Haswell. PROGRAM is the
+plain tiled product, build/release/bin/tiled_product, one thread. Shapes of more than COUNT multiply-adds are left out.
+Writes tables in Markdown; FILE is standard output by default.
 """
 
 import argparse
@@ -142,10 +142,10 @@ def report(arguments):
     lines += [
         "",
         "Per cent of the entries of OpenBLAS's product that are not the nearest number; that differ between one and two "
-        "threads; that differ from those of OpenBLAS on a Haswell. And entries that manymeans summed exactly, the bound "
+        "threads; that differ from those of OpenBLAS on a Haswell. And entries that manymeans summed again, the bound "
         "leaving two numbers. The bits of manymeans are the same in all of these.",
         "",
-        "| shape | not nearest, % | 1 and 2 threads, % | two machines, % | summed exactly |",
+        "| shape | not nearest, % | 1 and 2 threads, % | two machines, % | summed again |",
         "| --- | ---: | ---: | ---: | ---: |",
     ]
     lines += rows(shapes, bits_row)
