@@ -191,13 +191,17 @@ class Event {
 /// before the work is done, also when an exception passes.
 class Settled {
  public:
-  explicit Settled(const Queue& queue) : queue_(queue) {}
+  explicit Settled(const Queue& queue) : queue_(&queue) {}
   Settled(const Settled&) = delete;
   Settled& operator=(const Settled&) = delete;
-  ~Settled() { queue_.settle(); }
+  ~Settled() {
+    if (queue_ != nullptr) queue_->settle();
+  }
+  /// The queue was waited for and has got no work since: where microseconds count, it is not asked again.
+  void already() { queue_ = nullptr; }
 
  private:
-  const Queue& queue_;
+  const Queue* queue_;
 };
 
 }  // namespace manymeans::device

@@ -26,6 +26,7 @@ namespace {
 
 // The device as this fit may use it: tried once in a process.
 UsedDevice use(const OpenClDevice& device, const OpenClTuning& tuning) {
+  if (!tuning.without_binary64) try_arithmetic(device);
   if (!computes_floats(device)) {
     throw Error(ErrorCode::kUnavailable, "backend opencl",
                 device.facts().name + " computes in float32 otherwise than IEEE 754 asks; use --backend cpu");

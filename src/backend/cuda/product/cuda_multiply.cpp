@@ -162,8 +162,9 @@ class CudaProduct {
   std::optional<device::Staging> fetching_;
   DeviceBuffer<std::byte> memory_;  // of all that follows, and of both factors
   std::byte* entries_ = nullptr;
-  std::span<std::byte> counted_;  // begins with zeros: how many are not proved, the cells, measures of residues
+  std::span<std::byte> counted_;  // begins with zeros: counts of entries, the cells, measures of residues
   PinnedBuffer<unsigned long long> found_;
+  bool resolved_by_screen_ = false;
   AlignedBuffer<std::byte> fetched_;
   ResidueScreen residues_;
   LineRounding rounding_{};
@@ -178,13 +179,13 @@ void CudaProduct::allocate() {
   lay_out(cutter);
   a_.prepare(plan_.rows);
   b_.prepare(plan_.columns);
-  found_ = PinnedBuffer<unsigned long long>(1, "counts of a product");
+  found_ = PinnedBuffer<unsigned long long>(2, "counts of a product");
   block_.unproved.found = found_.data();
   set_bounds();
 }
 
 void CudaProduct::lay_out(MemoryCutter& from) {
-  constexpr int64_t kCountBytes = 16;
+  constexpr int64_t kCountBytes = 32;
   Unproved& unproved = block_.unproved;
   a_.lay_out(plan_.shape, plan_.rows, from);
   b_.lay_out(plan_.shape, plan_.columns, from);
@@ -200,6 +201,8 @@ void CudaProduct::lay_out(MemoryCutter& from) {
   counted_ = {from.cut<std::byte>(counted_bytes), static_cast<size_t>(counted_bytes)};
   unproved.counted = reinterpret_cast<unsigned long long*>(counted_.data());
   if (counted_.data() == nullptr) return;  // sizes alone
+  unproved.settled = unproved.counted + 1;
+  unproved.blocks_done = unproved.counted + 2;
   unproved.cells = reinterpret_cast<uint8_t*>(counted_.data() + kCountBytes);
   if (plan_.by_residues()) {
     residues_.measure_in(reinterpret_cast<unsigned long long*>(counted_.data() + measures_at));
@@ -224,21 +227,23 @@ void CudaProduct::set_bounds() {
 }
 
 std::optional<ProductCounts> CudaProduct::run() {
-  const Settled settled(stream_);
+  Settled settled(stream_);
   ProductCounts counts{.entries = size_.rows * size_.columns};
   for (int64_t j = 0; j < size_.columns; j += plan_.columns) {
     for (int64_t i = 0; i < size_.rows; i += plan_.rows) {
       check_abort(pool_.abort());
       multiply_block(i, j);
-      if (plan_.by_residues()) {
+      stream_.synchronize("multiplying");
+      if (found_[0] > block_.unproved.most) return std::nullopt;
+      if (resolved_by_screen_ && found_[0] > 0) {
+        resolve_product(block_, size_.multiprocessors, stream_);
         stream_.synchronize("multiplying");
-        if (found_[0] > block_.unproved.most) return std::nullopt;
       }
       if (size_.keeps_entries) fetch(i, j);
-      stream_.synchronize("multiplying");
-      counts.resolved += static_cast<int64_t>(found_[0]);
+      counts.resolved += static_cast<int64_t>(found_[0] + found_[1]);
     }
   }
+  if (!size_.keeps_entries) settled.already();
   counts.certified = counts.entries - counts.resolved;
   return counts;
 }
@@ -268,6 +273,7 @@ void CudaProduct::multiply_block(int64_t row, int64_t column) {
   block_.a = a_.lines();
   block_.b = b_.lines();
   block_.unproved.most = most_unproved();
+  found_[1] = 0;  // where the screen resolves nothing
   block_.unproved.cells_across = (block_.columns() + kCellEntries - 1) / kCellEntries;
   block_.out = size_.keeps_entries ? entries_ : place(row, column);
   block_.row_stride = size_.keeps_entries ? block_.columns() : task_.row_stride;
@@ -275,9 +281,9 @@ void CudaProduct::multiply_block(int64_t row, int64_t column) {
   if (plan_.by_residues()) {
     residues_.screen(block_, row == 0, size_.multiprocessors, stream_);
   } else {
-    screen_product(block_, size_.multiprocessors, stream_);
+    resolved_by_screen_ = screen_product(block_, size_.multiprocessors, stream_);
   }
-  resolve_product(block_, size_.multiprocessors, stream_);
+  if (!resolved_by_screen_) resolve_product(block_, size_.multiprocessors, stream_);
 }
 
 // Into the host's memory.

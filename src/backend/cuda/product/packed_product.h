@@ -62,11 +62,13 @@ struct PackTask {
   PackedLines to;
 };
 
-/// Entries that the screen did not prove: as many as the list holds, and the cells of the others.
+/// Entries that the screen did not prove and has left: as many as the list holds, and the cells of the others.
 struct Unproved {
   unsigned long long* counted = nullptr;
-  unsigned long long* found = nullptr;  // in pinned memory of the host: as many, when they are resolved
-  uint2* list = nullptr;                // row, column
+  unsigned long long* settled = nullptr;      // those that the screen itself has resolved
+  unsigned long long* blocks_done = nullptr;  // of a screen that does so
+  unsigned long long* found = nullptr;        // in pinned memory of the host: what is left, and what is settled
+  uint2* list = nullptr;                      // row, column
   uint32_t capacity = 0;
   uint8_t* cells = nullptr;
   int32_t cells_across = 0;
@@ -110,11 +112,12 @@ bool pack_whole_lines(std::span<const PackTask> tasks, const LineRounding& round
                       cudaStream_t stream);
 /// Splits of the depth that give every multiprocessor a tile.
 int product_splits(int64_t rows, int64_t columns, int64_t depth, int multiprocessors);
-/// Screens and certifies.
-void screen_product(const ProductBlock& block, int multiprocessors, cudaStream_t stream);
-/// float32: in tiles of 64 x 64 entries, or small ones of 32 x 32 (product_teams.cu).
+/// Screens and certifies. True where the screen resolves what it can by itself, so that most often nothing is left:
+/// `found` says so when the stream was waited for.
+bool screen_product(const ProductBlock& block, int multiprocessors, cudaStream_t stream);
+/// float32: in tiles of 64 x 64 entries, or small ones of 32 x 32 (product_teams.cu), which resolve.
 void screen_by_teams(const ProductBlock& block, bool small, cudaStream_t stream);
-/// Sums exactly what was not proved.
+/// Sums exactly what was left.
 void resolve_product(const ProductBlock& block, int multiprocessors, cudaStream_t stream);
 
 }  // namespace manymeans::cuda

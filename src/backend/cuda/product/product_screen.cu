@@ -92,7 +92,7 @@ __global__ void __launch_bounds__(kThreads, (kBlocksTogether<kWarpM, kWarpN>))
     }
     const TilePlace place = tile_place<kM, kN>(task, id);
     const LanePlace first = {place.row + warp_row + lane / 4, place.column + warp_column + lane % 4 * 2};
-    finish_tile<kStore, kM, kN>(task, tile, place, first);
+    finish_tile<kStore, false, kM, kN>(task, tile, place, first);
   }
 }
 
@@ -179,8 +179,9 @@ double tiles_time(const ProductBlock& block, int down, int across, double work, 
   return static_cast<double>(each * down * across) * work * (each == 1 ? kAlone : 1.0);
 }
 
+// As screen_product().
 template <class Value>
-void choose_tiles(const ProductBlock& block, int multiprocessors, cudaStream_t stream) {
+bool choose_tiles(const ProductBlock& block, int multiprocessors, cudaStream_t stream) {
   const int64_t values = int64_t{block.a.chunks} * (kChunkBytes / static_cast<int>(sizeof(Value)));
   const bool is_long = (block.wide ? 3 : 1) * ((values + block.splits - 1) / block.splits) > kSumsDepth;
   const bool large_fits = stages_bytes<64, 32>() + kept_bytes<64, 32>() <= most_shared_bytes();
@@ -192,11 +193,13 @@ void choose_tiles(const ProductBlock& block, int multiprocessors, cudaStream_t s
     launch_tiles<Value, 64, 32>(block, is_long, multiprocessors, stream);
   } else if (sizeof(Value) == sizeof(float)) {
     screen_by_teams(block, small < middle, stream);
+    return block.sums == nullptr;
   } else if (middle <= small) {
     launch_tiles<double, 32, 32>(block, is_long, multiprocessors, stream);
   } else {
     launch_tiles<double, 16, 16>(block, is_long, multiprocessors, stream);
   }
+  return false;
 }
 
 }  // namespace
@@ -208,17 +211,15 @@ int product_splits(int64_t rows, int64_t columns, int64_t depth, int multiproces
   return static_cast<int>(std::clamp<int64_t>(std::min(wanted, depth / (2 * kSumsDepth)), 1, 1024));
 }
 
-void screen_product(const ProductBlock& block, int multiprocessors, cudaStream_t stream) {
-  if (block.wide) {
-    choose_tiles<double>(block, multiprocessors, stream);
-  } else {
-    choose_tiles<float>(block, multiprocessors, stream);
-  }
-  if (block.sums == nullptr) return;
+bool screen_product(const ProductBlock& block, int multiprocessors, cudaStream_t stream) {
+  const bool resolves = block.wide ? choose_tiles<double>(block, multiprocessors, stream)
+                                   : choose_tiles<float>(block, multiprocessors, stream);
+  if (block.sums == nullptr) return resolves;
   const dim3 grid(static_cast<unsigned>((block.columns() + 255) / 256),
                   static_cast<unsigned>(std::clamp(block.rows(), 1, 16384)));
   certify_kernel<<<grid, 256, 0, stream>>>(block);
   check_launch("certifying a product");
+  return false;
 }
 
 }  // namespace manymeans::cuda

@@ -225,13 +225,14 @@ __global__ void __launch_bounds__(kThreads, kBlocksTogether) teams_kernel(const 
   await_copies<0>();  // of zeros
   if constexpr (kTeams == 1) {
     if (kLong && begun) tile.add_from(kept);
-    finish_tile<kStore, kM, kM>(task, tile, place, first_of_lane<kTeams>(place));
+    finish_tile<kStore, true, kM, kM>(task, tile, place, first_of_lane<kTeams>(place));
   } else {
     tile.keep(kept, begun);
     __syncthreads();
-    finish_tile<kStore, kM, kM>(task, quarter_of_teams(kept, static_cast<int>(threadIdx.x) / 32), place,
-                                first_of_lane<kTeams>(place));
+    finish_tile<kStore, true, kM, kM>(task, quarter_of_teams(kept, static_cast<int>(threadIdx.x) / 32), place,
+                                      first_of_lane<kTeams>(place));
   }
+  if constexpr (!kStore) report_unproved(task.block.unproved);
 }
 
 template <int kTeams, bool kLong, bool kStore>

@@ -5,6 +5,7 @@
 #include "backend/cuda/product/matrix_unit.cuh"
 #include "backend/cuda/product/packed_product.h"
 #include "backend/cuda/product/quick_proof.h"
+#include "backend/cuda/product/resolve_entry.cuh"
 #include "backend/cuda/product/unproved.cuh"
 #include "backend/cuda/runtime/wait_point.cuh"
 #include "backend/product_certify.h"
@@ -308,19 +309,26 @@ __device__ __forceinline__ uint64_t write_entries(const ScreenTask& task, const 
   return failed;
 }
 
-template <class Tile>
+// `kResolve`: whole warps come, and resolve what they can (resolve_few()).
+template <bool kResolve, class Tile>
 __device__ __forceinline__ void certify_tile(const ScreenTask& task, const Tile& tile, const LanePlace& place,
                                              bool whole) {
   constexpr int kFew = 8;  // entries of a lane: more of them are looked at together
   const ProductBlock& block = task.block;
   uint64_t failed = whole ? write_entries<true>(task, tile, place) : write_entries<false>(task, tile, place);
-  if (failed == 0) return;
+  if (!kResolve && failed == 0) return;
   const LaneEntries<Tile> entries = {place};
-  const bool few = __popcll(static_cast<long long>(failed)) <= kFew;
-  failed = few ? inexact_of(block, failed, entries) : unproved_of_all(block, tile, entries);
-  leave_unproved(
-      block.unproved, failed, [&entries](int e) { return entries.row(e); },
-      [&entries](int e) { return entries.column(e); });
+  const auto row = [&entries](int e) { return entries.row(e); };
+  const auto column = [&entries](int e) { return entries.column(e); };
+  if (failed != 0) {
+    const bool few = __popcll(static_cast<long long>(failed)) <= kFew;
+    failed = few ? inexact_of(block, failed, entries) : unproved_of_all(block, tile, entries);
+  }
+  if constexpr (kResolve) {
+    resolve_few(block, failed, row, column);
+  } else {
+    leave_unproved(block.unproved, failed, row, column);
+  }
 }
 
 template <class Tile>
@@ -338,7 +346,7 @@ __device__ __forceinline__ void store_tile(const ProductBlock& block, const Tile
 }
 
 // Stores the lane's sums, or certifies them; `first`: its first entry. The tile is of kM x kN.
-template <bool kStore, int kM, int kN, class Tile>
+template <bool kStore, bool kResolve, int kM, int kN, class Tile>
 __device__ __forceinline__ void finish_tile(const ScreenTask& task, const Tile& tile, const TilePlace& place,
                                             const LanePlace& first) {
   if constexpr (kStore) {
@@ -346,7 +354,7 @@ __device__ __forceinline__ void finish_tile(const ScreenTask& task, const Tile& 
   } else {
     const bool whole =
         task.pairs_of_entries && place.row + kM <= task.block.rows() && place.column + kN <= task.block.columns();
-    certify_tile(task, tile, first, whole);
+    certify_tile<kResolve>(task, tile, first, whole);
   }
 }
 

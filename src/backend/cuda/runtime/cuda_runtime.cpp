@@ -51,8 +51,9 @@ Stream::Stream(const Patience& patience) : Queue(patience) {
 
 Stream::~Stream() {
   if (stream_ == nullptr) return;
+  if (!given_up() && keep_done_stream(device_, stream_)) return;  // mostly: a question takes a microsecond
   settle();
-  if (!given_up()) return_stream(device_, stream_);
+  if (!given_up() && !keep_done_stream(device_, stream_)) cudaStreamDestroy(stream_);
 }
 
 void Stream::copy_to_device(device::Address to, const void* from, size_t bytes, const char* what) const {

@@ -49,10 +49,10 @@ cudaError_t take_stream(int device, cudaStream_t* stream) {
 }
 
 // One that has not ended well is not for the next one.
-void return_stream(int device, cudaStream_t stream) noexcept {
+bool keep_done_stream(int device, cudaStream_t stream) noexcept {
   const bool well = cudaStreamQuery(stream) == cudaSuccess;
-  cudaGetLastError();
-  if (!well || !kept_streams().keep(device, stream)) cudaStreamDestroy(stream);
+  if (!well) cudaGetLastError();
+  return well && kept_streams().keep(device, stream);
 }
 
 }  // namespace manymeans::cuda

@@ -8,7 +8,8 @@ namespace manymeans::cuda {
 
 /// A stream of the current device, which is `device`, that does not wait for the default stream.
 cudaError_t take_stream(int device, cudaStream_t* stream);
-/// Of that device, with nothing to do.
-void return_stream(int device, cudaStream_t stream) noexcept;
+/// A stream of that device, for the next one. False, and nothing is done, where it has still something to do, an error
+/// has come to it, or there are enough.
+bool keep_done_stream(int device, cudaStream_t stream) noexcept;
 
 }  // namespace manymeans::cuda

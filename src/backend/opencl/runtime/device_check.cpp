@@ -8,6 +8,7 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <future>
 #include <span>
 #include <vector>
 
@@ -165,6 +166,15 @@ bool computes_doubles(const OpenClDevice& device) {
 
 bool computes_floats(const OpenClDevice& device) {
   return device.remembered("floats", [&] { return try_floats(device); });
+}
+
+void try_arithmetic(const OpenClDevice& device) {
+  device.remembered("arithmetic", [&] {
+    std::future<bool> doubles = std::async(std::launch::async, [&] { return computes_doubles(device); });
+    computes_floats(device);
+    doubles.get();
+    return true;
+  });
 }
 
 }  // namespace manymeans::opencl

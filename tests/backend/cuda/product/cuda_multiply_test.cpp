@@ -105,6 +105,29 @@ TEST(CudaMultiply, EntriesThatNoScreenProves) {
   }
 }
 
+// In a few places, so that some warps of the screen resolve theirs and others have too many.
+TEST(CudaMultiply, FewAndManyEntriesThatNoScreenProves) {
+  if (!device_present()) GTEST_SKIP() << "no CUDA device";
+  const int64_t k = 4;
+  for (const auto& [n, m] : {std::pair{70, 90}, std::pair{500, 520}, std::pair{1100, 1000}}) {
+    std::vector<float> a = normal_values(n * k, 1), b(static_cast<size_t>(k * m), 0.0F);
+    std::fill_n(b.begin(), m, 1.0F);
+    for (int64_t l = 0; l < k; ++l) {
+      for (int64_t j = 0; j < m; j += 3) b[static_cast<size_t>(l * m + j)] = 1;
+    }
+    const float hostile[] = {1, 0x1p-24F, 0x1p-60F, -0x1p-60F};  // midway, where all four are added
+    const int64_t rows[] = {3, 40, 41, 42, 69};
+    for (const int64_t row : rows) std::ranges::copy(hostile, a.begin() + row * k);
+    const MatrixView x(a.data(), n, k, DataType::kFloat32), y(b.data(), k, m, DataType::kFloat32);
+    const Matrix expected = multiply(x, y);
+    ProductCounts counts;
+    const Matrix found = multiply(x, y, {.backend = "cuda"}, &counts);
+    EXPECT_EQ(std::memcmp(found.bytes().data(), expected.bytes().data(), expected.bytes().size()), 0) << n;
+    EXPECT_GE(counts.resolved, static_cast<int64_t>(std::size(rows)) * ((m + 2) / 3)) << n;
+    EXPECT_EQ(counts.certified + counts.resolved, int64_t{n} * m);
+  }
+}
+
 TEST(CudaMultiply, TooLittleMemoryIsSaid) {
   if (!device_present()) GTEST_SKIP() << "no CUDA device";
   const std::vector<float> a = normal_values(300 * 1000, 1);
