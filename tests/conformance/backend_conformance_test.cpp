@@ -54,10 +54,13 @@ class BackendConformance : public testing::Test {
     return std::any_of(targets_.begin(), targets_.end(), [](const Target& t) { return takes(t, "bounds", 1); });
   }
 
-  // Kernels of OpenCL are built for most cases, which takes most of their time: unless they are what is asked for, each
-  // case meets a sixth of the targets and algorithms, and all of them meet one as the cases go by.
+  // Kernels of OpenCL are built for most cases, which takes most of their time, and screens of bytes and of pairs are
+  // slow where no instructions help: unless the backend is what is asked for, each case meets a seventh of these targets
+  // and algorithms; there are 12 shapes, so that all of these meet all shapes as the cases go by.
   static bool has_turn(const Target& target, size_t turn) {
-    return target.backend != "opencl" || std::getenv("MANYMEANS_TEST_BACKEND") != nullptr || turn % 6 == 0;
+    const bool without_instructions = target.instruction_set == "portable" && target.screen_format != "float32";
+    const bool slow = target.backend == "opencl" || without_instructions;
+    return !slow || std::getenv("MANYMEANS_TEST_BACKEND") != nullptr || turn % 7 == 0;
   }
 
   Trace expected(const Case& made) { return trace_of(*reference_, made); }
@@ -82,7 +85,7 @@ TEST_F(BackendConformance, HostileFamilies) {
           continue;
         }
         // Two of the four each time; as the cases go by, all of them meet every target and algorithm.
-        ++turn;
+        if (!has_turn(target, ++turn)) continue;
         for (const size_t i : {turn, turn + 2}) compare(target, made, oracle, kThreads[i % kThreads.size()], algorithm);
       }
     }
