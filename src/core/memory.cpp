@@ -40,10 +40,12 @@ int64_t system_available() {
 
 // What a group may still take. Pages of files are counted as used but are dropped when something else needs the room.
 int64_t rest_of_group(const CgroupFolder& group) {
+  constexpr int64_t kNoLimit = int64_t{1} << 62;  // version 1 has a number of almost 2^63 for it
   const bool v2 = group.version == 2;
   const int64_t limit = read_number(group.path + (v2 ? "/memory.max" : "/memory.limit_in_bytes"));
+  if (limit >= kNoLimit) return kUnlimited;
   const int64_t used = read_number(group.path + (v2 ? "/memory.current" : "/memory.usage_in_bytes"));
-  if (limit == kUnlimited || used == kUnlimited) return kUnlimited;
+  if (used == kUnlimited) return kUnlimited;
   const std::string stat = group.path + "/memory.stat";
   const int64_t files = v2 ? sum_of_lines(stat, "inactive_file", "active_file")
                            : sum_of_lines(stat, "total_inactive_file", "total_active_file");

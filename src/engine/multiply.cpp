@@ -106,12 +106,16 @@ bool all_on_device(const ProductTask& task) {
   return !task.a.place.on_host() && !task.b.place.on_host() && !task.out_place.on_host();
 }
 
-// Of copies on the host. How much there is takes longer to find out than a small product on a device, which has none.
+// Of copies on the host. How much there is takes a hundred microseconds to find out, so small products are tried: of
+// both factors there are at most four slices of binary64.
 int64_t memory_of(const MultiplyOptions& options, const ProductTask& task) {
   if (options.memory < 0) refuse(fmt::format("memory is {}; it must be at least 0", options.memory));
   constexpr int64_t kMost = int64_t{1} << 30;
+  constexpr double kLittle = 1 << 26, kBytesOfValue = 32;
   if (options.memory > 0) return options.memory;
-  return all_on_device(task) ? kMost : std::min(available_memory() / 4, kMost);
+  const double lines = static_cast<double>(task.a.count) + static_cast<double>(task.b.count);
+  const bool little = lines * static_cast<double>(task.a.depth) * kBytesOfValue <= kLittle;
+  return little || all_on_device(task) ? kMost : std::min(available_memory() / 4, kMost);
 }
 
 // A backend, and which of its devices.

@@ -50,7 +50,7 @@ void copy_along(const LineValues<T>& from, int64_t count, double* out) {
       const T* at = from.first + w * from.stride + l;
       double* to = out + w;
       if (some == kUnit) {  // unrolled
-        for (int64_t i = 0; i < kUnit; ++i) to[i * from.width] = static_cast<double>(at[i]);
+        for (int64_t i = 0; i < kUnit; ++i, to += from.width) *to = static_cast<double>(at[i]);
       } else {
         for (int64_t i = 0; i < some; ++i) to[i * from.width] = static_cast<double>(at[i]);
       }
