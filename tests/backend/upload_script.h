@@ -59,7 +59,8 @@ class UploadScript {
     return std::move(lines_);
   }
 
-  int64_t batched = 0;  // most passes that one call did
+  int64_t batched = 0;             // most passes that one call did
+  bool attracted_is_known = false;  // seeding knew what its centres attract
 
  private:
   std::vector<PassModel> models() {
@@ -182,6 +183,20 @@ class UploadScript {
     const SeedCentres added{0, &others};
     seeding->add({&added, 1});
     note(text_of(seeding->total(0)));
+    note(fmt::format("attracted {}", fmt::join(attracted(*seeding, {n / 2, 0, n - 1, n / 3}), ",")));
+  }
+
+  // By the seeding that has these rows' centres, or by a pass.
+  std::vector<int64_t> attracted(Seeding& seeding, const std::vector<int64_t>& rows) {
+    std::vector<int64_t> weights = seeding.attracted(0);
+    attracted_is_known = !weights.empty();
+    if (attracted_is_known) return weights;
+    const Matrix centres = prototypes_at(input_, rows);
+    const auto k = static_cast<int64_t>(rows.size());
+    const auto session = upload_.session({&k, 1}, 1);
+    PassModel pass{0, &centres, {}};
+    session->advance({&pass, 1}, 1);
+    return session->statistics(0).weights;
   }
 
   const Input& input_;

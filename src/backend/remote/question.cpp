@@ -84,7 +84,8 @@ void check_models(const Question& question) {
     check_seeds(question, seeds);
     need(question.clusters[static_cast<size_t>(seeds.slot)] <= question.whole.rows);
   }
-  const bool one_model = question.what == Asked::kPick || question.what == Asked::kSample;
+  const bool one_model =
+      question.what == Asked::kPick || question.what == Asked::kSample || question.what == Asked::kAttracted;
   need(!one_model || question.seeds.size() == 1);
   need(question.what != Asked::kSample || question.sample.total.size() == kWideWords);
   for (const AskedPick& pick : question.picks) need(pick.target.size() == kWideWords);
@@ -94,7 +95,7 @@ void check_models(const Question& question) {
 void check_whole(const Question& question) {
   constexpr int64_t kMostRows = int64_t{1} << 48;
   const auto columns = static_cast<uint64_t>(question.columns);
-  need(question.what <= Asked::kSample && question.type <= DataType::kInt8);
+  need(question.what <= Asked::kAttracted && question.type <= DataType::kInt8);
   if (question.what == Asked::kShape) return;
   need(question.whole.rows >= 1 && question.whole.rows <= kMostRows && question.columns >= 1);
   need(question.whole.largest_weight >= 0 && std::isfinite(question.whole.largest_weight));

@@ -31,6 +31,7 @@ enum class Asked : uint8_t {
   kPick,         ///< Seeding::pick
   kPotentials,   ///< Seeding::trial
   kSample,       ///< Seeding::sample, with the values of the rows
+  kAttracted,    ///< Seeding::attracted
 };
 
 /// A row that the engine gave another label.
@@ -129,7 +130,7 @@ struct Question {
   std::vector<AskedPick> picks;
   AskedSample sample;
 
-  static constexpr uint64_t kVersion = 0x31736575716d6d61;  // "ammques1"
+  static constexpr uint64_t kVersion = 0x32736575716d6d61;  // "ammques2"
 
   template <class Archive>
   void fields(Archive& archive) {

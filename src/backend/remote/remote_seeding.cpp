@@ -129,4 +129,12 @@ std::vector<int64_t> RemoteSeeding::sample(int slot, const SeedSample& sample) {
   return shards_.take_rows(shards_.ask(std::move(question)));
 }
 
+std::vector<int64_t> RemoteSeeding::attracted(int slot) {
+  Question question = this->question(Asked::kAttracted);
+  ask_about(question, slot);
+  AnswerReader answer = shards_.ask(std::move(question));
+  const std::span<const int64_t> weights = answer.integers(static_cast<size_t>(of(slot).centres.rows()));
+  return {weights.begin(), weights.end()};
+}
+
 }  // namespace manymeans

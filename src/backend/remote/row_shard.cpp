@@ -18,6 +18,7 @@
 #include <algorithm>
 #include <cstring>
 #include <mutex>
+#include <numeric>
 #include <utility>
 
 namespace manymeans {
@@ -107,24 +108,27 @@ class KeptSeeding {
   Seeding& at(const Question& question, const Fresh& fresh) {
     Seeding& seeding = of_clusters(question.clusters, fresh);
     std::vector<Matrix> rest;
-    rest.reserve(question.seeds.size());  // whose addresses are given away
+    rest.reserve(2 * question.seeds.size());  // whose addresses are given away
     std::vector<SeedCentres> begun, added;
     for (const AskedSeeds& wanted : question.seeds) {
-      const int64_t there = centres_there(of(wanted.slot), wanted);
+      int64_t there = centres_there(of(wanted.slot), wanted);
+      if (there == 0) {  // the first alone, as whoever asked began: from there on the nearest centre is known
+        rest.push_back(rows_of(wanted.centres, 0, 1));
+        begun.push_back({wanted.slot, &rest.back()});
+        there = 1;
+      }
       if (there == wanted.centres.rows()) continue;
-      std::vector<int64_t> missing;
-      for (int64_t i = there; i < wanted.centres.rows(); ++i) missing.push_back(i);
-      rest.push_back(gather_rows(wanted.centres.view(), missing));
-      (there == 0 ? begun : added).push_back({wanted.slot, &rest.back()});
+      rest.push_back(rows_of(wanted.centres, there, wanted.centres.rows()));
+      added.push_back({wanted.slot, &rest.back()});
     }
     if (!begun.empty()) seeding.begin(begun);
-    if (!added.empty()) seeding.add(added);
+    for (const SeedCentres& one : begun) of(one.slot) = {};
     for (const AskedSeeds& wanted : question.seeds) {
       Begun& mine = of(wanted.slot);
-      const bool anew = std::ranges::any_of(begun, [&](const SeedCentres& one) { return one.slot == wanted.slot; });
-      if (anew) seeding.fix_scale(wanted.slot, wanted.largest);
-      if (mine.centres.rows() != wanted.centres.rows() || anew) mine = {wanted.centres, wanted.largest};
+      if (mine.largest < 0) seeding.fix_scale(wanted.slot, wanted.largest);
+      if (mine.centres.rows() != wanted.centres.rows()) mine = {wanted.centres, wanted.largest};
     }
+    if (!added.empty()) seeding.add(added);
     return seeding;
   }
   // The largest v of rows that have these first centres alone.
@@ -160,6 +164,12 @@ class KeptSeeding {
     begun_.resize(clusters_.size());
     owner_ = fresh(clusters_);
     return *owner_.seeding;
+  }
+
+  static Matrix rows_of(const Matrix& centres, int64_t first, int64_t last) {
+    std::vector<int64_t> rows(static_cast<size_t>(last - first));
+    std::iota(rows.begin(), rows.end(), first);
+    return gather_rows(centres.view(), rows);
   }
 
   // How many of the wanted centres the model has; 0 where it has others.
@@ -218,6 +228,7 @@ struct RowShard::State {
   void pick(const Question& question, Answer& answer);
   void potentials(const Question& question, Answer& answer);
   void sample(const Question& question, Answer& answer);
+  void attracted(const Question& question, Answer& answer);
 
   void begin(const Question& question);
   void forget() {  // what may be half done
@@ -296,6 +307,7 @@ void RowShard::State::answer(const Question& question, Answer& answer) {
     case Asked::kPick: return pick(question, answer);
     case Asked::kPotentials: return potentials(question, answer);
     case Asked::kSample: return sample(question, answer);
+    case Asked::kAttracted: return attracted(question, answer);
     case Asked::kShape:
     case Asked::kColumns:
     case Asked::kWeights: break;
@@ -460,6 +472,20 @@ void RowShard::State::sample(const Question& question, Answer& answer) {
   Seeding& at = seeding.at(question, fresh_seeding());
   const AskedSample& asked = question.sample;
   add_rows(at.sample(question.seeds[0].slot, {asked.key, asked.draw, asked.factor, wide_of(asked.total)}), answer);
+}
+
+// By a pass, where the seeding does not know it: an answer is the same wherever it comes from.
+void RowShard::State::attracted(const Question& question, Answer& answer) {
+  const AskedSeeds& seeds = question.seeds[0];
+  Words weights = seeding.at(question, fresh_seeding()).attracted(seeds.slot);
+  if (weights.empty()) {
+    const int64_t count = seeds.centres.rows();
+    const auto pass_session = uploaded().session({&count, 1}, pool.size());
+    PassModel pass{0, &seeds.centres, {}};
+    pass_session->advance({&pass, 1}, 1);
+    weights = pass_session->statistics(0).weights;
+  }
+  answer.add(Merging::kSum, std::move(weights));
 }
 
 RowShard::RowShard(const PointsView& points, std::span<const double> weights, int64_t first_row,

@@ -98,6 +98,18 @@ std::vector<int64_t> ShardedSeeding::sample(int slot, const SeedSample& sample) 
   return comm_.gather_flat(std::span<const int64_t>(rows));
 }
 
+// Not known where one rank does not know it. A rank without rows does not know how many centres there are.
+std::vector<int64_t> ShardedSeeding::attracted(int slot) {
+  std::vector<int64_t> weights;
+  if (local()) weights = local()->attracted(slot);
+  int64_t unknown_and_centres[] = {local() && weights.empty() ? 1 : 0, static_cast<int64_t>(weights.size())};
+  comm_.max(std::span(unknown_and_centres));
+  if (unknown_and_centres[0] != 0) return {};
+  weights.resize(static_cast<size_t>(unknown_and_centres[1]));
+  comm_.sum(std::span(weights));
+  return weights;
+}
+
 std::span<const double> ShardedSeeding::least(int slot) {
   return local() ? local()->least(slot) : std::span<const double>{};
 }

@@ -84,6 +84,7 @@ TEST(ShardedSession, DoesManyPassesAtOnce) {
     UploadScript script(input, *upload, made);
     script.run();
     EXPECT_EQ(script.batched, 6);
+    EXPECT_TRUE(script.attracted_is_known);
   });
   for (const std::string& error : errors) EXPECT_EQ(error, "");
 }
