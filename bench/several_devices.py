@@ -25,7 +25,7 @@ SHAPES = ["16000000x128x1024", "2000000x128x65536", "4000000x8x400", "100000x8x2
 
 def iterations_of(rows, columns, clusters, models):
     """Of the longer fits of a shape."""
-    return 11 if rows * (columns + 8) * clusters * models > 5e11 else 41
+    return 11 if rows * (columns + 8) * clusters * models > 4e12 else 41
 
 
 def make_points(path, rows, columns):
