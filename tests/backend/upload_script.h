@@ -59,7 +59,7 @@ class UploadScript {
     return std::move(lines_);
   }
 
-  int64_t batched = 0;             // most passes that one call did
+  int64_t batched = 0;              // most passes that one call did
   bool attracted_is_known = false;  // seeding knew what its centres attract
 
  private:
