@@ -236,6 +236,8 @@ class Seeding {
   /// The sum of q of the rows whose nearest centre is the first, the second ... of those that were added, the first of
   /// equals. Nothing where that is not known.
   virtual std::vector<int64_t> attracted(int slot);
+  /// Whether attracted() knows it of models that began with one centre.
+  virtual bool knows_attracted() const { return false; }
   /// m_i of all rows, for whoever chooses rows itself; valid until the next call. A row of weight zero may have a
   /// larger one: its T is zero.
   virtual std::span<const double> least(int slot) = 0;

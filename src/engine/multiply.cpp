@@ -106,7 +106,7 @@ bool all_on_device(const ProductTask& task) {
   return !task.a.place.on_host() && !task.b.place.on_host() && !task.out_place.on_host();
 }
 
-// Of copies on the host. How much there is takes a hundred microseconds to find out, so small products are tried: of
+// Of copies on the host. How much there is takes some hundred microseconds to find out, so small products are tried: of
 // both factors there are at most four slices of binary64.
 int64_t memory_of(const MultiplyOptions& options, const ProductTask& task) {
   if (options.memory < 0) refuse(fmt::format("memory is {}; it must be at least 0", options.memory));

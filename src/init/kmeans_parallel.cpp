@@ -20,7 +20,7 @@ constexpr uint32_t kRounds = 5;  // with k expected candidates each; section 5 o
 
 struct Candidates {
   std::vector<int64_t> rows;     // in order of (round, row)
-  std::vector<int64_t> weights;  // of the points nearest to each; none where that is not known
+  std::vector<int64_t> weights;  // of the points nearest to each; none where that is not known, or not needed
 };
 
 // Rounds of oversampling for one model; no rows if `proceed` says stop.
@@ -40,7 +40,9 @@ Candidates oversample(const InitContext& context, const InitModel& model, int64_
     const SeedCentres added{0, &centres};
     seeding->add({&added, 1});
   }
-  return {candidates, seeding->attracted(0)};
+  std::vector<int64_t> weights;
+  if (static_cast<int64_t>(candidates.size()) > model.k) weights = seeding->attracted(0);
+  return {std::move(candidates), std::move(weights)};
 }
 
 // Weight of the points nearest to each candidate.

@@ -184,13 +184,23 @@ class UploadScript {
     seeding->add({&added, 1});
     note(text_of(seeding->total(0)));
     note(fmt::format("attracted {}", fmt::join(attracted(*seeding, {n / 2, 0, n - 1, n / 3}), ",")));
+    // Again, and one that was tried is added.
+    seeding->begin({&begun, 1});
+    seeding->fix_scale(0, largest);
+    seeding->trial({&trial, 1});
+    for (const int64_t row : {int64_t{0}, n / 3}) {
+      const Matrix centre = gather_from_all(input_, std::vector<int64_t>{row});
+      const SeedCentres one{0, &centre};
+      seeding->add({&one, 1});
+    }
+    note(fmt::format("after a trial {}", fmt::join(attracted(*seeding, {n / 2, 0, n / 3}), ",")));
   }
 
   // By the seeding that has these rows' centres, or by a pass.
   std::vector<int64_t> attracted(Seeding& seeding, const std::vector<int64_t>& rows) {
     std::vector<int64_t> weights = seeding.attracted(0);
-    attracted_is_known = !weights.empty();
-    if (attracted_is_known) return weights;
+    attracted_is_known |= !weights.empty();
+    if (!weights.empty()) return weights;
     const Matrix centres = prototypes_at(input_, rows);
     const auto k = static_cast<int64_t>(rows.size());
     const auto session = upload_.session({&k, 1}, 1);

@@ -10,6 +10,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 namespace manymeans::test {
@@ -46,6 +47,11 @@ bool takes(const Target& target, std::string_view algorithm, int64_t columns) {
   if (target.backend == "cuda" && algorithm == "bounds") return !slices && target.screen_format != "float32";
   if (target.backend == "opencl" && algorithm == "kdtree") return !target.without_binary64 && columns <= 32;
   return takes(target.backend, algorithm, columns) && (!slices || algorithm != "kdtree");
+}
+
+bool asks_for_some() {
+  const auto names = {"MANYMEANS_TEST_BACKEND", "MANYMEANS_TEST_ISA", "MANYMEANS_TEST_TARGET"};
+  return std::ranges::any_of(names, [](const char* name) { return std::getenv(name) != nullptr; });
 }
 
 bool tells_formats_apart(const Target& target, std::string_view algorithm) {

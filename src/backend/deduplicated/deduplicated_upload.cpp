@@ -359,6 +359,7 @@ class DeduplicatedSeeding final : public Seeding {
   std::vector<int64_t> choose(std::span<SeedTrial> trials) override { return distinct_->choose(trials); }
   std::vector<int64_t> sample(int slot, const SeedSample& sample) override;
   std::vector<int64_t> attracted(int slot) override { return distinct_->attracted(slot); }
+  bool knows_attracted() const override { return distinct_->knows_attracted(); }
   std::span<const double> least(int slot) override;
 
  private:

@@ -62,6 +62,7 @@ void check_seeds(const Question& question, const AskedSeeds& seeds) {
   check_matrix(question, seeds.centres);
   need(seeds.largest >= 0 && std::isfinite(seeds.largest));
   if (question.what == Asked::kPotentials) check_matrix(question, seeds.candidates);
+  need(question.what != Asked::kLargestTerm || seeds.centres.rows() == 1);
 }
 
 // Each slot once, of those that there are.

@@ -33,6 +33,9 @@ void RemoteSeeding::ask_about(Question& question, int slot) {
 std::vector<double> RemoteSeeding::begin(std::span<const SeedCentres> models) {
   Question question = this->question(Asked::kLargestTerm);
   for (const SeedCentres& model : models) {
+    if (model.centres->rows() != 1) {
+      throw Error(ErrorCode::kInternal, "shards", "seeding begins with several centres; shards begin with one");
+    }
     of(model.slot) = {*model.centres, 0, {}};
     ask_about(question, model.slot);
   }

@@ -112,7 +112,7 @@ class KeptSeeding {
     std::vector<SeedCentres> begun, added;
     for (const AskedSeeds& wanted : question.seeds) {
       int64_t there = centres_there(of(wanted.slot), wanted);
-      if (there == 0) {  // the first alone, as whoever asked began: from there on the nearest centre is known
+      if (there == 0) {  // the first alone, as RemoteSeeding::begin does: from there on the nearest centre is known
         rest.push_back(rows_of(wanted.centres, 0, 1));
         begun.push_back({wanted.slot, &rest.back()});
         there = 1;
@@ -124,14 +124,20 @@ class KeptSeeding {
     if (!begun.empty()) seeding.begin(begun);
     for (const SeedCentres& one : begun) of(one.slot) = {};
     for (const AskedSeeds& wanted : question.seeds) {
-      Begun& mine = of(wanted.slot);
-      if (mine.largest < 0) seeding.fix_scale(wanted.slot, wanted.largest);
-      if (mine.centres.rows() != wanted.centres.rows()) mine = {wanted.centres, wanted.largest};
+      if (of(wanted.slot).largest < 0) seeding.fix_scale(wanted.slot, wanted.largest);
     }
     if (!added.empty()) seeding.add(added);
+    for (const AskedSeeds& wanted : question.seeds) {
+      Begun& mine = of(wanted.slot);
+      if (mine.centres.rows() != wanted.centres.rows()) mine = {wanted.centres, wanted.largest};
+    }
     return seeding;
   }
-  // The largest v of rows that have these first centres alone.
+  template <class Fresh>
+  bool knows_attracted(const Question& question, const Fresh& fresh) {
+    return of_clusters(question.clusters, fresh).knows_attracted();
+  }
+  // The largest v of rows that have this first centre alone.
   template <class Fresh>
   std::vector<double> begin(const Question& question, const Fresh& fresh) {
     std::vector<SeedCentres> first;
@@ -477,8 +483,12 @@ void RowShard::State::sample(const Question& question, Answer& answer) {
 // By a pass, where the seeding does not know it: an answer is the same wherever it comes from.
 void RowShard::State::attracted(const Question& question, Answer& answer) {
   const AskedSeeds& seeds = question.seeds[0];
-  Words weights = seeding.at(question, fresh_seeding()).attracted(seeds.slot);
+  Words weights;
+  if (seeding.knows_attracted(question, fresh_seeding())) {
+    weights = seeding.at(question, fresh_seeding()).attracted(seeds.slot);
+  }
   if (weights.empty()) {
+    session.drop();  // before there is another one
     const int64_t count = seeds.centres.rows();
     const auto pass_session = uploaded().session({&count, 1}, pool.size());
     PassModel pass{0, &seeds.centres, {}};

@@ -357,6 +357,7 @@ void CpuSeeding::add_tried(std::span<const SeedCentres> models) {
   for (const SeedCentres& added : models) {
     Model& state = model(added.slot);
     state.nearest = {};
+    ++state.centres;
     slots.push_back(added.slot);
     columns.push_back(state.column_of[static_cast<size_t>(first_equal_row(state.tried, *added.centres, 0))]);
   }

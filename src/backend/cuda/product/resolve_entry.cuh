@@ -6,6 +6,7 @@
 #include "backend/cuda/product/packed_lines.cuh"
 #include "backend/cuda/product/packed_product.h"
 #include "backend/cuda/product/unproved.cuh"
+#include "backend/cuda/runtime/wait_point.cuh"
 #include "backend/product_certify.h"
 #include "core/product_sum.h"
 
@@ -117,9 +118,12 @@ __device__ __forceinline__ void resolve_few(const ProductBlock& block, uint64_t 
 __device__ __forceinline__ void report_unproved(const Unproved& unproved) {
   __syncthreads();
   if (threadIdx.x != 0) return;
+  wait_point();
   __threadfence();
-  if (atomicAdd(unproved.blocks_done, 1ULL) + 1 < gridDim.x) return;
+  const unsigned long long before = atomicAdd(unproved.blocks_done, 1ULL);
   __threadfence();
+  wait_point();
+  if (before + 1 < gridDim.x) return;
   unproved.found[0] = atomicAdd(unproved.counted, 0ULL);
   unproved.found[1] = atomicAdd(unproved.settled, 0ULL);
 }

@@ -3,12 +3,12 @@
 #include "backend/opencl/kernels/kernel_sources.h"
 #include "backend/opencl/runtime/kernel_launch.h"
 #include "core/fp_environment.h"
+#include "core/threads.h"
 
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
-#include <future>
 #include <span>
 #include <vector>
 
@@ -169,10 +169,12 @@ bool computes_floats(const OpenClDevice& device) {
 }
 
 void try_arithmetic(const OpenClDevice& device) {
+  if (!device.facts().binary64) return;
   device.remembered("arithmetic", [&] {
-    std::future<bool> doubles = std::async(std::launch::async, [&] { return computes_doubles(device); });
-    computes_floats(device);
-    doubles.get();
+    ThreadPool pool(2);
+    pool.for_each_range(2, 1, [&](int, int64_t trial, int64_t) {
+      static_cast<void>(trial == 0 ? computes_floats(device) : computes_doubles(device));
+    });
     return true;
   });
 }

@@ -12,7 +12,7 @@ bool computes_doubles(const OpenClDevice& device);
 /// The same of what screens do in float32, where whatever underflows may become zero.
 bool computes_floats(const OpenClDevice& device);
 
-/// Asks both at once, so that whoever opens a device waits for one of them.
+/// Asks both at once, where there is a thread to spare: whoever opens a device waits for them.
 void try_arithmetic(const OpenClDevice& device);
 
 }  // namespace manymeans::opencl
