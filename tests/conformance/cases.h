@@ -54,7 +54,8 @@ Case make_case(Family family, DataType type, Weighting weighting, const Shape& s
 /// A case of everything: family, type, weights and an odd shape, all from the seed.
 Case random_case(uint64_t seed);
 
-/// Every family in float32 and float64, small and of several blocks.
+/// Every family in kHostileShapes shapes, small and of several blocks, in float32 and float64.
 std::vector<Case> hostile_cases();
+constexpr size_t kHostileShapes = 12;
 
 }  // namespace manymeans::test

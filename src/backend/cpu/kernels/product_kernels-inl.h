@@ -20,14 +20,17 @@ constexpr hn::Rebind<float, ProductTag> kProductFloats;
 constexpr int kProductLanes = static_cast<int>(hn::MaxLanes(kProductTag));
 
 template <int R, int V>
-void add_products(const double* a, const double* b, int64_t depth, double* sums) {
+void add_products(const double* a, const double* b, int64_t depth, double* sums, const ProductAhead& ahead) {
   ProductVec tile[R][V];
 #pragma GCC unroll 8
   for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 8
     for (int v = 0; v < V; ++v) tile[r][v] = hn::Zero(kProductTag);
   }
-  for (int64_t l = 0; l < depth; ++l) {
+  const char* soon = reinterpret_cast<const char*>(ahead.first);
+  for (int64_t l = 0; l < depth; ++l, soon += ahead.step) {
+    constexpr int kRead = 0, kSecondCache = 2;
+    __builtin_prefetch(soon, kRead, kSecondCache);
     ProductVec values[V];
 #pragma GCC unroll 8
     for (int v = 0; v < V; ++v) values[v] = hn::Load(kProductTag, b + (l * V + v) * kProductLanes);

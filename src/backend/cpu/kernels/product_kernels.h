@@ -39,11 +39,18 @@ struct ProductScreen {
   double error;                 // float64: of the scaled sums
 };
 
+/// What is needed soon and is still far away: for each value of the depth, the second cache fetches what lies `step`
+/// bytes on.
+struct ProductAhead {
+  const double* first;
+  int64_t step;
+};
+
 struct ProductKernels {
   int rows;
   int columns;  // at most 32
   /// sums += a b^T, the sum of `depth` products first.
-  void (*add)(const double* a, const double* b, int64_t depth, double* sums);
+  void (*add)(const double* a, const double* b, int64_t depth, double* sums, const ProductAhead&);
   void (*measure_rows)(const double* panel, int64_t depth, const LineMeasures&);
   void (*measure_columns)(const double* panel, int64_t depth, const LineMeasures&);
   void (*slice_rows)(const double* panel, int64_t depth, const ProductSlices&);

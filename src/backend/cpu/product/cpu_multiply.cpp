@@ -16,7 +16,8 @@ namespace manymeans {
 namespace {
 
 constexpr int64_t kBlockDepth = 192;  // values of a line that are summed in registers
-constexpr int64_t kGroupRows = 64;    // with their sums and the columns' panels they stay in the second level's cache
+// With their sums and the columns' panels they stay in the second level's cache.
+constexpr int64_t kGroupRows = 128, kSlicedGroupRows = 64;
 constexpr int64_t kGroupColumns = 240, kSlicedGroupColumns = 72;
 constexpr int64_t kCachedValues = 1 << 19;  // 4 MiB
 // Packed at a time: rows of a thread that stay in its caches, and columns for which packing the rows again is next to
@@ -68,7 +69,8 @@ class CpuProduct {
   bool sliced() const { return slice_bits_ > 0; }
   int parts() const { return sliced() ? 3 : 1; }
   int64_t tile_size() const { return int64_t{parts()} * kMostProductTile; }
-  int64_t group_rows() const { return kGroupRows / kernels_.rows; }  // in panels
+  int64_t rows_of_group() const { return sliced() ? kSlicedGroupRows : kGroupRows; }
+  int64_t group_rows() const { return rows_of_group() / kernels_.rows; }  // in panels
   int64_t group_columns() const { return (sliced() ? kSlicedGroupColumns : kGroupColumns) / kernels_.columns; }
   int64_t group_size() const { return group_rows() * group_columns() * tile_size(); }
   bool whole_lines() const { return plan_.depth >= task_.a.depth; }
@@ -156,7 +158,7 @@ int64_t CpuProduct::bytes_of(const ProductPlan& plan) const {
 // Of whole lines.
 void CpuProduct::pack_less(ProductPlan& plan) const {
   const int64_t bytes = plan.depth * 8 * (sliced() ? ProductPanels::kSlices : 1);
-  const int64_t rows = std::max<int64_t>(kPackedRowBytes / bytes / kGroupRows, 1) * kGroupRows;
+  const int64_t rows = std::max<int64_t>(kPackedRowBytes / bytes / rows_of_group(), 1) * rows_of_group();
   const int64_t columns = std::max(kPackedColumnBytes / bytes / kGroupColumns * kGroupColumns, kPackedColumns);
   plan.rows = std::min(plan.rows, rows * pool_.size());  // all threads have some
   plan.columns = std::min(plan.columns, columns);
@@ -169,7 +171,7 @@ ProductPlan CpuProduct::make_plan(int64_t memory) const {
   const auto halve = [](int64_t& count, int64_t unit) { count = quotient_up(quotient_up(count, 2), unit) * unit; };
   while (bytes_of(plan) > memory) {
     int64_t& lines = plan.rows >= plan.columns ? plan.rows : plan.columns;
-    const int64_t unit = plan.rows >= plan.columns ? kGroupRows : kGroupColumns;
+    const int64_t unit = plan.rows >= plan.columns ? rows_of_group() : kGroupColumns;
     const bool few_lines = lines <= kManyLines;
     if (plan.depth > kLongLines && few_lines) {
       halve(plan.depth, kBlockDepth);
@@ -236,14 +238,20 @@ void CpuProduct::work_on_groups(int64_t from, int64_t to) {
 
 void CpuProduct::add(const Group& group, int64_t from, int64_t to) const {
   const std::span<const SliceProduct> products = sliced() ? std::span(kSliced) : std::span<const SliceProduct>(kWhole);
+  // The next values of a panel of columns, or its first ones for the next rows, come from the third level's cache. Each
+  // panel of rows fetches a part of them; slices fill the second level's cache without them.
+  const int64_t part = sliced() ? 0 : kBlockDepth * kernels_.columns / (group.last_a - group.first_a);
+  const int64_t step = part * static_cast<int64_t>(sizeof(double)) / kBlockDepth;
   for (int64_t l = from; l < to; l += kBlockDepth) {
     const int64_t depth = std::min(kBlockDepth, to - l);
+    const int64_t next = sliced() ? l : l + kBlockDepth < to ? l + kBlockDepth : from;
     double* tile = group.sums;
     for (int64_t a = group.first_a; a < group.last_a; ++a) {
       for (int64_t b = group.first_b; b < group.last_b; ++b, tile += tile_size()) {
         for (const SliceProduct& product : products) {
           kernels_.add(a_.values(a, product.a, l), b_.values(b, product.b, l), depth,
-                       tile + product.part * kMostProductTile);
+                       tile + product.part * kMostProductTile,
+                       {b_.values(b, product.b, next) + (a - group.first_a) * part, step});
         }
       }
     }
