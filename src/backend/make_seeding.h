@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 namespace manymeans {
 
@@ -21,5 +22,9 @@ struct SeedingOwner {
 /// The upload's seeding of models with these numbers of prototypes, or, where it leaves that to the host, one of the
 /// cpu backend over the same points. All arguments but k must outlive it.
 SeedingOwner make_seeding(Upload& upload, const Input& input, std::span<const int64_t> k, ThreadPool& pool);
+
+/// What Seeding::attracted() says of these centres, by a pass over all points: for whoever has no seeding that knows
+/// it.
+std::vector<int64_t> attracted_by_pass(Upload& upload, const Matrix& centres, int threads);
 
 }  // namespace manymeans

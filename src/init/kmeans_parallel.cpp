@@ -46,12 +46,9 @@ Candidates oversample(const InitContext& context, const InitModel& model, int64_
 }
 
 // Weight of the points nearest to each candidate.
-std::vector<int64_t> attracted_weights(const InitContext& context, const Matrix& candidates) {
-  const int64_t count = candidates.rows();
-  const auto session = context.upload.session({&count, 1}, context.pool.size());
-  PassModel pass{0, &candidates, {}};
-  session->advance({&pass, 1}, 1);
-  return session->statistics(0).weights;
+std::vector<int64_t> attracted_weights(const InitContext& context, const Candidates& found) {
+  if (!found.weights.empty()) return found.weights;
+  return attracted_by_pass(context.upload, prototypes_at(context.input, found.rows), context.pool.size());
 }
 
 // The same in units of the largest and at least 2^-40 of it where that counts (or 0).
@@ -70,8 +67,7 @@ std::vector<double> relative_weights(std::span<const int64_t> attracted) {
 bool reduce(const InitContext& context, InitModel& model, const Candidates& found) {
   const std::vector<int64_t>& rows = found.rows;
   const Matrix candidates = gather_from_all(context.input, rows);
-  const std::vector<double> weights = relative_weights(
-      found.weights.empty() ? attracted_weights(context, prototypes_at(context.input, rows)) : found.weights);
+  const std::vector<double> weights = relative_weights(attracted_weights(context, found));
   Input input = prepare_input(candidates.view(), weights, context.pool);
   use_prototype(input, prototype_of(context.input), context.pool);
   const auto upload = context.backend.upload(input);

@@ -201,12 +201,7 @@ class UploadScript {
     std::vector<int64_t> weights = seeding.attracted(0);
     attracted_is_known |= !weights.empty();
     if (!weights.empty()) return weights;
-    const Matrix centres = prototypes_at(input_, rows);
-    const auto k = static_cast<int64_t>(rows.size());
-    const auto session = upload_.session({&k, 1}, 1);
-    PassModel pass{0, &centres, {}};
-    session->advance({&pass, 1}, 1);
-    return session->statistics(0).weights;
+    return attracted_by_pass(upload_, prototypes_at(input_, rows), 1);
   }
 
   const Input& input_;

@@ -101,6 +101,10 @@ std::vector<int64_t> CompositeSeeding::attracted(int slot) {
   return sums;
 }
 
+bool CompositeSeeding::knows_attracted() const {
+  return std::ranges::all_of(seedings_, [](const SeedingOfPart& part) { return part.seeding->knows_attracted(); });
+}
+
 std::span<const double> CompositeSeeding::least(int slot) {
   for_each_part(parts_, drivers_, [&](size_t p) {
     std::ranges::copy(seedings_[p].seeding->least(slot), least_.begin() + parts_[p]->first);

@@ -29,6 +29,7 @@ class CompositeSeeding final : public Seeding {
   void trial(std::span<SeedTrial> trials) override;
   std::vector<int64_t> sample(int slot, const SeedSample& sample) override;
   std::vector<int64_t> attracted(int slot) override;
+  bool knows_attracted() const override;
   std::span<const double> least(int slot) override;
 
  private:

@@ -483,19 +483,15 @@ void RowShard::State::sample(const Question& question, Answer& answer) {
 // By a pass, where the seeding does not know it: an answer is the same wherever it comes from.
 void RowShard::State::attracted(const Question& question, Answer& answer) {
   const AskedSeeds& seeds = question.seeds[0];
-  Words weights;
+  Words found;
   if (seeding.knows_attracted(question, fresh_seeding())) {
-    weights = seeding.at(question, fresh_seeding()).attracted(seeds.slot);
+    found = seeding.at(question, fresh_seeding()).attracted(seeds.slot);
   }
-  if (weights.empty()) {
+  if (found.empty()) {
     session.drop();  // before there is another one
-    const int64_t count = seeds.centres.rows();
-    const auto pass_session = uploaded().session({&count, 1}, pool.size());
-    PassModel pass{0, &seeds.centres, {}};
-    pass_session->advance({&pass, 1}, 1);
-    weights = pass_session->statistics(0).weights;
+    found = attracted_by_pass(uploaded(), seeds.centres, pool.size());
   }
-  answer.add(Merging::kSum, std::move(weights));
+  answer.add(Merging::kSum, std::move(found));
 }
 
 RowShard::RowShard(const PointsView& points, std::span<const double> weights, int64_t first_row,
