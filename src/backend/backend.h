@@ -236,7 +236,7 @@ class Seeding {
   /// The sum of q of the rows whose nearest centre is the first, the second ... of those that were added, the first of
   /// equals. Nothing where that is not known.
   virtual std::vector<int64_t> attracted(int slot);
-  /// Whether attracted() knows it of models that began with one centre.
+  /// Whether attracted() knows it of models that began with one centre and whose centres were not tried.
   virtual bool knows_attracted() const { return false; }
   /// m_i of all rows, for whoever chooses rows itself; valid until the next call. A row of weight zero may have a
   /// larger one: its T is zero.

@@ -1,4 +1,4 @@
-// Who seeds: the upload, or the host in its place.
+// Who seeds: the upload, or the host in its place; and what a seeding may not know.
 #pragma once
 
 #include "backend/backend.h"

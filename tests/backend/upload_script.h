@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>
@@ -183,6 +184,7 @@ class UploadScript {
     const SeedCentres added{0, &others};
     seeding->add({&added, 1});
     note(text_of(seeding->total(0)));
+    EXPECT_TRUE(!seeding->knows_attracted() || !seeding->attracted(0).empty());
     note(fmt::format("attracted {}", fmt::join(attracted(*seeding, {n / 2, 0, n - 1, n / 3}), ",")));
     // Again, and one that was tried is added.
     seeding->begin({&begun, 1});

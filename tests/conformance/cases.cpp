@@ -214,14 +214,15 @@ Case random_case(uint64_t seed) {
 }
 
 std::vector<Case> hostile_cases() {
-  const Shape shapes[kHostileShapes] = {{1, 1, {1}},         {257, 1, {5, 16}}, {101, 2, {101, 1}}, {1003, 3, {7}},
-                                        {515, 7, {8, 3, 8}}, {1000, 8, {33}},   {333, 9, {17, 2}},  {20011, 2, {9, 4}},
-                                        {260, 31, {11}},     {129, 33, {20}},   {101, 100, {6, 5}}, {37, 784, {5}}};
+  const Shape shapes[] = {{1, 1, {1}},         {257, 1, {5, 16}}, {101, 2, {101, 1}}, {1003, 3, {7}},
+                          {515, 7, {8, 3, 8}}, {1000, 8, {33}},   {333, 9, {17, 2}},  {20011, 2, {9, 4}},
+                          {260, 31, {11}},     {129, 33, {20}},   {101, 100, {6, 5}}, {37, 784, {5}}};
+  static_assert(std::size(shapes) == kHostileShapes);
   std::vector<Case> cases;
   uint64_t seed = 1;
   for (int family = 0; family < kFamilies; ++family) {
     for (const Shape& shape : shapes) {
-      const DataType type = (seed + seed / 12) % 2 == 0 ? DataType::kFloat64 : DataType::kFloat32;
+      const DataType type = (seed + seed / kHostileShapes) % 2 == 0 ? DataType::kFloat64 : DataType::kFloat32;
       cases.push_back(
           make_case(static_cast<Family>(family), type, static_cast<Weighting>(seed % kWeightings), shape, seed));
       ++seed;

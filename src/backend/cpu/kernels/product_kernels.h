@@ -39,8 +39,8 @@ struct ProductScreen {
   double error;                 // float64: of the scaled sums
 };
 
-/// What is needed soon and is still far away: for each value of the depth, the second cache fetches what lies `step`
-/// bytes on.
+/// Memory that is needed soon. With each value of the depth a kernel fetches one cache line of it into the second
+/// level's cache, `step` bytes after the last one.
 struct ProductAhead {
   const double* first;
   int64_t step;
@@ -49,7 +49,7 @@ struct ProductAhead {
 struct ProductKernels {
   int rows;
   int columns;  // at most 32
-  /// sums += a b^T, the sum of `depth` products first.
+  /// sums += a b^T, the sum of `depth` products first; meanwhile it fetches what is needed next.
   void (*add)(const double* a, const double* b, int64_t depth, double* sums, const ProductAhead&);
   void (*measure_rows)(const double* panel, int64_t depth, const LineMeasures&);
   void (*measure_columns)(const double* panel, int64_t depth, const LineMeasures&);

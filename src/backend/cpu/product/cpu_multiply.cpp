@@ -16,8 +16,9 @@ namespace manymeans {
 namespace {
 
 constexpr int64_t kBlockDepth = 192;  // values of a line that are summed in registers
-// With their sums and the columns' panels they stay in the second level's cache.
-constexpr int64_t kGroupRows = 128, kSlicedGroupRows = 64;
+// With their sums and the columns' panels, rows take 0.8 MB by AVX-512, which a second level's cache of 1 MiB holds.
+// Slices take four times the room, and a product of few groups gives work to more threads by smaller ones.
+constexpr int64_t kGroupRows = 128, kFewGroupRows = 64;
 constexpr int64_t kGroupColumns = 240, kSlicedGroupColumns = 72;
 constexpr int64_t kCachedValues = 1 << 19;  // 4 MiB
 // Packed at a time: rows of a thread that stay in its caches, and columns for which packing the rows again is next to
@@ -68,9 +69,11 @@ class CpuProduct {
 
   bool sliced() const { return slice_bits_ > 0; }
   int parts() const { return sliced() ? 3 : 1; }
-  int64_t tile_size() const { return int64_t{parts()} * kMostProductTile; }
-  int64_t rows_of_group() const { return sliced() ? kSlicedGroupRows : kGroupRows; }
-  int64_t group_rows() const { return rows_of_group() / kernels_.rows; }  // in panels
+  int64_t tile_size() const {
+    return sliced() ? int64_t{parts()} * kMostProductTile : int64_t{kernels_.rows} * kernels_.columns;
+  }
+  int64_t choose_rows_of_group() const;
+  int64_t group_rows() const { return rows_of_group_ / kernels_.rows; }  // in panels
   int64_t group_columns() const { return (sliced() ? kSlicedGroupColumns : kGroupColumns) / kernels_.columns; }
   int64_t group_size() const { return group_rows() * group_columns() * tile_size(); }
   bool whole_lines() const { return plan_.depth >= task_.a.depth; }
@@ -99,6 +102,7 @@ class CpuProduct {
   double exact_width_ = 0, error_ = 0;
   double second_bound_ = 0;  // of a compensated sum, times those of the lines
   ProductPanels a_, b_;
+  int64_t rows_of_group_;
   ProductPlan plan_{};
   AlignedBuffer<double> all_sums_;  // where lines are packed piece by piece
   std::vector<Worker> workers_;
@@ -141,11 +145,17 @@ CpuProduct::CpuProduct(const ProductTask& task, const ProductWork& work)
       exact_width_(exact_width(task.a.depth)),
       a_(task.a, {kernels_.rows, kernels_.measure_rows, kernels_.slice_rows, gamma_of(task.a.depth, 1)}, slice_bits_),
       b_(task.b, {kernels_.columns, kernels_.measure_columns, kernels_.slice_columns, 1}, slice_bits_),
+      rows_of_group_(choose_rows_of_group()),
       plan_(make_plan(work.memory)),
       workers_(static_cast<size_t>(work.pool.size())) {
   if (sliced()) error_ = sliced_error(task.a.depth, gamma_of(task.a.depth, 3));
   const double again = gamma_of_roundings(task.a.depth / kSecondLanes + 4 * kSecondLanes);
   second_bound_ = again * again / gamma_of(task.a.depth, 1) * (1 + 0x1p-40);
+}
+
+int64_t CpuProduct::choose_rows_of_group() const {
+  const int64_t groups = quotient_up(task_.a.count, kGroupRows) * quotient_up(task_.b.count, kGroupColumns);
+  return sliced() || groups < pool_.size() ? kFewGroupRows : kGroupRows;
 }
 
 int64_t CpuProduct::bytes_of(const ProductPlan& plan) const {
@@ -158,7 +168,7 @@ int64_t CpuProduct::bytes_of(const ProductPlan& plan) const {
 // Of whole lines.
 void CpuProduct::pack_less(ProductPlan& plan) const {
   const int64_t bytes = plan.depth * 8 * (sliced() ? ProductPanels::kSlices : 1);
-  const int64_t rows = std::max<int64_t>(kPackedRowBytes / bytes / rows_of_group(), 1) * rows_of_group();
+  const int64_t rows = std::max<int64_t>(kPackedRowBytes / bytes / rows_of_group_, 1) * rows_of_group_;
   const int64_t columns = std::max(kPackedColumnBytes / bytes / kGroupColumns * kGroupColumns, kPackedColumns);
   plan.rows = std::min(plan.rows, rows * pool_.size());  // all threads have some
   plan.columns = std::min(plan.columns, columns);
@@ -171,7 +181,7 @@ ProductPlan CpuProduct::make_plan(int64_t memory) const {
   const auto halve = [](int64_t& count, int64_t unit) { count = quotient_up(quotient_up(count, 2), unit) * unit; };
   while (bytes_of(plan) > memory) {
     int64_t& lines = plan.rows >= plan.columns ? plan.rows : plan.columns;
-    const int64_t unit = plan.rows >= plan.columns ? rows_of_group() : kGroupColumns;
+    const int64_t unit = plan.rows >= plan.columns ? rows_of_group_ : kGroupColumns;
     const bool few_lines = lines <= kManyLines;
     if (plan.depth > kLongLines && few_lines) {
       halve(plan.depth, kBlockDepth);
@@ -236,22 +246,23 @@ void CpuProduct::work_on_groups(int64_t from, int64_t to) {
   });
 }
 
+// The next values of a panel of columns, or its first ones for the next rows, come from the third level's cache: each
+// panel of rows fetches a part of them. Slices fill the second level's cache without them.
 void CpuProduct::add(const Group& group, int64_t from, int64_t to) const {
   const std::span<const SliceProduct> products = sliced() ? std::span(kSliced) : std::span<const SliceProduct>(kWhole);
-  // The next values of a panel of columns, or its first ones for the next rows, come from the third level's cache. Each
-  // panel of rows fetches a part of them; slices fill the second level's cache without them.
-  const int64_t part = sliced() ? 0 : kBlockDepth * kernels_.columns / (group.last_a - group.first_a);
-  const int64_t step = part * static_cast<int64_t>(sizeof(double)) / kBlockDepth;
+  const int64_t parts = group.last_a - group.first_a;
   for (int64_t l = from; l < to; l += kBlockDepth) {
     const int64_t depth = std::min(kBlockDepth, to - l);
-    const int64_t next = sliced() ? l : l + kBlockDepth < to ? l + kBlockDepth : from;
+    const int64_t next = l + depth < to ? l + depth : from;
+    const int64_t part = sliced() ? 0 : std::min(kBlockDepth, to - next) * kernels_.columns / parts;
+    const int64_t step = part * static_cast<int64_t>(sizeof(double)) / depth;
     double* tile = group.sums;
     for (int64_t a = group.first_a; a < group.last_a; ++a) {
       for (int64_t b = group.first_b; b < group.last_b; ++b, tile += tile_size()) {
+        const ProductAhead ahead{b_.values(b, 0, sliced() ? l : next) + (a - group.first_a) * part, step};
         for (const SliceProduct& product : products) {
           kernels_.add(a_.values(a, product.a, l), b_.values(b, product.b, l), depth,
-                       tile + product.part * kMostProductTile,
-                       {b_.values(b, product.b, next) + (a - group.first_a) * part, step});
+                       tile + product.part * kMostProductTile, ahead);
         }
       }
     }
