@@ -1,10 +1,12 @@
 #include "backend/cpu/product/product_panels.h"
 
 #include "core/fixed_point.h"
+#include "core/kept_memory.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 namespace manymeans {
 namespace {
@@ -67,6 +69,10 @@ void copy_each(const LineValues<T>& from, int64_t count, double* out) {
 
 }  // namespace
 
+ProductPanels::~ProductPanels() {
+  keep_memory(std::move(packed_));
+}
+
 LineMeasures ProductPanels::Measures::of_panel(int64_t first_line) {
   return {of_lines[0].data() + first_line, of_lines[1].data() + first_line, of_lines[2].data() + first_line,
           of_lines[3].data() + first_line};
@@ -124,7 +130,10 @@ void ProductPanels::pack(int64_t from, int64_t to, ThreadPool& pool) {
   from_ = from;
   to_ = to;
   const auto size = static_cast<size_t>(panels() * slices() * slice_size());
-  if (packed_.size() < size) packed_ = AlignedBuffer<double>(size);
+  if (packed_.size() < size) {
+    keep_memory(std::move(packed_));
+    packed_ = take_memory(size);
+  }
   pool.for_each_range(panels(), grain(panels(), pool), [&](int, int64_t first, int64_t last) {
     AlignedBuffer<double> piece(slice_bits_ == 0 ? 0 : static_cast<size_t>(kPiece * side_.width));
     if (slice_bits_ > 0) {

@@ -33,6 +33,9 @@ class ProductPanels {
   /// `slice_bits`: beta; 0: one slice, the values as they are.
   ProductPanels(const ProductLines& lines, const ProductSide& side, int slice_bits)
       : lines_(lines), side_(side), slice_bits_(slice_bits) {}
+  ~ProductPanels();
+  ProductPanels(const ProductPanels&) = delete;
+  ProductPanels& operator=(const ProductPanels&) = delete;
 
   int slices() const { return slice_bits_ > 0 ? kSlices : 1; }
   int64_t first() const { return first_; }
