@@ -1,7 +1,7 @@
 #include "backend/cpu/product/product_panels.h"
 
 #include "core/fixed_point.h"
-#include "core/kept_memory.h"
+#include "core/spare_memory.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "core/kept_memory.h"
+#include "core/spare_memory.h"
 
 #include <algorithm>
 #include <array>
@@ -8,14 +8,14 @@
 namespace manymeans {
 namespace {
 
-struct Kept {
+struct Spare {
   std::mutex busy;  // never waited for: in a forked child nobody may be left to release it
   std::array<AlignedBuffer<double>, 2> buffers;
 };
 
 // It outlives every call, those at exit included.
-Kept& kept() {
-  static Kept& all = *new Kept;
+Spare& spare() {
+  static Spare& all = *new Spare;
   return all;
 }
 
@@ -26,9 +26,9 @@ bool smaller(const AlignedBuffer<double>& a, const AlignedBuffer<double>& b) {
 }  // namespace
 
 AlignedBuffer<double> take_memory(size_t count) {
-  const std::unique_lock lock(kept().busy, std::try_to_lock);
+  const std::unique_lock lock(spare().busy, std::try_to_lock);
   if (lock.owns_lock()) {
-    auto& buffers = kept().buffers;
+    auto& buffers = spare().buffers;
     std::ranges::sort(buffers, smaller);  // the smallest that is large enough
     for (AlignedBuffer<double>& buffer : buffers) {
       if (buffer.size() >= count && count > 0) return std::exchange(buffer, AlignedBuffer<double>());
@@ -38,10 +38,10 @@ AlignedBuffer<double> take_memory(size_t count) {
 }
 
 void keep_memory(AlignedBuffer<double> buffer) {
-  if (buffer.size() * sizeof(double) > kMostKeptBytes) return;
-  const std::unique_lock lock(kept().busy, std::try_to_lock);
+  if (buffer.size() * sizeof(double) > kMostSpareBytes) return;
+  const std::unique_lock lock(spare().busy, std::try_to_lock);
   if (!lock.owns_lock()) return;
-  AlignedBuffer<double>& least = *std::ranges::min_element(kept().buffers, smaller);
+  AlignedBuffer<double>& least = *std::ranges::min_element(spare().buffers, smaller);
   if (smaller(least, buffer)) std::swap(least, buffer);
 }
 

@@ -1,4 +1,4 @@
-#include "core/kept_memory.h"
+#include "core/spare_memory.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 namespace manymeans {
 namespace {
 
-constexpr size_t kMost = kMostKeptBytes / sizeof(double);
+constexpr size_t kMost = kMostSpareBytes / sizeof(double);
 
 // What other tests left is no larger than this.
 void fill() {
@@ -18,7 +18,7 @@ void fill() {
   keep_memory(std::move(other));
 }
 
-TEST(KeptMemory, IsTakenAgain) {
+TEST(SpareMemory, IsTakenAgain) {
   fill();
   AlignedBuffer<double> one = take_memory(100), other = take_memory(kMost);
   EXPECT_EQ(one.size(), kMost);
@@ -29,7 +29,7 @@ TEST(KeptMemory, IsTakenAgain) {
   EXPECT_EQ(take_memory(kMost).data(), where);
 }
 
-TEST(KeptMemory, IsNewWhereWhatIsKeptIsTooSmall) {
+TEST(SpareMemory, IsNewWhereWhatIsKeptIsTooSmall) {
   fill();
   const AlignedBuffer<double> one = take_memory(1), other = take_memory(1);
   EXPECT_EQ(take_memory(1).size(), 1U);
@@ -40,7 +40,7 @@ TEST(KeptMemory, IsNewWhereWhatIsKeptIsTooSmall) {
   EXPECT_EQ(take_memory(0).size(), 0U);
 }
 
-TEST(KeptMemory, TakesTheSmallestThatIsLargeEnough) {
+TEST(SpareMemory, TakesTheSmallestThatIsLargeEnough) {
   fill();
   { const AlignedBuffer<double> one = take_memory(1), other = take_memory(1); }
   keep_memory(AlignedBuffer<double>(1000));
@@ -49,7 +49,7 @@ TEST(KeptMemory, TakesTheSmallestThatIsLargeEnough) {
   EXPECT_EQ(take_memory(50).size(), 1000U);
 }
 
-TEST(KeptMemory, OnlyTheLargestTwoAreKeptAndNoneAboveTheLimit) {
+TEST(SpareMemory, OnlyTheLargestTwoAreKeptAndNoneAboveTheLimit) {
   fill();
   { const AlignedBuffer<double> one = take_memory(1), other = take_memory(1); }
   for (const size_t count : {300, 100, 200}) keep_memory(AlignedBuffer<double>(count));
@@ -59,7 +59,7 @@ TEST(KeptMemory, OnlyTheLargestTwoAreKeptAndNoneAboveTheLimit) {
   EXPECT_EQ(take_memory(10).size(), 10U);
 }
 
-TEST(KeptMemory, BelongsToOneThreadAtATime) {
+TEST(SpareMemory, BelongsToOneThreadAtATime) {
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([t] {
