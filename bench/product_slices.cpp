@@ -6,7 +6,8 @@
 // leave about as few entries unproved as a sum in binary64 does (docs/developer/screens.md, "The bound in time"). Six
 // tile registers hold the sums of 16 x 16 entries, one for each p + q; then the sums become one number of binary64.
 // Prints what both ways make on one thread, in turns, as billions of operations of the float32 product a second;
-// neither contains packing and certificates. What was found is in docs/developer/screens.md.
+// neither contains packing and certificates. DEPTH is at most 21824, beyond which sums of 32 bits could overflow. What
+// was found is in docs/developer/screens.md.
 #include "backend/cpu/kernels/instruction_set.h"
 #include "core/aligned_buffer.h"
 

@@ -84,8 +84,8 @@ TEST_F(BackendConformance, HostileFamilies) {
           if (has_turn(target, ++turn)) compare(target, made, oracle, 1, algorithm);
           continue;
         }
-        // One of the four each time. A shape has both types in two families; the next two have another number of
-        // threads.
+        // Each comparison takes one of the four numbers of threads. A shape has both types in two families; the next
+        // two have another number.
         if (!has_turn(target, ++turn)) continue;
         const size_t families = (number - 1) / (2 * kHostileShapes);
         compare(target, made, oracle, kThreads[(turn + families) % kThreads.size()], algorithm);
