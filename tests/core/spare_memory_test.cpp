@@ -59,6 +59,16 @@ TEST(SpareMemory, OnlyTheLargestTwoAreKeptAndNoneAboveTheLimit) {
   EXPECT_EQ(take_memory(10).size(), 10U);
 }
 
+// As where an allocation failed after the memory was handed on.
+TEST(SpareMemory, IsNotThatOfABufferWhoseMemoryWentElsewhere) {
+  fill();
+  { const AlignedBuffer<double> one = take_memory(1), other = take_memory(1); }
+  AlignedBuffer<double> gone(100);
+  const AlignedBuffer<double> there = std::move(gone);
+  keep_memory(std::move(gone));  // NOLINT(bugprone-use-after-move)
+  EXPECT_NE(take_memory(50).data(), nullptr);
+}
+
 TEST(SpareMemory, BelongsToOneThreadAtATime) {
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
