@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <memory>
 #include <new>
+#include <utility>
 
 namespace manymeans {
 
@@ -32,6 +33,13 @@ class AlignedBuffer {
     size_ = count;
     data_.get_deleter().mapped = count * sizeof(T);
     data_.reset(reinterpret_cast<T*>(map_temporary(count * sizeof(T))));
+  }
+
+  AlignedBuffer(AlignedBuffer&& other) noexcept : data_(std::move(other.data_)), size_(std::exchange(other.size_, 0)) {}
+  AlignedBuffer& operator=(AlignedBuffer&& other) noexcept {
+    data_ = std::move(other.data_);
+    size_ = std::exchange(other.size_, 0);
+    return *this;
   }
 
   /// These values are not needed for now: what lies in a file need not stay in memory.
