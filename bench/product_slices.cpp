@@ -8,6 +8,7 @@
 // Prints what both ways make on one thread, in turns, as billions of operations of the float32 product a second;
 // neither contains packing and certificates. DEPTH is at most 21824, beyond which sums of 32 bits could overflow. What
 // was found is in docs/developer/screens.md.
+#include "backend/cpu/kernels/amx_tiles-inl.h"
 #include "backend/cpu/kernels/instruction_set.h"
 #include "core/aligned_buffer.h"
 
@@ -32,27 +33,14 @@ constexpr int64_t kTileBytes = 1024;  // 16 lines of 64 values
 constexpr int64_t kRows = 64, kColumns = 256, kTile = 16, kEntries = kTile * kTile;
 constexpr int64_t kBlockDepth = 192;  // of binary64, as the backend has it
 
-struct alignas(64) TileConfiguration {
-  uint8_t palette = 1;
-  uint8_t start_row = 0;
-  uint8_t reserved[14] = {};
-  uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
-  uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
-};
-
-template <int kRegister>
-void load_tile(const int8_t* from) {
-  asm volatile("tileloadd (%0,%1,1), %%tmm%c2" ::"r"(from), "r"(int64_t{64}), "i"(kRegister) : "memory");
-}
-
 // Slice kP of the rows times slices kQ, kQ + 1, ... of the columns.
 template <int kP, int kQ>
-void multiply_slices(const int8_t* a, const int8_t* b) {
+void multiply_slices(const char* a, const char* b) {
   if constexpr (kP < kSlices) {
     if constexpr (kQ == 0) load_tile<6>(a + kP * kTileBytes);
     if constexpr (kP + kQ < kSlices) {
       load_tile<7>(b + kQ * kTileBytes);
-      asm volatile("tdpbssd %%tmm7, %%tmm6, %%tmm%c0" ::"i"(kP + kQ));
+      ByteProducts::multiply<kP + kQ, 6, 7>();
       multiply_slices<kP, kQ + 1>(a, b);
     } else {
       multiply_slices<kP + 1, 0>(a, b);
@@ -63,7 +51,7 @@ void multiply_slices(const int8_t* a, const int8_t* b) {
 template <int kRegister>
 void zero_tiles() {
   if constexpr (kRegister < kSlices) {
-    asm volatile("tilezero %%tmm%c0" ::"i"(kRegister));
+    zero_tile<kRegister>();
     zero_tiles<kRegister + 1>();
   }
 }
@@ -71,7 +59,7 @@ void zero_tiles() {
 template <int kRegister>
 void store_tiles(int32_t* to) {
   if constexpr (kRegister < kSlices) {
-    asm volatile("tilestored %%tmm%c2, (%0,%1,1)" ::"r"(to), "r"(int64_t{64}), "i"(kRegister) : "memory");
+    store_tile<kRegister>(to, 64);
     store_tiles<kRegister + 1>(to + kEntries);
   }
 }
@@ -84,7 +72,7 @@ __attribute__((target("avx512f"))) void combine(const int32_t* sums, double* ent
   }
 }
 
-void multiply_by_slices(const int8_t* a, const int8_t* b, int64_t depth) {
+void multiply_by_slices(const char* a, const char* b, int64_t depth) {
   alignas(64) int32_t sums[kSlices * kEntries];
   alignas(64) double entries[kEntries];
   for (int64_t row = 0; row < kRows; row += kTile) {
@@ -129,25 +117,23 @@ double rate(int64_t columns, int64_t depth, Work&& work) {
 }
 
 void measure(int64_t depth, int rounds) {
-  AlignedBuffer<int8_t> a(static_cast<size_t>(kRows * depth * kSlices)),
+  AlignedBuffer<char> a(static_cast<size_t>(kRows * depth * kSlices)),
       b(static_cast<size_t>(kColumns * depth * kSlices));
   AlignedBuffer<double> wide_a(static_cast<size_t>(kRows * depth)), wide_b(static_cast<size_t>(kColumns * depth));
   std::mt19937 random(1);
   for (auto* bytes : {&a, &b})
-    std::generate_n(bytes->data(), bytes->size(), [&] { return static_cast<int8_t>(random()); });
+    std::generate_n(bytes->data(), bytes->size(), [&] { return static_cast<char>(random()); });
   for (auto* wide : {&wide_a, &wide_b})
     std::generate_n(wide->data(), wide->size(), [&] { return 0x1p-32 * static_cast<double>(random()) - 0.5; });
   const ProductKernels& kernels = choose_kernels("").product;
   const int64_t whole_columns = kColumns / kernels.columns * kernels.columns;
-  const TileConfiguration configuration;
-  asm volatile("ldtilecfg %0" ::"m"(configuration));
+  const TileRegisters registers;
   for (int round = 0; round < rounds; ++round) {
     const double slices = rate(kColumns, depth, [&] { multiply_by_slices(a.data(), b.data(), depth); });
     const double wide =
         rate(whole_columns, depth, [&] { multiply_in_binary64(kernels, wide_a.data(), wide_b.data(), depth); });
     fmt::print("depth {}: slices in bytes {:.0f}, binary64 {:.0f} Gflop/s\n", depth, slices, wide);
   }
-  asm volatile("tilerelease" ::);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 // instructions per 16 scores come on top and bring 32 x 32 x 128 to about 1600. The epilogue reads the panel that was
 // stored two panels ago: reading the one just stored waits for the unit. Mixing it in between the products, keeping
 // offsets in the sums' initial values, and fetching prototypes ahead into the first cache gained nothing.
+#include "backend/cpu/kernels/amx_tiles-inl.h"
 #include "backend/cpu/kernels/avx512_bf16-inl.h"
 #include "backend/cpu/kernels/matrix_kernels-inl.h"
 
@@ -16,37 +17,15 @@
 namespace manymeans {
 namespace {
 
-struct alignas(64) TileConfiguration {
-  uint8_t palette = 1;
-  uint8_t start_row = 0;
-  uint8_t reserved[14] = {};
-  uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
-  uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
-};
-
 // Registers 0 to 3 are sums (columns low and high, rows low and high), 4 and 5 columns, 6 and 7 rows.
 template <int kRegister>
-HWY_INLINE void load_tile(const char* from) {
-  asm volatile("tileloadd (%0,%1,1), %%tmm%c2" ::"r"(from), "r"(int64_t{64}), "i"(kRegister) : "memory");
-}
-template <int kRegister>
-HWY_INLINE void store_tile(float* to) {
-  asm volatile("tilestored %%tmm%c2, (%0,%1,1)" ::"r"(to), "r"(int64_t{kMatrixRows * 4}), "i"(kRegister) : "memory");
-}
-template <int kRegister>
-HWY_INLINE void zero_tile() {
-  asm volatile("tilezero %%tmm%c0" ::"i"(kRegister));
+HWY_INLINE void store_sums(float* to) {
+  store_tile<kRegister>(to, kMatrixRows * 4);
 }
 struct Bfloat16Products {
   template <int kSum, int kColumns, int kRows>
   HWY_INLINE static void multiply() {
     asm volatile("tdpbf16ps %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(kSum), "i"(kColumns), "i"(kRows));
-  }
-};
-struct ByteProducts {
-  template <int kSum, int kColumns, int kRows>
-  HWY_INLINE static void multiply() {
-    asm volatile("tdpbssd %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(kSum), "i"(kColumns), "i"(kRows));
   }
 };
 
@@ -78,10 +57,10 @@ HWY_INLINE void multiply_span(const Factors& in, float* panel) {
     Products::template multiply<2, 5, 6>();
     Products::template multiply<3, 5, 7>();
   }
-  store_tile<0>(panel);
-  store_tile<1>(panel + 16);
-  store_tile<2>(panel + 16 * kMatrixRows);
-  store_tile<3>(panel + 16 * kMatrixRows + 16);
+  store_sums<0>(panel);
+  store_sums<1>(panel + 16);
+  store_sums<2>(panel + 16 * kMatrixRows);
+  store_sums<3>(panel + 16 * kMatrixRows + 16);
 }
 
 // The same of 16 columns.
@@ -97,21 +76,9 @@ HWY_INLINE void multiply_half(const Factors& in, float* panel) {
     load_tile<7>(x + kUnitBytes);
     Products::template multiply<1, 4, 7>();
   }
-  store_tile<0>(panel);
-  store_tile<1>(panel + 16);
+  store_sums<0>(panel);
+  store_sums<1>(panel + 16);
 }
-
-// The tile registers belong to one call: other code of this thread may use them too.
-class TileRegisters {
- public:
-  TileRegisters() {
-    const TileConfiguration configuration;
-    asm volatile("ldtilecfg %0" ::"m"(configuration));
-  }
-  ~TileRegisters() { asm volatile("tilerelease" ::); }
-  TileRegisters(const TileRegisters&) = delete;
-  TileRegisters& operator=(const TileRegisters&) = delete;
-};
 
 template <class Products>
 HWY_INLINE void multiply_panel(const Factors& in, int columns, float* panel) {
