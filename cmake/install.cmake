@@ -10,12 +10,25 @@ if(MANYMEANS_ARROW_OF_PYTHON)
 endif()
 
 if(MANYMEANS_CLI)
-  # The program finds a shared library where it was installed to, and where both were moved to.
-  file(RELATIVE_PATH to_library ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
-  set_target_properties(manymeans_cli PROPERTIES INSTALL_RPATH "$<$<BOOL:${BUILD_SHARED_LIBS}>:$ORIGIN/${to_library}>")
-  if(MANYMEANS_ARROW_OF_PYTHON) # a build for tests
-    set_property(TARGET manymeans_cli APPEND PROPERTY INSTALL_RPATH ${arrow_folder})
+  # The program finds a shared library where it was installed to, and where both were moved to. The build has the same
+  # path, since CMake pads a path that it replaces later with colons: an empty element names the current folder.
+  set(search_path "")
+  if(BUILD_SHARED_LIBS)
+    file(RELATIVE_PATH to_library ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
+    list(APPEND search_path $ORIGIN/${to_library})
+    set_target_properties(manymeans PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin/${to_library})
   endif()
+  if(MANYMEANS_ARROW_OF_PYTHON) # a build for tests
+    list(APPEND search_path ${arrow_folder})
+  endif()
+  if(TARGET MPI::MPI_CXX AND MPI_CXX_LIBRARIES)
+    list(GET MPI_CXX_LIBRARIES 0 mpi)
+    get_filename_component(mpi_folder ${mpi} DIRECTORY)
+    if(NOT mpi_folder MATCHES "^/(usr/)?lib") # one that the loader does not look through by itself
+      list(APPEND search_path ${mpi_folder})
+    endif()
+  endif()
+  set_target_properties(manymeans_cli PROPERTIES INSTALL_RPATH "${search_path}" BUILD_WITH_INSTALL_RPATH ON)
   install(TARGETS manymeans_cli RUNTIME COMPONENT program)
   include(cmake/completion.cmake)
 endif()

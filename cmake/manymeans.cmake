@@ -15,6 +15,19 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
       $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict;-Wno-alloc-size-larger-than;-Wno-stringop-overflow;-Wno-maybe-uninitialized>
   )
 endif()
+# Hardening of what users run: checked copies, canaries on the stack, and tables of the linker that are read-only after
+# the start. Debian's compilers make position-independent programs by default. A project above this one chooses its own.
+add_library(manymeans_hardening INTERFACE)
+if(PROJECT_IS_TOP_LEVEL AND NOT MANYMEANS_SANITIZE AND NOT MANYMEANS_COVERAGE)
+  target_compile_options(
+    manymeans_hardening
+    INTERFACE
+      $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release>>:-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=2;-fstack-protector-strong>
+  )
+  target_link_options(manymeans_hardening INTERFACE LINKER:-z,relro,-z,now)
+endif()
+target_link_libraries(manymeans_flags INTERFACE manymeans_hardening)
+
 if(MANYMEANS_SANITIZE)
   target_compile_options(
     manymeans_flags
@@ -23,10 +36,19 @@ if(MANYMEANS_SANITIZE)
   target_link_options(manymeans_flags INTERFACE -fsanitize=${MANYMEANS_SANITIZE})
 endif()
 
-# manymeans_sources(file...): adds files of the current folder to the library.
+# manymeans_sources(file...): adds files of the current folder to the library. Code that reads input checks the indices of
+# standard containers. Arithmetic over rows does not: its indices come from the engine, and the checks would cost time.
 function(manymeans_sources)
   list(TRANSFORM ARGN PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
   target_sources(manymeans PRIVATE ${ARGN})
+  if(CMAKE_CURRENT_SOURCE_DIR MATCHES "/src/(io|comm|report|backend/remote)(/|$)")
+    set_property(
+      SOURCE ${ARGN}
+      TARGET_DIRECTORY manymeans
+      APPEND
+      PROPERTY COMPILE_DEFINITIONS $<$<CONFIG:Release>:_GLIBCXX_ASSERTIONS>
+    )
+  endif()
 endfunction()
 
 # manymeans_register(kind name maker file...): `maker` is a function that the kind's folder declares;
@@ -42,7 +64,7 @@ function(manymeans_isa name maker file)
   set_source_files_properties(
     ${CMAKE_CURRENT_SOURCE_DIR}/${file}
     TARGET_DIRECTORY manymeans
-    PROPERTIES COMPILE_OPTIONS "${ARGN}"
+    PROPERTIES COMPILE_OPTIONS "${ARGN};-fno-stack-protector" # a kernel has no buffer of input
   )
 endfunction()
 
