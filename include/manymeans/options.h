@@ -131,7 +131,7 @@ void for_each_option(Options& options, Visitor&& visit) {
       OptionInfo{"algorithm", "--algorithm", "NAME",
                  "How labels are found: auto (by a cost model; the choice and its reason stand in the result), matrix "
                  "(scores of rounded copies, each proved or resolved), bounds (matrix, but only for rows whose "
-                 "label may have changed: 8 bytes a row and model), kdtree (up to 32 columns, best for few) or "
+                 "label may have changed: 8 bytes a row and model), kdtree (few columns: at most 32, 4 on CUDA) or "
                  "brute (exact distances only). Never changes the answer."},
       options.algorithm);
   visit(
