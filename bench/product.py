@@ -122,10 +122,10 @@ def speed_row(shape, repeats, program):
     seconds, theirs, ratio = speed(a, b, 1, few)
     rate = 2 * a.size * b.shape[1] / seconds / 1e9
     tiled = tiled_seconds(program, shape)
-    slower = "" if tiled is None else f"{tiled / seconds:.1f}"
+    slower = "" if program is None else " | " if tiled is None else f" | {tiled / seconds:.1f}"
     on_two = speed(a, b, 2, few)[2]
     return (
-        f"{seconds:.4f} | {theirs:.4f} | {rate:.1f} | {ratio:.2f} | {speed_in_binary64(a, b, few)} | {on_two:.2f} | "
+        f"{seconds:.4f} | {theirs:.4f} | {rate:.1f} | {ratio:.2f} | {speed_in_binary64(a, b, few)} | {on_two:.2f}"
         f"{slower}"
     )
 
@@ -153,9 +153,9 @@ def report(arguments):
         f"{manymeans.__version__}, NumPy {np.__version__} with OpenBLAS {blas['version']} ({blas['architecture']}). Normal values. "
         "Shapes are rows x depth x columns. Medians; one thread: seconds of the processor.",
         "",
-        "| shape | manymeans, s | OpenBLAS, s | Gflop/s | speed, OpenBLAS = 1 | OpenBLAS in float64 | on 2 threads | "
-        "faster than plain tiles |",
-        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+        "| shape | manymeans, s | OpenBLAS, s | Gflop/s | speed, OpenBLAS = 1 | OpenBLAS in float64 | on 2 threads |"
+        + (" faster than plain tiles |" if arguments.tiled else ""),
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: |" + (" ---: |" if arguments.tiled else ""),
     ]
     lines += rows(shapes, lambda shape: speed_row(shape, arguments.repeats, arguments.tiled))
     lines += [

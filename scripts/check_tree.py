@@ -19,8 +19,22 @@ PRIVATE = re.compile(r"(?<![\w.\-/])/(?:%s)/" % "|".join(["home", "root", "Users
 # In a document: the code block below this line stands in that file, word for word.
 QUOTE = re.compile(r"<!-- from (\S+) -->\n```\w*\n(.*?)```", re.DOTALL)
 
+# Pages that describe the tree as it is; others record what was measured.
+PAGES = ("docs/", "README", "HACKING", "CONTRIBUTING", "bench/results/EXPERIMENTS.md")
+
 # In a document: a file of the tree.
 REFERENCE = re.compile(r"`([\w./-]+\.(?:h|cpp|cu|cuh|py|md|cmake))`")
+
+# Options of other programs that documents name.
+FOREIGN_OPTIONS = {"--bind-to", "--map-by", "--mpi", "--long", "--nredo", "--prefix", "--args", "--gtest_filter",
+                   "--use_fast_math"}
+
+# Numbers that stand in a document or in a help text, and the constants that they quote.
+NUMBERS = [
+    ("include/manymeans/options.h", r"kdtree \(few columns: at most (\d+)", "src/backend/cpu/tree/kd_tree.h", "kMostTreeColumns"),
+    ("include/manymeans/options.h", r"at most \d+, (\d+) on CUDA", "src/backend/cuda/bounding_boxes/boxed_points.h", "kMostBoxColumns"),
+    ("docs/user/opencl.md", r"`kdtree` \(up to (\d+) columns", "src/backend/opencl/tree/leaf_tree.h", "kMostTreeColumns"),
+]
 
 # Calls of the CUDA runtime that the library makes in these files only: elsewhere they would race with other threads, or wait
 # for a device for ever.
@@ -52,6 +66,8 @@ def text_of(name):
 
 def check_length(name, text):
     path = pathlib.PurePosixPath(name)
+    if path.suffix == ".lock":
+        return []
     limit = MAX_LINES.get(path.name, MAX_LINES.get(path.parts[0]) if len(path.parts) > 1 else None)
     lines = text.count("\n")
     return [f"{name}: {lines} lines, more than {limit}; split it"] if limit and lines > limit else []
@@ -77,12 +93,31 @@ def check_quotes(name, text):
 
 
 def check_references(name, text, names):
-    """Files that a page for developers names are files of the tree; what a build makes is not looked at."""
-    if not name.startswith(("docs/developer/", "HACKING", "CONTRIBUTING")):
+    """Files that a page names are files of the tree; what a build makes is not looked at."""
+    if not name.startswith(PAGES):
         return []
     ends = {"/".join(path.split("/")[first:]) for path in names for first in range(path.count("/") + 1)}
     return [f"{name}: names {found}, which is no file of the tree" for found in sorted(set(REFERENCE.findall(text)))
             if found not in ends and not found.startswith("build/")]
+
+
+def check_options(name, text, code):
+    """Options that a page quotes stand in some code."""
+    if not name.startswith(PAGES) or not name.endswith(".md"):
+        return []
+    quoted = set(re.findall(r"(?<![\w-])--[a-z][a-z0-9_-]+", " ".join(re.findall(r"`([^`\n]+)`", text))))
+    return [f"{name}: quotes {option}, which no program here has" for option in sorted(quoted - FOREIGN_OPTIONS)
+            if not re.search(rf"{option}(?![\w-])", code)]
+
+
+def check_numbers():
+    problems = []
+    for page, pattern, source, constant in NUMBERS:
+        quoted = re.search(pattern, text_of(page).replace('"\n                 "', ""))
+        defined = re.search(rf"\b{constant} = (\d+);", text_of(source))
+        if not quoted or not defined or quoted[1] != defined[1]:
+            problems.append(f"{page}: '{pattern}' does not quote {constant} of {source}")
+    return problems
 
 
 def check_calls(name, text):
@@ -140,7 +175,8 @@ def check_types(names):
 
 def main():
     names = tracked_files()
-    problems = include_rule.self_test() + parameter_limit.self_test() + check_names(names) + check_types(names)
+    code = "\n".join(text_of(name) for name in names if name == "dev" or name.endswith((".py", ".cpp", ".h", ".sh")))
+    problems = check_numbers() + include_rule.self_test() + parameter_limit.self_test() + check_names(names) + check_types(names)
     for name in names:
         text = None if name.startswith("data/") or name.endswith((".gz", ".npz")) else text_of(name)
         if text is not None:
@@ -148,6 +184,7 @@ def main():
             problems += check_length(name, text)
             problems += check_private(name, text) + check_quotes(name, text)
             problems += check_calls(name, text) + check_views(name, text) + check_references(name, text, names)
+            problems += check_options(name, text, code)
     print("\n".join(problems) if problems else f"{len(names)} files, nothing to complain about")
     return 1 if problems else 0
 

@@ -66,6 +66,7 @@ def install(arguments):
         text = re.sub(r"[^;: \"]*/pyarrow(/[^;: \"]*)?", "", path.read_text())
         if str(first) in text or str(arguments.source) in text:
             sys.exit(f"{path} names a folder of this machine")
+    run(sys.executable, arguments.source / "scripts/check_artefacts.py", root)
     headers = {path.relative_to(root / "include").parts[0] for path in (root / "include").rglob("*.h")}
     page = root / "share/man/man1/manymeans.1"
     shells = ["bash-completion/completions/manymeans", "zsh/site-functions/_manymeans",
