@@ -17,6 +17,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
 endif()
 # Hardening of what users run: checked copies, canaries on the stack, and tables of the linker that are read-only after
 # the start. Debian's compilers make position-independent programs by default. A project above this one chooses its own.
+# A sanitized build has sanitizers in their place.
 add_library(manymeans_hardening INTERFACE)
 if(PROJECT_IS_TOP_LEVEL AND NOT MANYMEANS_SANITIZE AND NOT MANYMEANS_COVERAGE)
   target_compile_options(
@@ -25,16 +26,14 @@ if(PROJECT_IS_TOP_LEVEL AND NOT MANYMEANS_SANITIZE AND NOT MANYMEANS_COVERAGE)
       $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release>>:-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=2;-fstack-protector-strong>
   )
   target_link_options(manymeans_hardening INTERFACE LINKER:-z,relro,-z,now)
-endif()
-target_link_libraries(manymeans_flags INTERFACE manymeans_hardening)
-
-if(MANYMEANS_SANITIZE)
+elseif(MANYMEANS_SANITIZE)
   target_compile_options(
-    manymeans_flags
+    manymeans_hardening
     INTERFACE -fsanitize=${MANYMEANS_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all
   )
-  target_link_options(manymeans_flags INTERFACE -fsanitize=${MANYMEANS_SANITIZE})
+  target_link_options(manymeans_hardening INTERFACE -fsanitize=${MANYMEANS_SANITIZE})
 endif()
+target_link_libraries(manymeans_flags INTERFACE manymeans_hardening)
 
 # manymeans_sources(file...): adds files of the current folder to the library. Code that reads input checks the indices of
 # standard containers. Arithmetic over rows does not: its indices come from the engine, and the checks would cost time.
@@ -43,8 +42,7 @@ function(manymeans_sources)
   target_sources(manymeans PRIVATE ${ARGN})
   if(CMAKE_CURRENT_SOURCE_DIR MATCHES "/src/(io|comm|report|backend/remote)(/|$)")
     set_property(
-      SOURCE ${ARGN}
-      TARGET_DIRECTORY manymeans
+      SOURCE ${ARGN} TARGET_DIRECTORY manymeans
       APPEND
       PROPERTY COMPILE_DEFINITIONS $<$<CONFIG:Release>:_GLIBCXX_ASSERTIONS>
     )
@@ -64,7 +62,9 @@ function(manymeans_isa name maker file)
   set_source_files_properties(
     ${CMAKE_CURRENT_SOURCE_DIR}/${file}
     TARGET_DIRECTORY manymeans
-    PROPERTIES COMPILE_OPTIONS "${ARGN};-fno-stack-protector" # a kernel has no buffer of input
+    PROPERTIES
+      COMPILE_OPTIONS
+        "${ARGN};-fno-stack-protector" # a kernel has no buffer of input
   )
 endfunction()
 
