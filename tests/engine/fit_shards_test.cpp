@@ -4,6 +4,9 @@
 #include <manymeans/fit.h>
 #include <manymeans/row_shards.h>
 
+#include "backend/remote/answer.h"
+#include "backend/remote/byte_stream.h"
+#include "backend/remote/question.h"
 #include "conformance/cases.h"
 #include "conformance/fit_cases.h"
 #include "data/shards.h"
@@ -259,29 +262,155 @@ TEST_F(FitShards, ShardsThatDifferAreErrors) {
             std::string::npos);
 }
 
-// Whatever comes over a network: a typed error, and no index out of range.
+// All that fits with these seedings ask.
+std::vector<Bytes> questions_of(RowShard& shard) {
+  std::vector<Bytes> questions;
+  for (const char* const init : {"k-means||", "k-means++"}) {
+    FitOptions options = plain_options();
+    options.init = init;
+    options.empty = EmptyPolicy::kFarthest;
+    fit_shards(
+        [&](std::span<const std::byte> question) {
+          questions.emplace_back(question.begin(), question.end());
+          return shard.answer(question);
+        },
+        options);
+  }
+  return questions;
+}
+
+// With the hash that these bytes would end with.
+Bytes sealed(Bytes bytes) {
+  bytes.resize(bytes.size() < 8 ? 0 : bytes.size() - 8);
+  const uint64_t hash = hash_of_bytes(bytes);
+  const auto* end = reinterpret_cast<const std::byte*>(&hash);
+  bytes.insert(bytes.end(), end, end + sizeof hash);
+  return bytes;
+}
+
+// A message is a function of its bytes: a bit that changes is seen, wherever it is.
+TEST_F(FitShards, OneFlippedBitIsAnError) {
+  RowShard shard = plain_shard(0, 400, 0);
+  std::mt19937_64 random(3);
+  for (const Bytes& asked : questions_of(shard)) {
+    const Bytes answered = shard.answer(asked);
+    for (int i = 0; i < 20; ++i) {
+      Bytes question = asked, answer = answered;
+      for (Bytes* bytes : {&question, &answer}) {
+        (*bytes)[random() % bytes->size()] ^= static_cast<std::byte>(1 << random() % 8);
+      }
+      EXPECT_NE(message_of([&] { shard.answer(question); }).find("[question] these bytes are"), std::string::npos);
+      EXPECT_NE(message_of([&] { merge_answers(answer, answer); }).find("[answer] these bytes are"), std::string::npos);
+    }
+  }
+}
+
+// Whatever comes over a network, its hash included: a typed error, and no index out of range.
 TEST_F(FitShards, DamagedBytesAreErrors) {
   RowShard shard = plain_shard(0, 400, 0);
-  std::vector<Bytes> questions;
-  fit_shards(
-      [&](std::span<const std::byte> q) {
-        questions.emplace_back(q.begin(), q.end());
-        return shard.answer(q);
-      },
-      plain_options());
+  const std::vector<Bytes> questions = questions_of(shard);
   std::mt19937_64 random(7);
+  const auto damage = [&](Bytes& bytes, size_t begin) {
+    if (random() % 3 == 0) bytes.resize(begin + random() % (bytes.size() - begin));
+    for (uint64_t changes = random() % 4; changes > 0 && bytes.size() > begin; --changes) {
+      bytes[begin + random() % (bytes.size() - begin)] = static_cast<std::byte>(random());
+    }
+    bytes = sealed(std::move(bytes));
+  };
   for (int i = 0; i < 3000; ++i) {
     Bytes question = questions[random() % questions.size()];
     if (question.size() > 20000) continue;
     Bytes answer = shard.answer(question);
-    for (Bytes* bytes : {&question, &answer}) {
-      if (random() % 3 == 0) bytes->resize(random() % bytes->size());
-      for (uint64_t changes = random() % 4; changes > 0 && !bytes->empty(); --changes) {
-        (*bytes)[random() % bytes->size()] = static_cast<std::byte>(random());
-      }
-    }
+    damage(question, 0);
+    damage(answer, 0);
     message_of([&] { shard.answer(question); });
     message_of([&] { merge_answers(answer, answer); });
+  }
+  for (size_t i = 0; i < 400; ++i) {  // a fit that gets one such answer
+    size_t left = i % questions.size();
+    FitOptions options = plain_options();
+    options.init = i % 2 == 0 ? "k-means||" : "k-means++";
+    try {
+      fit_shards(
+          [&](std::span<const std::byte> question) {
+            Bytes answer = shard.answer(question);
+            if (left-- == 0) damage(answer, 16);  // which still answers this question
+            return answer;
+          },
+          options);
+    } catch (const Error& error) {
+      EXPECT_NE(error.code(), ErrorCode::kInternal) << error.what();
+    }
+  }
+}
+
+// What decoding cannot see: numbers that do not belong together, or to these rows.
+TEST_F(FitShards, QuestionsThatDoNotFitTheirShardAreErrors) {
+  RowShard shard = plain_shard(0, 400, 0);
+  const auto said = [&](Question question) {
+    const Bytes bytes = question.encode();
+    const Answer answer = Answer::decode(shard.answer(bytes));
+    return answer.failure ? answer.failure->text : "";
+  };
+  const std::string other = "rows of other values";
+  const WideInt far = WideInt(1).shift_left_64().shift_left_64().shift_left_64();
+  int seen = 0;
+  for (const Bytes& bytes : questions_of(shard)) {
+    const Question asked = Question::decode(bytes);
+    if (asked.what >= Asked::kMoments) {
+      Question question = asked;
+      question.scan.largest[1] /= 4;
+      question.scan.maximum[0] = question.scan.minimum[0];
+      EXPECT_NE(said(question).find(other), std::string::npos);
+    }
+    for (int64_t Workload::*field : {&Workload::most_clusters, &Workload::passes, &Workload::models}) {
+      Question question = asked;
+      question.workload.*field = -1 + static_cast<int64_t>(seen % 2);  // -1 and 0
+      if (asked.what == Asked::kShape) continue;
+      EXPECT_NE(message_of([&] { shard.answer(question.encode()); }).find("[question]"), std::string::npos);
+    }
+    for (size_t i = 0; i < asked.picks.size(); ++i) {
+      Question question = asked;
+      question.picks[i].target.clear();
+      append_words(far, question.picks[i].target);
+      EXPECT_NE(said(question).find(other), std::string::npos);
+      question.picks[i].target.back() = -1;
+      EXPECT_NE(said(question).find(other), std::string::npos);
+      ++seen;
+    }
+    if (asked.what == Asked::kInertia) {
+      Question question = asked;
+      question.models[0].format.shift += 40;
+      EXPECT_NE(said(question).find(other), std::string::npos);
+      ++seen;
+    }
+    if (asked.what > Asked::kLargestTerm && asked.what != Asked::kAttracted) {
+      Question question = asked;
+      question.seeds[0].largest /= 4;
+      EXPECT_NE(said(question).find(other), std::string::npos);
+    }
+  }
+  EXPECT_GT(seen, 4);
+}
+
+// A partition that was lost, and whose rows are not the same when they are made again.
+TEST_F(FitShards, RowsThatChangeAreErrors) {
+  std::vector<float> other(400 * 3);
+  std::copy_n(reinterpret_cast<const float*>(plain_case().bytes.data()), other.size(), other.data());
+  for (float& value : other) value *= -3;
+  RowShard first = plain_shard(0, 200, 0), before = plain_shard(200, 400, 200);
+  RowShard after(PointsView(other.data() + 600, 200, 3), {}, 200);
+  for (const char* const init : {"k-means||", "k-means++", "random"}) {
+    for (int last = 1; last < 12; ++last) {
+      int asked = 0;
+      FitOptions options = plain_options();
+      options.init = init;
+      const std::string message = message_of([&] {
+        fit_shards([&](auto q) { return merge_answers(first.answer(q), (++asked > last ? after : before).answer(q)); },
+                   options);
+      });
+      EXPECT_NE(message.find(last == 1 ? "" : "other values"), std::string::npos) << init << last << message;
+    }
   }
 }
 

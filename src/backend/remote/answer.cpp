@@ -81,13 +81,31 @@ void merge_field(MergedField& field, const MergedField& other) {
   }
 }
 
-void check_fields(const std::vector<MergedField>& fields) {
-  for (const MergedField& field : fields) {
-    const bool known = field.merging <= Merging::kFarthest && field.width >= 1 && field.most >= 0;
-    const bool whole = known && field.values.size() % static_cast<uint64_t>(field.width) == 0;
-    if (whole && (field.merging != Merging::kFarthest || field.width == 3)) continue;
-    throw Error(ErrorCode::kBadData, "answer", "these bytes are damaged; pass them as they were made");
+// Records are in order, each once.
+void check_field(const MergedField& field) {
+  check_answer(field.merging <= Merging::kFarthest && field.width >= 1 && field.most >= 0);
+  const auto width = static_cast<uint64_t>(field.width);
+  check_answer(field.values.size() % width == 0 && (field.merging != Merging::kFarthest || width == 3));
+  if (field.merging < Merging::kRecords) return;
+  const int64_t* at = field.values.data();
+  for (size_t i = width; i < field.values.size(); i += width) {
+    check_answer(comes_first(field.merging, {at + i - width}, {at + i}));
   }
+}
+
+void check_rows(const std::vector<RowRange>& rows) {
+  int64_t end = 0;
+  for (const RowRange& range : rows) {
+    check_answer(range.first >= end && range.last > range.first && range.last <= kMostShardRows);
+    end = range.last;
+  }
+}
+
+// A shard says this of its rows, or of what it was asked.
+void check_failure(const Failure& failure) {
+  const auto code = static_cast<ErrorCode>(failure.code);
+  check_answer(code == ErrorCode::kBadData || code == ErrorCode::kUsage);
+  check_answer(failure.text.starts_with('[') && failure.text.find("] ") != std::string::npos);
 }
 
 void append(const uint64_t* words, size_t count, std::vector<int64_t>& to) {
@@ -108,7 +126,9 @@ Answer Answer::decode(std::span<const std::byte> bytes) {
   }
   reader(answer.question), reader(answer.rows), reader(answer.failure), reader(answer.values);
   reader.end();
-  check_fields(answer.values);
+  check_rows(answer.rows);
+  if (answer.failure) check_failure(*answer.failure);
+  for (const MergedField& field : answer.values) check_field(field);
   return answer;
 }
 
@@ -136,6 +156,19 @@ void Answer::merge(Answer other) {
 
 uint64_t hash_of_bytes(std::span<const std::byte> bytes) {
   return XXH3_64bits(bytes.data(), bytes.size());
+}
+
+void check_answer(bool holds) {
+  if (!holds) throw Error(ErrorCode::kBadData, "answer", "these bytes are damaged; pass them as they were made");
+}
+
+void check_counts(const Statistics& statistics, int64_t rows) {
+  for (const int64_t count : statistics.counts) {
+    check_answer(count >= 0 && count <= rows);
+    rows -= count;
+  }
+  check_answer(rows == 0);
+  for (const int64_t weight : statistics.weights) check_answer(weight >= 0);
 }
 
 std::vector<int64_t> in_order(std::span<const double> values) {

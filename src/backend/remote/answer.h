@@ -7,6 +7,7 @@
 #include "core/label_term.h"
 #include "core/merged_integers.h"
 #include "core/wide_int.h"
+#include "data/statistics.h"
 
 #include <cstdint>
 #include <optional>
@@ -15,6 +16,9 @@
 #include <vector>
 
 namespace manymeans {
+
+/// In all shards together.
+constexpr int64_t kMostShardRows = int64_t{1} << 48;
 
 /// How the integers of one field merge.
 enum class Merging : uint8_t {
@@ -67,7 +71,7 @@ struct Answer {
   std::optional<Failure> failure;  ///< of the first shard that failed: then the fields say nothing
   std::vector<MergedField> values;
 
-  static constexpr uint64_t kVersion = 0x31736e616d6d6d61;  // "ammmans1"
+  static constexpr uint64_t kVersion = 0x32736e616d6d6d61;  // "ammmans2"
 
   template <class Archive>
   void fields(Archive& archive) {
@@ -83,7 +87,10 @@ struct Answer {
   }
 };
 
-uint64_t hash_of_bytes(std::span<const std::byte> bytes);
+/// Throws Error(kBadData) unless this holds of what an answer says.
+void check_answer(bool holds);
+/// Throws it unless these may be the counts of so many rows.
+void check_counts(const Statistics& statistics, int64_t rows);
 
 std::vector<int64_t> in_order(std::span<const double> values);
 std::vector<double> from_order(std::span<const int64_t> places);

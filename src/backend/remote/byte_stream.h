@@ -1,5 +1,6 @@
 // Values as bytes, for messages between processes of one machine type. A struct has one function, fields(archive), that
-// names its fields; the writer and the reader both call it, so the two cannot disagree.
+// names its fields; the writer and the reader both call it, so the two cannot disagree. A message ends with the hash of
+// its bytes: one flipped bit in a sum would be another answer.
 #pragma once
 
 #include <manymeans/error.h>
@@ -17,9 +18,17 @@
 
 namespace manymeans {
 
+/// XXH3-64.
+uint64_t hash_of_bytes(std::span<const std::byte> bytes);
+
 class ByteWriter {
  public:
-  std::vector<std::byte> take() { return std::move(bytes_); }
+  /// The message, with its hash.
+  std::vector<std::byte> take() {
+    uint64_t hash = hash_of_bytes(bytes_);
+    (*this)(hash);
+    return std::move(bytes_);
+  }
 
   template <class T>
   void operator()(T& value) {
@@ -65,10 +74,16 @@ class ByteWriter {
   std::vector<std::byte> bytes_;
 };
 
-/// Throws Error(kBadData) where there are not as many bytes as they say themselves.
+/// Throws Error(kBadData) where there are not as many bytes as they say themselves, or other ones than were written.
 class ByteReader {
  public:
-  ByteReader(std::span<const std::byte> bytes, const char* what) : bytes_(bytes), what_(what) {}
+  ByteReader(std::span<const std::byte> bytes, const char* what) : bytes_(bytes), what_(what) {
+    uint64_t hash = 0;
+    if (bytes.size() < sizeof hash) refuse();
+    bytes_ = bytes.first(bytes.size() - sizeof hash);
+    std::memcpy(&hash, bytes_.data() + bytes_.size(), sizeof hash);
+    if (hash != hash_of_bytes(bytes_)) refuse();
+  }
 
   template <class T>
   void operator()(T& value) {
@@ -86,12 +101,13 @@ class ByteReader {
   void operator()(std::vector<T>& values) {
     uint64_t count = 0;
     (*this)(count);
-    need(count, std::is_arithmetic_v<T> ? sizeof(T) : 1);  // every other value takes a byte at least
-    values.resize(count);
+    values.clear();
     if constexpr (std::is_arithmetic_v<T>) {
+      need(count, sizeof(T));
+      values.resize(count);
       raw(values.data(), values.size() * sizeof(T));
     } else {
-      for (T& value : values) (*this)(value);
+      for (uint64_t i = 0; i < count; ++i) (*this)(values.emplace_back());  // no more memory than there are bytes for
     }
   }
   template <class T>

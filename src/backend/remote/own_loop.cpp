@@ -43,12 +43,14 @@ struct PassAnswer {
     size_t count = 1 + 2 * kLabelSumWords;
     for (const auto* part : parts) count += part->size();
     const std::span<const int64_t> all = reader.integers(count);
+    check_answer(all[0] >= 0 && all[0] <= question.whole.rows);
     changed.push_back(all[0]);
     const int64_t* at = all.data() + 1 + kLabelSumWords;
     for (auto* part : parts) {
       std::copy_n(at, part->size(), part->begin());
       at += part->size();
     }
+    check_counts(to, question.whole.rows);
     label_sums.push_back(label_sum_of({at, kLabelSumWords}));
   }
 

@@ -75,38 +75,61 @@ void check_slots(const std::vector<Item>& all, size_t slots) {
   }
 }
 
+// A session has no more prototypes than rows, but for those that the question brings.
+void check_clusters(const Question& question) {
+  std::vector<int64_t> most(question.clusters.size(), question.whole.rows);
+  for (const AskedModel& model : question.models) {
+    int64_t& rows = most[static_cast<size_t>(model.slot)];
+    rows = std::max(rows, model.labels ? model.labels->prototypes.rows() : model.prototypes.rows());
+    need(model.prototypes.rows() <= question.clusters[static_cast<size_t>(model.slot)]);
+  }
+  for (size_t slot = 0; slot < most.size(); ++slot) {
+    need(question.clusters[slot] >= 1 && question.clusters[slot] <= std::min(most[slot], kMostClusters));
+  }
+}
+
 // What a shard relies on where it uses a question: no index is out of range, and no number is none.
 void check_models(const Question& question) {
   check_slots(question.models, question.clusters.size());
   check_slots(question.seeds, question.clusters.size());
-  for (const int64_t k : question.clusters) need(k >= 1 && k <= kMostClusters);
   for (const AskedModel& model : question.models) check_model(question, model);
-  for (const AskedSeeds& seeds : question.seeds) {
-    check_seeds(question, seeds);
-    need(question.clusters[static_cast<size_t>(seeds.slot)] <= question.whole.rows);
-  }
+  for (const AskedSeeds& seeds : question.seeds) check_seeds(question, seeds);
+  check_clusters(question);
   const bool one_model =
       question.what == Asked::kPick || question.what == Asked::kSample || question.what == Asked::kAttracted;
   need(!one_model || question.seeds.size() == 1);
-  need(question.what != Asked::kSample || question.sample.total.size() == kWideWords);
+  const bool seeding = question.what >= Asked::kLargestTerm;
+  need(question.what < Asked::kPass || !(seeding ? question.seeds.empty() : question.models.empty()));
+  need(question.what != Asked::kSample || (question.sample.total.size() == kWideWords && question.sample.factor >= 1));
   for (const AskedPick& pick : question.picks) need(pick.target.size() == kWideWords);
   need(question.what != Asked::kFarthestRows || question.most >= 1);
+  for (size_t i = 1; i < question.rows.size(); ++i) need(question.rows[i - 1] < question.rows[i]);
+}
+
+// It decides no answer, but divides, and says how long arrays are.
+void check_workload(const Workload& workload) {
+  constexpr int64_t kMostModels = 1'000'000;  // of a fit
+  constexpr int64_t kMostPasses = 2000;       // of a model
+  need(workload.models >= 1 && workload.models <= kMostModels && workload.most_clusters >= 1 &&
+       workload.most_clusters <= kMostClusters && workload.all_clusters >= workload.most_clusters &&
+       workload.all_clusters <= kMostModels * kMostClusters && workload.passes >= 1 &&
+       workload.passes <= kMostModels * kMostPasses);
 }
 
 void check_whole(const Question& question) {
-  constexpr int64_t kMostRows = int64_t{1} << 48;
   const auto columns = static_cast<uint64_t>(question.columns);
   need(question.what <= Asked::kAttracted && question.type <= DataType::kInt8);
   if (question.what == Asked::kShape) return;
-  need(question.whole.rows >= 1 && question.whole.rows <= kMostRows && question.columns >= 1);
+  need(question.whole.rows >= 1 && question.whole.rows <= kMostShardRows && question.columns >= 1);
   need(question.whole.largest_weight >= 0 && std::isfinite(question.whole.largest_weight));
+  check_workload(question.workload);
   if (question.what < Asked::kMoments) return;
   const ColumnScan& scan = question.scan;
   need(scan.minimum.size() == columns && scan.maximum.size() == columns && scan.largest.size() == columns &&
        scan.low.size() == columns);
   need(are_usable(scan.minimum) && are_usable(scan.maximum));
   for (const double largest : scan.largest) need(largest >= 0 && std::isfinite(largest));
-  need(std::ranges::all_of(scan.low, [](double low) { return low > 0; }));
+  for (const double low : scan.low) need(low > 0);
   need(question.max_weight > 0 && question.max_weight <= 2);
 }
 

@@ -130,7 +130,7 @@ struct Question {
   std::vector<AskedPick> picks;
   AskedSample sample;
 
-  static constexpr uint64_t kVersion = 0x32736575716d6d61;  // "ammques2"
+  static constexpr uint64_t kVersion = 0x33736575716d6d61;  // "ammques3"
 
   template <class Archive>
   void fields(Archive& archive) {

@@ -39,7 +39,7 @@ std::vector<double> RemoteSeeding::begin(std::span<const SeedCentres> models) {
     of(model.slot) = {*model.centres, 0, {}};
     ask_about(question, model.slot);
   }
-  return from_order(shards_.ask(std::move(question)).integers(models.size()));
+  return shards_.ask(std::move(question)).distances(models.size());
 }
 
 void RemoteSeeding::add(std::span<const SeedCentres> models) {
@@ -70,6 +70,7 @@ void RemoteSeeding::gather_totals() {
   for (size_t at = 0; at < records.size(); at += width) {
     for (size_t m = 0; m < unknown.size(); ++m) {
       unknown[m]->totals.push_back({records[at], wide_of(records.subspan(at + 1 + m * kWideWords, kWideWords))});
+      check_answer(!unknown[m]->totals.back().sum.negative());
     }
   }
 }
@@ -98,11 +99,12 @@ std::vector<int64_t> RemoteSeeding::pick(int slot, std::span<const WideInt> targ
   }
   AnswerReader answer = shards_.ask(std::move(question));
   const std::span<const int64_t> records = answer.records(2);
-  if (records.size() != 2 * targets.size()) {
-    throw Error(ErrorCode::kInternal, "shards", "a row was picked that no shard has; shards must stay as they are");
-  }
+  check_answer(records.size() == 2 * targets.size());  // a row for each
   std::vector<int64_t> rows;
-  for (size_t at = 0; at < records.size(); at += 2) rows.push_back(records[at + 1]);
+  for (size_t at = 0; at < records.size(); at += 2) {
+    rows.push_back(records[at + 1]);
+    check_answer(rows.back() >= 0 && rows.back() < shards_.known().rows());
+  }
   return rows;
 }
 
@@ -137,6 +139,7 @@ std::vector<int64_t> RemoteSeeding::attracted(int slot) {
   ask_about(question, slot);
   AnswerReader answer = shards_.ask(std::move(question));
   const std::span<const int64_t> weights = answer.integers(static_cast<size_t>(of(slot).centres.rows()));
+  check_answer(std::ranges::all_of(weights, [](int64_t weight) { return weight >= 0; }));
   return {weights.begin(), weights.end()};
 }
 

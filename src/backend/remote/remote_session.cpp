@@ -6,6 +6,7 @@
 #include "prototype/prototype.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace manymeans {
@@ -45,12 +46,14 @@ void RemoteSession::read_pass(AnswerReader& answer, PassModel& model) {
   const int64_t* at = answer.integers(count).data();
   model.result = {};
   model.result.changed = *at++;
+  check_answer(model.result.changed >= 0 && model.result.changed <= input_.shard.all);
   model.result.hash_delta = label_sum_of({at, kLabelSumWords});
   at += kLabelSumWords;
   for (auto* part : parts) {
     std::copy_n(at, part->size(), part->begin());
     at += part->size();
   }
+  check_counts(mine.statistics, input_.shard.all);
   mine.labels = LabelState{*model.prototypes, {}, {}, {}};
   mine.label_sum.reset();
   mine.donors.clear();
@@ -88,6 +91,8 @@ std::vector<DistantRow> RemoteSession::farthest_rows(int slot, const Matrix& pro
   for (size_t at = 0; at < records.size(); at += 3) {
     rows.push_back({from_order(records[at]), records[at + 1], static_cast<uint32_t>(records[at + 2])});
     numbers.push_back(records[at + 1]);
+    check_answer(rows.back().distance > 0 && std::isfinite(rows.back().distance) && numbers.back() >= 0 &&
+                 numbers.back() < input_.shard.all && records[at + 2] >= 0 && records[at + 2] < prototypes.rows());
   }
   if (rows.empty()) return rows;
   const Matrix values = input_.remote->gather(numbers);
@@ -142,7 +147,7 @@ std::vector<InertiaSum> RemoteSession::inertias(std::span<const ModelPrototypes>
   for (const ModelPrototypes& model : models) ask_about(farthest, model.slot, *model.prototypes);
   Question limbs = farthest;
   limbs.what = Asked::kInertia;
-  const std::vector<double> distances = from_order(shards_.ask(std::move(farthest)).integers(models.size()));
+  const std::vector<double> distances = shards_.ask(std::move(farthest)).distances(models.size());
   std::vector<InertiaSum> sums;
   for (size_t i = 0; i < models.size(); ++i) {
     sums.push_back({distances[i], distance_format(input_, distances[i]), {}});

@@ -2,11 +2,13 @@
 
 #include <manymeans/error.h>
 
+#include "backend/remote/byte_stream.h"
 #include "core/data_type.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <utility>
 
@@ -17,7 +19,7 @@ constexpr size_t kMostKept = size_t{1} << 24;  // words of rows' values: 128 MiB
 
 // What one shard says of its shape.
 struct Shape {
-  int64_t first, rows, columns, type, weighted, largest_weight;
+  int64_t first, rows, columns, type, weighted, largest_weight, smallest_weight;
 };
 
 void check_same_columns(const Shape& first, const Shape& other) {
@@ -50,9 +52,15 @@ void check_rows(const std::vector<RowRange>& rows, int64_t all) {
   throw Error(ErrorCode::kBadData, "weights", "all weights are zero; at least one must be positive");
 }
 
+// Of every column, from the places of what all shards found.
+std::vector<double> finite_of(std::span<const int64_t> places) {
+  std::vector<double> values = from_order(places);
+  for (const double value : values) check_answer(std::isfinite(value));
+  return values;
+}
+
 [[noreturn]] void rethrow(const Failure& failure) {
   const size_t end = failure.text.find("] ");
-  if (end == std::string::npos) throw Error(ErrorCode::kInternal, "shards", failure.text);
   throw Error(static_cast<ErrorCode>(failure.code), failure.text.substr(1, end - 1), failure.text.substr(end + 2));
 }
 
@@ -68,33 +76,45 @@ AnswerReader::AnswerReader(const Answered& answered, int64_t all) : answer_(Answ
 }
 
 const MergedField& AnswerReader::next() {
-  if (at_ == answer_.values.size()) throw Error(ErrorCode::kInternal, "shards", "an answer has too few fields");
+  check_answer(at_ < answer_.values.size());
   return answer_.values[at_++];
 }
 
 std::span<const int64_t> AnswerReader::integers(size_t count) {
   const MergedField& field = next();
-  if (field.merging <= Merging::kSmallest && field.values.size() == count) return field.values;
-  throw Error(ErrorCode::kInternal, "shards", "an answer has not the size that was asked for");
+  check_answer(field.merging <= Merging::kSmallest && field.values.size() == count);
+  return field.values;
 }
 
 std::span<const int64_t> AnswerReader::records(size_t width) {
   const MergedField& field = next();
-  if (field.merging > Merging::kSmallest && static_cast<size_t>(field.width) == width) return field.values;
-  throw Error(ErrorCode::kInternal, "shards", "an answer has not the records that were asked for");
+  check_answer(field.merging > Merging::kSmallest && static_cast<size_t>(field.width) == width);
+  return field.values;
+}
+
+std::vector<double> AnswerReader::distances(size_t count) {
+  std::vector<double> values = finite_of(integers(count));
+  for (const double value : values) check_answer(value >= 0);
+  return values;
 }
 
 KnownRows::KnownRows(AnswerReader answer) {
-  const std::span<const int64_t> records = answer.records(6);
+  const std::span<const int64_t> records = answer.records(7);
   std::vector<Shape> shapes;
-  for (size_t at = 0; at < records.size(); at += 6) {
+  for (size_t at = 0; at < records.size(); at += 7) {
     const int64_t* r = &records[at];
-    shapes.push_back({r[0], r[1], r[2], r[3], r[4], r[5]});
+    shapes.push_back({r[0], r[1], r[2], r[3], r[4], r[5], r[6]});
+    check_answer(r[0] == whole_.rows && r[1] >= 1 && r[1] <= kMostShardRows - r[0] && r[2] >= 1 && r[3] >= 0 &&
+                 r[3] <= static_cast<int64_t>(DataType::kInt8));
+    const double largest = from_order(r[5]), smallest = from_order(r[6]);
+    check_answer(largest >= 0 && std::isfinite(largest) && smallest > 0);
+    whole_.rows += r[1];
   }
+  check_answer(answer.has_rows(whole_.rows));
   for (const Shape& shape : shapes) {
     check_same_columns(shapes[0], shape);
-    whole_.rows += shape.rows;
     whole_.largest_weight = std::max(whole_.largest_weight, from_order(shape.largest_weight));
+    smallest_weight_ = std::min(smallest_weight_, from_order(shape.smallest_weight));
   }
   shards_ = shapes.size();
   columns_ = shapes[0].columns;
@@ -113,11 +133,14 @@ KnownRows::KnownRows(const Question& question)
 
 void KnownRows::take_columns(AnswerReader columns) {
   const auto d = static_cast<size_t>(columns_);
-  scan_.minimum = from_order(columns.integers(d));
-  scan_.maximum = from_order(columns.integers(d));
+  scan_.minimum = finite_of(columns.integers(d));
+  scan_.maximum = finite_of(columns.integers(d));
   scan_.largest = from_order(columns.integers(d));
+  for (const double largest : scan_.largest) check_answer(largest >= 0);
   scan_.low = from_order(columns.integers(d));
+  for (const double low : scan_.low) check_answer(low > 0);
   max_weight_ = from_order(columns.integers(1)[0]);
+  check_answer(max_weight_ > 0 && max_weight_ <= 2);
 }
 
 Question KnownRows::question(Asked what) const {
@@ -161,8 +184,12 @@ Input RemoteShards::input() {
   if (!input.weighted) return input;
   AnswerReader weights = ask(question(Asked::kWeights));
   const std::span<const int64_t> records = weights.records(2);
+  check_answer(records.size() == 2 * static_cast<size_t>(known_.rows()));
   input.weights.reserve(records.size() / 2);
-  for (size_t at = 0; at < records.size(); at += 2) input.weights.push_back(from_order(records[at + 1]));
+  for (size_t at = 0; at < records.size(); at += 2) {
+    input.weights.push_back(from_order(records[at + 1]));
+    check_answer(input.weights.back() >= 0 && input.weights.back() <= 2);
+  }
   return input;
 }
 
@@ -176,6 +203,7 @@ std::vector<int64_t> RemoteShards::take_rows(AnswerReader answer) {
   if (kept_.size() * width > kMostKept) kept_.clear();
   std::vector<int64_t> rows;
   for (size_t at = 0; at < records.size(); at += width) {
+    check_answer(records[at] >= 0 && records[at] < known_.rows());
     rows.push_back(records[at]);
     const std::span<const int64_t> values = records.subspan(at + 1, width - 1);
     kept_[records[at]].assign(values.begin(), values.end());
@@ -201,11 +229,12 @@ Matrix RemoteShards::gather(std::span<const int64_t> rows) {
   const size_t size = static_cast<size_t>(known_.columns()) * size_of(result.type());
   for (size_t i = 0; i < rows.size(); ++i) {
     const auto values = kept_.find(rows[i]);
-    if (values == kept_.end()) {
-      throw Error(ErrorCode::kInternal, "shards", "an answer lacks rows that were asked for");
-    }
+    check_answer(values != kept_.end());
     std::memcpy(result.values<std::byte>().data() + i * size, values->second.data(), size);
   }
+  as_float_type(result.type(), [&]<class T>(T) {
+    for (const T value : result.values<T>()) check_answer(std::isfinite(value));
+  });
   return result;
 }
 

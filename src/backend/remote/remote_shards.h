@@ -9,6 +9,7 @@
 #include "data/remote_rows.h"
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <span>
 #include <utility>
@@ -16,14 +17,18 @@
 
 namespace manymeans {
 
-/// The fields of an answer, one after the other. Throws Error(kInternal) where one has not the size that is expected.
+/// The fields of an answer, one after the other. Throws Error(kBadData) where one is not what was asked for.
 class AnswerReader {
  public:
   /// The merged answer of all shards to this question, about `all` rows (0: that is what is asked). Throws what the
   /// first shard with an error says, and Error(kUsage) where it is another question's or rows are missing.
   AnswerReader(const Answered& answered, int64_t all);
+  /// Whether it is about that many rows.
+  bool has_rows(int64_t all) const { return answer_.rows[0].last == all; }
   /// Of `count` integers.
   std::span<const int64_t> integers(size_t count);
+  /// Of `count` integers that are finite numbers, 0 or larger.
+  std::vector<double> distances(size_t count);
   /// Of records of `width` integers.
   std::span<const int64_t> records(size_t width);
 
@@ -46,6 +51,8 @@ class KnownRows {
 
   int64_t rows() const { return whole_.rows; }
   bool weighted() const { return whole_.weighted; }
+  /// Above zero, as it was given.
+  double smallest_weight() const { return smallest_weight_; }
   size_t shards() const { return shards_; }  ///< that have rows
   DataType type() const { return type_; }
   int64_t columns() const { return columns_; }
@@ -58,6 +65,7 @@ class KnownRows {
 
  private:
   WholeShape whole_;
+  double smallest_weight_ = std::numeric_limits<double>::infinity();  // not known from a question
   int64_t columns_ = 0;
   DataType type_ = DataType::kFloat32;
   size_t shards_ = 0;

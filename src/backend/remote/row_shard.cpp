@@ -6,19 +6,24 @@
 
 #include "backend/make_seeding.h"
 #include "backend/remote/answer.h"
+#include "backend/remote/byte_stream.h"
 #include "backend/remote/question.h"
 #include "core/data_type.h"
 #include "core/digest.h"
 #include "core/fp_environment.h"
+#include "core/mapped_range.h"
 #include "core/out_of_memory.h"
 #include "data/gather.h"
+#include "data/weight_range.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <mutex>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 namespace manymeans {
@@ -28,6 +33,14 @@ using Words = std::vector<int64_t>;
 
 void append(Words& words, std::span<const int64_t> more) {
   words.insert(words.end(), more.begin(), more.end());
+}
+
+// Throws Error(kBadData) unless this holds of the shard's rows: the question was made for others, or is damaged.
+void check_rows(bool holds) {
+  if (holds) return;
+  throw Error(ErrorCode::kBadData, "shards",
+              "a question was made for rows of other values than this shard has; shards must stay as they are, and "
+              "questions as they were made");
 }
 
 // A session, and what the labels of its models are.
@@ -121,7 +134,7 @@ class KeptSeeding {
       rest.push_back(rows_of(wanted.centres, there, wanted.centres.rows()));
       added.push_back({wanted.slot, &rest.back()});
     }
-    if (!begun.empty()) seeding.begin(begun);
+    if (!begun.empty()) check_largest(question, begun, seeding.begin(begun));
     for (const SeedCentres& one : begun) of(one.slot) = {};
     for (const AskedSeeds& wanted : question.seeds) {
       if (of(wanted.slot).largest < 0) seeding.fix_scale(wanted.slot, wanted.largest);
@@ -178,6 +191,15 @@ class KeptSeeding {
     return gather_rows(centres.view(), rows);
   }
 
+  // No term may be larger than the scale has room for: begun models have terms of these sizes at most.
+  static void check_largest(const Question& question, std::span<const SeedCentres> begun,
+                            std::span<const double> largest) {
+    for (size_t i = 0; i < begun.size(); ++i) {
+      const auto wanted = std::ranges::find(question.seeds, begun[i].slot, &AskedSeeds::slot);
+      check_rows(largest[i] <= wanted->largest);
+    }
+  }
+
   // How many of the wanted centres the model has; 0 where it has others.
   static int64_t centres_there(const Begun& mine, const AskedSeeds& wanted) {
     const std::span<const std::byte> has = mine.centres.bytes(), wants = wanted.centres.bytes();
@@ -190,12 +212,23 @@ class KeptSeeding {
   std::vector<Begun> begun_;
 };
 
-// Whether the two mean one fit of the same rows, as far as what is kept depends on it.
-bool same_whole(const Question& a, const Question& b) {
+// Whether the two mean one fit of the same rows, as far as their weights depend on it.
+bool same_shape(const Question& a, const Question& b) {
   return a.whole.rows == b.whole.rows && a.whole.weighted == b.whole.weighted &&
-         a.whole.largest_weight == b.whole.largest_weight && a.max_weight == b.max_weight &&
-         a.scan.minimum == b.scan.minimum && a.scan.maximum == b.scan.maximum && a.scan.largest == b.scan.largest &&
-         a.scan.low == b.scan.low;
+         a.whole.largest_weight == b.whole.largest_weight;
+}
+
+bool same_whole(const Question& a, const Question& b) {
+  return same_shape(a, b) && a.max_weight == b.max_weight && a.scan.minimum == b.scan.minimum &&
+         a.scan.maximum == b.scan.maximum && a.scan.largest == b.scan.largest && a.scan.low == b.scan.low;
+}
+
+// Whether all rows that were seen in `part` are among those that were seen in `whole`.
+bool contains(const ColumnScan& whole, const ColumnScan& part) {
+  return std::ranges::equal(whole.minimum, part.minimum, std::less_equal()) &&
+         std::ranges::equal(whole.maximum, part.maximum, std::greater_equal()) &&
+         std::ranges::equal(whole.largest, part.largest, std::greater_equal()) &&
+         std::ranges::equal(whole.low, part.low, std::less_equal());
 }
 
 BackendOptions backend_options(const RowShardOptions& options) {
@@ -237,6 +270,8 @@ struct RowShard::State {
   void attracted(const Question& question, Answer& answer);
 
   void begin(const Question& question);
+  const ColumnScan& scan();
+  std::vector<double> farthest(const Question& question);
   void forget() {  // what may be half done
     session.drop();
     seeding.drop();
@@ -259,6 +294,9 @@ struct RowShard::State {
   Question about;                // what the rest was made for
   std::unique_ptr<Input> input;  // complete once the columns of all rows are known
   bool finished = false;
+  std::optional<ColumnScan> scanned;  // of these rows, with the weights of `input`
+  uint64_t measured = 0;              // hash of the question whose largest distances are known
+  std::vector<double> distances;
   std::unique_ptr<Upload> upload;
   KeptSession session;
   KeptSeeding seeding;
@@ -271,15 +309,26 @@ void RowShard::State::begin(const Question& question) {
   if (input && same_whole(question, about)) return;
   forget();
   upload.reset();
+  if (!input || !same_shape(question, about)) scanned.reset();
+  check_rows(question.whole.weighted == !weights.empty());
+  if (!weights.empty()) check_rows(check_weights(weights, points.n, first_row) <= question.whole.largest_weight);
   input = std::make_unique<Input>(begin_shard(points, weights, first_row, question.whole));
   finished = false;
   about = question;
 }
 
+// Rows that were made again may have other values than those that the formats are for.
 void RowShard::State::finish(const Question& question) {
   begin(question);
-  if (!finished) finish_shard(*input, question.scan, question.max_weight);
+  if (finished) return;
+  check_rows(contains(question.scan, scan()) && largest_weight(*input) <= question.max_weight);
+  finish_shard(*input, question.scan, question.max_weight);
   finished = true;
+}
+
+const ColumnScan& RowShard::State::scan() {
+  if (!scanned) scanned = scan_shard(*input, pool);
+  return *scanned;
 }
 
 Upload& RowShard::State::uploaded() {
@@ -289,7 +338,7 @@ Upload& RowShard::State::uploaded() {
 
 void RowShard::State::answer(const Question& question, Answer& answer) {
   if (question.what == Asked::kShape) return shape(answer);
-  if (first_row + points.n > question.whole.rows) {
+  if (points.n > question.whole.rows - first_row) {
     throw Error(ErrorCode::kUsage, "first_row",
                 fmt::format("rows {} to {}, counted from 0, are said to be among {}", first_row,
                             first_row + points.n - 1, question.whole.rows));
@@ -322,19 +371,18 @@ void RowShard::State::answer(const Question& question, Answer& answer) {
 
 void RowShard::State::shape(Answer& answer) const {
   const double largest = weights.empty() ? 0 : check_weights(weights, points.n, first_row);
-  answer.add(
-      Merging::kRecords,
-      {first_row, points.n, points.d, static_cast<int64_t>(points.type), weights.empty() ? 0 : 1, in_order(largest)},
-      6);
+  answer.add(Merging::kRecords,
+             {first_row, points.n, points.d, static_cast<int64_t>(points.type), weights.empty() ? 0 : 1,
+              in_order(largest), in_order(smallest_weight(weights))},
+             7);
 }
 
 void RowShard::State::columns(const Question& question, Answer& answer) {
   begin(question);
-  const ColumnScan scan = scan_shard(*input, pool);
-  answer.add(Merging::kSmallest, in_order(scan.minimum));
-  answer.add(Merging::kLargest, in_order(scan.maximum));
-  answer.add(Merging::kLargest, in_order(scan.largest));
-  answer.add(Merging::kSmallest, in_order(scan.low));
+  answer.add(Merging::kSmallest, in_order(scan().minimum));
+  answer.add(Merging::kLargest, in_order(scan().maximum));
+  answer.add(Merging::kLargest, in_order(scan().largest));
+  answer.add(Merging::kSmallest, in_order(scan().low));
   answer.add(Merging::kLargest, {in_order(input->weighted ? largest_weight(*input) : 1.0)});
 }
 
@@ -401,25 +449,41 @@ void RowShard::State::pass(const Question& question, Answer& answer) {
 
 void RowShard::State::farthest_rows(const Question& question, Answer& answer) {
   Session& at = session_at(question);
+  const int64_t most = std::min(question.most, points.n);
   for (const AskedModel& model : question.models) {
     Words records;
-    for (const DistantRow& row : at.rows().farthest_rows(model.slot, model.prototypes, question.most)) {
+    for (const DistantRow& row : at.rows().farthest_rows(model.slot, model.prototypes, most)) {
       append(records, {{in_order(row.distance), first_row + row.row, row.label}});
     }
     answer.add(Merging::kFarthest, std::move(records), 3, question.most);
   }
 }
 
+// The largest distance of each model. Who asks for an inertia has asked for these before, and they are kept.
+std::vector<double> RowShard::State::farthest(const Question& question) {
+  Question models = question;
+  models.what = Asked::kFarthestDistance;
+  for (AskedModel& model : models.models) model.format = {};
+  const uint64_t asked = hash_of_bytes(models.encode());
+  if (asked == measured && distances.size() == models.models.size()) return distances;
+  std::vector<ModelPrototypes> prototypes;
+  for (const AskedModel& model : question.models) prototypes.push_back({model.slot, &model.prototypes});
+  distances.clear();
+  for (const InertiaSum& sum : session_at(question).rows().inertias(prototypes)) distances.push_back(sum.farthest);
+  measured = asked;
+  return distances;
+}
+
+// A format is for the largest distance of all shards.
 void RowShard::State::inertia(const Question& question, Answer& answer) {
+  const std::vector<double> largest = farthest(question);
+  if (question.what == Asked::kFarthestDistance) return answer.add(Merging::kLargest, in_order(largest));
   Session& at = session_at(question);
-  std::vector<ModelPrototypes> models;
-  for (const AskedModel& model : question.models) models.push_back({model.slot, &model.prototypes});
-  if (question.what == Asked::kFarthestDistance) {
-    Words farthest;
-    for (const InertiaSum& sum : at.rows().inertias(models)) farthest.push_back(in_order(sum.farthest));
-    return answer.add(Merging::kLargest, std::move(farthest));
-  }
-  for (const AskedModel& model : question.models) {
+  for (size_t i = 0; i < question.models.size(); ++i) {
+    const AskedModel& model = question.models[i];
+    const SumFormat mine = distance_format(*input, largest[i]);
+    check_rows(model.format.bits == mine.bits && model.format.limbs == mine.limbs &&
+               (largest[i] == 0 || model.format.shift <= mine.shift));
     Words limbs = at.rows().inertia_limbs(model.slot, model.prototypes, model.format);
     settle_limbs(limbs.data(), model.format.bits, model.format.limbs);
     answer.add(Merging::kSum, std::move(limbs));
@@ -456,7 +520,11 @@ void RowShard::State::pick(const Question& question, Answer& answer) {
     indices.push_back(asked.index);
   }
   if (!targets.empty()) {
-    const std::vector<int64_t> picked = seeding.at(question, fresh_seeding()).pick(question.seeds[0].slot, targets);
+    Seeding& at = seeding.at(question, fresh_seeding());
+    const int slot = question.seeds[0].slot;
+    const WideInt total = at.total(slot);
+    check_rows(std::ranges::all_of(targets, [&](const WideInt& t) { return !t.negative() && t < total; }));
+    const std::vector<int64_t> picked = at.pick(slot, targets);
     for (size_t i = 0; i < picked.size(); ++i) append(records, {{indices[i], first_row + picked[i]}});
   }
   answer.add(Merging::kRecords, std::move(records), 2);
@@ -496,8 +564,9 @@ void RowShard::State::attracted(const Question& question, Answer& answer) {
 
 RowShard::RowShard(const PointsView& points, std::span<const double> weights, int64_t first_row,
                    const RowShardOptions& options) {
-  if (first_row < 0) {
-    throw Error(ErrorCode::kUsage, "first_row", fmt::format("is {}; rows are counted from 0", first_row));
+  if (first_row < 0 || first_row > kMostShardRows) {
+    throw Error(ErrorCode::kUsage, "first_row",
+                fmt::format("is {}; rows are counted from 0, and there are {} at most", first_row, kMostShardRows));
   }
   if (points.n != 0) check_shape(points, points.n);
   state_ = std::make_unique<State>(points, weights, first_row, options);
@@ -517,6 +586,7 @@ Bytes RowShard::answer(std::span<const std::byte> bytes) {
   answer.rows = {{state.first_row, state.first_row + state.points.n}};
   try {
     or_out_of_memory("shard", "use more or smaller shards", [&] { state.answer(question, answer); });
+    check_mapped(state.points.data);
   } catch (const Error& error) {
     state.forget();
     // What is wrong with the rows, or the options. All else is this process's own, and another one may do better.
