@@ -19,6 +19,12 @@ std::string text(const char* name) {
   return value != nullptr ? value : "";
 }
 
+// The XDG specification wants a relative path to be ignored: it would be another folder in every folder.
+std::string absolute(const char* name) {
+  const std::string path = text(name);
+  return path.starts_with('/') ? path : "";
+}
+
 Error without_meaning(const char* name, const std::string& value, const char* wanted) {
   return Error(ErrorCode::kUsage, name, "'" + value + "' is not " + wanted);
 }
@@ -63,9 +69,9 @@ std::string opencl_cache() {
   const std::string folder = text("MANYMEANS_OPENCL_CACHE");
   if (folder == "off") return "";
   if (!folder.empty()) return folder;
-  const std::string cache = text("XDG_CACHE_HOME");
+  const std::string cache = absolute("XDG_CACHE_HOME");
   if (!cache.empty()) return cache + "/manymeans/opencl";
-  const std::string home = text("HOME");
+  const std::string home = absolute("HOME");
   return home.empty() ? "" : home + "/.cache/manymeans/opencl";
 }
 

@@ -18,7 +18,7 @@ std::optional<bool> duplicates();
 /// MANYMEANS_NUM_THREADS: what zero threads mean. Numbers too large to be true are cut.
 std::optional<int> threads();
 /// Where programs that were built for OpenCL devices are kept: MANYMEANS_OPENCL_CACHE=FOLDER, else manymeans/opencl in
-/// XDG_CACHE_HOME or ~/.cache. Empty: nowhere, as `off` says.
+/// XDG_CACHE_HOME or ~/.cache, where that is absolute. Empty: nowhere, as `off` says.
 std::string opencl_cache();
 /// MANYMEANS_OPENCL_KIND=processor|accelerator: what OpenCL kernels are cut for, whatever the device is; empty: for
 /// that.

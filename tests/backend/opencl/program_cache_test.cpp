@@ -2,12 +2,16 @@
 #include "backend/opencl/runtime/program_cache.h"
 
 #include "backend/opencl/opencl_here.h"
+#include "core/environment.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <string>
 
@@ -107,6 +111,66 @@ TEST_F(ProgramCache, AFolderThatCannotBeWrittenOrMade) {
   setenv("MANYMEANS_OPENCL_CACHE", "off", 1);
   EXPECT_EQ(file(), "");
   build();
+}
+
+// None of these breaks a run, or holds it up.
+TEST_F(ProgramCache, WhatIsNoFileIsIgnored) {
+  const auto in_its_place = [&](const std::function<void()>& make) {
+    fs::remove_all(file());
+    make();
+    build();
+  };
+  in_its_place([&] { fs::create_directories(file() + "/folder"); });
+  in_its_place([&] { ASSERT_EQ(::mkfifo(file().c_str(), 0600), 0); });
+  in_its_place([&] { fs::create_symlink("/dev/zero", file()); });
+  in_its_place([&] { fs::create_symlink(file(), file()); });
+  in_its_place([&] {
+    write(file(), "manymeans cl 1\n");
+    fs::resize_file(file(), uint64_t{1} << 42);  // sparse
+  });
+  EXPECT_LT(fs::file_size(file()), 1U << 20) << "built anew";
+}
+
+TEST_F(ProgramCache, WhatOthersMayWriteIsBuiltAnew) {
+  build();
+  const std::string whole = contents(file());
+  const auto old = fs::last_write_time(file()) - std::chrono::hours(5);
+  for (const mode_t mode : {0620, 0602, 0666}) {
+    ::chmod(file().c_str(), mode);
+    fs::last_write_time(file(), old);
+    build();
+    EXPECT_NE(fs::last_write_time(file()), old) << mode;
+    EXPECT_EQ(fs::status(file()).permissions(), fs::perms::owner_read | fs::perms::owner_write);
+  }
+  if (::geteuid() != 0) return;  // who else could give it away
+  ASSERT_EQ(::chown(file().c_str(), 12345, 12345), 0);
+  build();
+  struct stat status {};
+  ASSERT_EQ(::stat(file().c_str(), &status), 0);
+  EXPECT_EQ(status.st_uid, 0U);
+}
+
+TEST_F(ProgramCache, IsMadeForItsOwnerAlone) {
+  setenv("MANYMEANS_OPENCL_CACHE", (folder_ / "a/b").c_str(), 1);
+  build();
+  EXPECT_EQ(fs::status(folder_ / "a/b").permissions(), fs::perms::owner_all);
+}
+
+// The XDG specification: relative paths are ignored.
+TEST(ProgramCacheFolder, IsAbsoluteUnlessSomebodyNamesIt) {
+  const std::string home = std::getenv("HOME") == nullptr ? "" : std::getenv("HOME");
+  const auto folder = [](const char* cache, const char* its_home) {
+    setenv("XDG_CACHE_HOME", cache, 1);
+    setenv("HOME", its_home, 1);
+    return environment::opencl_cache();
+  };
+  EXPECT_EQ(folder("/c", "/h"), "/c/manymeans/opencl");
+  for (const char* const relative : {"c", "./c", "../c", "~/c", ""}) {
+    EXPECT_EQ(folder(relative, "/h"), "/h/.cache/manymeans/opencl") << relative;
+    EXPECT_EQ(folder(relative, "h"), "") << relative;
+  }
+  setenv("HOME", home.c_str(), 1);
+  unsetenv("XDG_CACHE_HOME");
 }
 
 TEST_F(ProgramCache, NothingIsLeftBesideIt) {

@@ -3,18 +3,20 @@
 #include <manymeans/error.h>
 
 #include "core/environment.h"
+#include "core/open_file.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <optional>
-#include <system_error>
 #include <vector>
 
 namespace manymeans::opencl {
@@ -69,41 +71,51 @@ Header header_of(const Hash& key, const Binary& binary) {
   return header;
 }
 
-std::optional<Binary> read_binary(const std::string& path, const Hash& key) {
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
-  if (!file) return std::nullopt;
-  const auto length = static_cast<int64_t>(file.tellg());
-  if (length <= static_cast<int64_t>(sizeof(Header))) return std::nullopt;
+// The bytes behind the header, where this user alone can have written the file: its code will run.
+std::optional<size_t> size_of_binary(const InputFile& file) {
+  constexpr off_t kMostBytes = off_t{1} << 28;  // a hundred times what drivers make
+  constexpr auto kHeader = static_cast<off_t>(sizeof(Header));
+  struct stat status {};
+  if (::fstat(file.descriptor(), &status) != 0) return std::nullopt;
+  if (status.st_uid != ::geteuid() || (status.st_mode & (S_IWGRP | S_IWOTH)) != 0) return std::nullopt;
+  if (status.st_size <= kHeader || status.st_size > kMostBytes) return std::nullopt;
+  return static_cast<size_t>(status.st_size - kHeader);
+}
+
+std::optional<Binary> read_binary(const std::string& path, const Hash& key) try {
+  const InputFile file(path, FileKind::kRegular);
+  const std::optional<size_t> size = size_of_binary(file);
+  if (!size) return std::nullopt;
   Header header;
-  Binary binary(static_cast<size_t>(length) - sizeof(Header));
-  file.seekg(0);
   file.read(reinterpret_cast<char*>(&header), sizeof(header));
-  file.read(reinterpret_cast<char*>(binary.data()), static_cast<std::streamsize>(binary.size()));
-  if (!file) return std::nullopt;
+  if (header.bytes != *size) return std::nullopt;
+  Binary binary(*size);
+  file.read(reinterpret_cast<char*>(binary.data()), binary.size());
   const Header wanted = header_of(key, binary);
   if (std::memcmp(&header, &wanted, sizeof(header)) != 0) return std::nullopt;
   return binary;
+} catch (const Error&) {  // there is none, or a folder or a pipe
+  return std::nullopt;
+}
+
+// Those that are there stay as they are.
+void make_folders(const fs::path& folder) {
+  fs::path made;
+  for (const fs::path& part : folder) ::mkdir((made /= part).c_str(), S_IRWXU);
 }
 
 // Whatever goes wrong here costs the next process a build, and nothing else.
 void write_binary(const std::string& path, const Hash& key, const Binary& binary) {
-  std::error_code ignored;
-  fs::create_directories(fs::path(path).parent_path(), ignored);
-  const std::string beside = fmt::format("{}.{}", path, ::getpid());
-  {
-    std::ofstream file(beside, std::ios::binary);
-    const Header header = header_of(key, binary);
-    file.write(reinterpret_cast<const char*>(&header), sizeof(header));
-    file.write(reinterpret_cast<const char*>(binary.data()), static_cast<std::streamsize>(binary.size()));
-    file.flush();
-    if (!file) {
-      file.close();
-      fs::remove(beside, ignored);
-      return;
-    }
-  }
-  fs::rename(beside, path, ignored);
-  if (ignored) fs::remove(beside, ignored);
+  make_folders(fs::path(path).parent_path());
+  std::string beside = path + ".XXXXXX";
+  const int made = ::mkostemp(beside.data(), O_CLOEXEC);
+  std::FILE* const file = made < 0 ? nullptr : ::fdopen(made, "wb");
+  if (file == nullptr) return;
+  const Header header = header_of(key, binary);
+  const bool whole = std::fwrite(&header, sizeof(header), 1, file) == 1 &&
+                     std::fwrite(binary.data(), 1, binary.size(), file) == binary.size();
+  const bool closed = std::fclose(file) == 0;
+  if (!whole || !closed || ::rename(beside.c_str(), path.c_str()) != 0) ::unlink(beside.c_str());
 }
 
 std::string log_of(cl_program program, cl_device_id device) {
