@@ -20,7 +20,7 @@ std::string hold(std::span<const uint8_t> bytes) {
 }
 }  // namespace fuzz
 
-std::shared_ptr<const MappedFile> MappedFile::open(const std::string& path, Access) {
+std::shared_ptr<const MappedFile> MappedFile::open(const std::string& path, Access, int64_t) {
   if (held.empty()) throw Error(ErrorCode::kBadData, path, "the file is empty (0 bytes); points are needed");
   std::shared_ptr<MappedFile> result(new MappedFile());
   result->size_ = held.size();

@@ -22,6 +22,7 @@ ReadOptions options_from(uint8_t choice) {
   if ((choice & 8) != 0) options.columns = {"2-"};
   if ((choice & 16) != 0) options.weights = "1";
   options.numeric_only = (choice & 32) != 0;
+  if ((choice & 128) != 0) options.rules = {.missing = Missing::kMean, .one_hot = true};
   return options;
 }
 

@@ -4,6 +4,7 @@ import decimal
 import importlib
 import os
 import shutil
+import struct
 import subprocess
 import sys
 
@@ -159,6 +160,43 @@ def test_what_is_wrong_with_the_file(tmp_path):
             manymeans.read(tmp_path / name)
     with pytest.raises(FileNotFoundError):
         manymeans.read(tmp_path / "none.parquet")
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("f8", pyarrow.array([1.5, 2.5, 3.5, 4.5])),
+        ("lists", pyarrow.array([[1.5, 2.5]] * 4)),
+        ("large", pyarrow.array([[1.5, 2.5]] * 4, pyarrow.large_list(pyarrow.float64()))),
+        ("coded", pyarrow.array([7.5, 1.25] * 2).dictionary_encode()),
+    ],
+)
+@pytest.mark.parametrize("kind", ["file", "stream"])
+def test_integers_that_lie(tmp_path, name, values, kind):
+    """Every integer of the file, one by one, is made larger: values are as they were, or there is an error."""
+    table = pyarrow.table({name: values})
+    path = tmp_path / "a.arrow"
+    with getattr(pyarrow.ipc, f"new_{kind}")(path, table.schema) as writer:
+        writer.write_table(table)
+    whole, expected = path.read_bytes(), manymeans.read(path).points
+    refused = 0
+    for size in (4, 8):
+        for at in range(8, len(whole) - size, 4):
+            number = int.from_bytes(whole[at : at + size], "little")
+            if not 0 < number < 2**20:
+                continue
+            path.write_bytes(whole[:at] + (number + 1000).to_bytes(size, "little") + whole[at + size :])
+            try:
+                found = manymeans.read(path).points
+            except manymeans.Error:
+                refused += 1
+            else:
+                assert found.shape[0] <= len(expected)
+    # Two integers: a length, and that of its batch.
+    path.write_bytes(whole.replace(struct.pack("<q", 4), struct.pack("<q", 1000)))
+    with pytest.raises(manymeans.BadDataError, match="pyarrow cannot read this file"):
+        manymeans.read(path)
+    assert refused > 4
 
 
 def test_without_pyarrow(tmp_path, monkeypatch):

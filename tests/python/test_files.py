@@ -153,6 +153,86 @@ def test_hdf5(tmp_path, dtype):
         manymeans.read(tmp_path / "z.h5:/plain")
 
 
+@pytest.fixture
+def linked(tmp_path):
+    """A file whose datasets lie elsewhere, each another way; their values are 0 to 7, its own are 7."""
+    numbers = np.arange(8.0).reshape(4, 2)
+    with h5py.File(tmp_path / "other.h5", "w") as other:
+        other["pad"], other["y"], other["g/z"] = np.zeros(1000), numbers, numbers
+    numbers.tofile(tmp_path / "raw")
+    virtual = h5py.VirtualLayout((4, 2), "f8")
+    virtual[:] = h5py.VirtualSource("other.h5", "y", (4, 2))
+    grows = h5py.VirtualLayout((4, 2), "f8", maxshape=(None, 2))
+    all_rows = np.s_[: h5py.h5s.UNLIMITED, :]
+    grows[all_rows] = h5py.VirtualSource("other.h5", "y", (4, 2), maxshape=(None, 2))[all_rows]
+    within = h5py.VirtualLayout((4, 2), "f8")
+    within[:] = h5py.VirtualSource(".", "own", (4, 2))
+    with h5py.File(tmp_path / "l.h5", "w") as file:
+        file["own"] = np.full((4, 2), 7.0)
+        file["soft"] = h5py.SoftLink("/own")
+        file["link"] = h5py.ExternalLink("other.h5", "/y")
+        file["group"] = h5py.ExternalLink("other.h5", "/g")
+        file["soft to link"] = h5py.SoftLink("/link")
+        file["loop"] = h5py.SoftLink("/loop")
+        file["dangling"] = h5py.SoftLink("/nothing")
+        file.create_dataset("raw", (4, 2), "f8", external=[(tmp_path / "raw", 0, 64)])
+        file.create_dataset("passwd", (10, 2), "u1", external=[("/etc/passwd", 0, 20)])
+        for name, layout in (("virtual", virtual), ("grows", grows), ("within", within)):
+            file.create_virtual_dataset(name, layout)
+        file.create_dataset("reference", data=[file["own"].ref], dtype=h5py.ref_dtype)
+        file.create_dataset("region", data=[file["own"].regionref[0:2]], dtype=h5py.regionref_dtype)
+        file.create_dataset("lzf", data=numbers, chunks=(2, 2), compression="lzf")  # no filter of the library's own
+    return tmp_path / "l.h5"
+
+
+@needs_hdf5
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("link", "'link' is behind a link to 'other.h5:/y' of another file, which is not followed"),
+        ("/group/z", "behind a link to 'other.h5:/g'"),
+        ("soft to link", "behind a link to 'other.h5:/y'"),
+        ("raw", "external storage"),
+        ("passwd", "external storage"),
+        ("virtual", "virtual dataset"),
+        ("grows", "virtual dataset"),
+        ("within", "virtual dataset"),
+        ("lzf", "packed by filter 32000"),
+        ("reference", "no plain numbers"),
+        ("region", "no plain numbers"),
+        ("loop", "no dataset 'loop'"),
+        ("dangling", "no dataset 'dangling'"),
+        ("own/x", "no dataset 'own/x'"),
+    ],
+)
+def test_hdf5_names_no_other_file(linked, name, words, monkeypatch):
+    monkeypatch.chdir(linked.parent)
+    assert words in convert(f"{linked}:{name}", linked.parent / "x.npy")
+    with pytest.raises((manymeans.BadDataError, manymeans.UsageError), match=words):
+        manymeans.read(f"{linked}:{name}")
+    if "h5py" in convert(f"{linked}:{name}", linked.parent / "x.npy"):  # what the message says to do
+        with h5py.File(linked) as file, h5py.File("copy.h5", "w") as copy:
+            expected = file[name][()]
+            copy["x"] = expected
+        assert (manymeans.read("copy.h5:x").points == expected).all()
+
+
+@needs_hdf5
+def test_hdf5_within_the_file(linked):
+    assert (manymeans.read(f"{linked}:soft").points == 7).all()
+    with h5py.File(linked.parent / "links.h5", "w") as file:
+        file["link"] = h5py.ExternalLink("other.h5", "/y")
+    assert "0 datasets in it, and links are not counted" in convert(linked.parent / "links.h5", linked.parent / "x.npy")
+    with open(linked.parent / "other.h5", "rb") as other:  # a pipe, too: the library opens no file
+        done = subprocess.run(
+            [PROGRAM, "convert", "--quiet", "-", linked.parent / "x.npy", "--format", "hdf5", "--columns", "1"],
+            stdin=other,
+            capture_output=True,
+            text=True,
+        )
+    assert "3 datasets in it" in done.stderr
+
+
 @needs_arrow
 @pytest.mark.parametrize("ending", ["parquet", "feather"])
 def test_gaps_and_text_in_tables_of_arrow(tmp_path, ending):
@@ -168,6 +248,22 @@ def test_gaps_and_text_in_tables_of_arrow(tmp_path, ending):
     frame["when"] = pandas.to_datetime("2024-02-29")
     frame.to_parquet(tmp_path / "dates.parquet")
     assert "looks like a date" in convert(tmp_path / "dates.parquet", tmp_path / "x.npy", *rules)
+
+
+@needs_arrow
+@pytest.mark.parametrize("stream", [False, True])
+def test_text_that_lies_outside_of_a_table_of_arrow(tmp_path, stream):
+    table = pyarrow.table({"x": [1.0, 2.0, 3.0], "city": ["Rome", "Oslo", "Bern"]})
+    path = tmp_path / "a.arrow"
+    with (pyarrow.ipc.new_stream if stream else pyarrow.ipc.new_file)(path, table.schema) as writer:
+        writer.write_table(table)
+    ends = np.array([0, 4, 8, 12], np.int32)
+    assert ends.tobytes() in path.read_bytes()
+    for wrong in ([0, 10**9, 8, 12], [0, -4, 8, 12], [0, 8, 4, 12]):
+        bad = tmp_path / "bad.arrow"
+        bad.write_bytes(path.read_bytes().replace(ends.tobytes(), np.array(wrong, np.int32).tobytes()))
+        assert "bad.arrow" in convert(bad, tmp_path / "x.npy", "--categories", "onehot")
+    assert points_of(path, "--categories", "onehot").shape == (3, 4)
 
 
 @pytest.mark.parametrize(("ending", "pack"), [(".gz", gzip.compress), (".bz2", bz2.compress), (".xz", lzma.compress)])

@@ -7,6 +7,7 @@
 #include <arrow/extension_type.h>
 #include <arrow/record_batch.h>
 #include <arrow/scalar.h>
+#include <arrow/util/key_value_metadata.h>
 #include <fmt/format.h>
 
 #include <utility>
@@ -240,6 +241,17 @@ std::optional<DataType> stored_type(arrow::Type::type type) {
 
 }  // namespace
 
+namespace {
+
+// Periods of pandas, which are stored as integers that mean nothing without their frequency.
+bool is_period(const arrow::Field& field) {
+  const auto& metadata = field.metadata();
+  const int place = metadata ? metadata->FindKey("ARROW:extension:name") : -1;
+  return place >= 0 && metadata->value(place) == "pandas.period";
+}
+
+}  // namespace
+
 std::vector<FieldInfo> fields_of(const arrow::Schema& schema) {
   std::vector<FieldInfo> fields;
   for (const auto& field : schema.fields()) {
@@ -247,7 +259,7 @@ std::vector<FieldInfo> fields_of(const arrow::Schema& schema) {
     FieldInfo& info = fields.emplace_back();
     info.name = field->name();
     info.type = type.ToString();
-    info.kind = kind_of(type);
+    info.kind = is_period(*field) ? FieldKind::kOther : kind_of(type);
     info.stored = stored_type(number_type(type));
     if (info.kind == FieldKind::kFixedList) info.fixed_length = fixed_length(type);
   }

@@ -516,7 +516,7 @@ RawTable FieldsReader::read_raw() {
 template <class Use>
 auto reading(const OpenFields& open, const std::string& path, const ReadOptions& options, Use&& use) {
   return reading_fields(path, [&] {
-    const auto source = open(MappedFile::open(path, Access::kOnce), path, options.threads);
+    const auto source = open(MappedFile::open(path, Access::kOnce, options.memory), path, options.threads);
     FieldsReader reader(*source, path, options);
     return use(reader);
   });

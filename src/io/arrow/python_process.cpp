@@ -8,8 +8,8 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,12 +19,14 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
+#include <functional>
+#include <future>
 #include <new>
+#include <system_error>
 #include <thread>
 #include <utility>
-
-extern char** environ;
 
 namespace manymeans {
 namespace {
@@ -32,7 +34,8 @@ namespace {
 constexpr std::string_view kGreeting = "manymeans fields 1";
 constexpr const char* kVariable = "MANYMEANS_PYTHON";
 constexpr const char* kPatienceVariable = "MANYMEANS_PYTHON_PATIENCE";
-constexpr int kPatience = 60;  // seconds until the greeting: pyarrow may come over a slow network, unpacked anew
+constexpr int kPatience = 60;        // seconds until the greeting: pyarrow may come over a slow network, unpacked anew
+constexpr double kLeastWork = 5e-4;  // of a processor: what reads a file of a megabyte a second takes a thousandth
 constexpr size_t kMostBytes = size_t{1} << 40;  // of an answer: anything above is none
 
 size_t padded(size_t size) {
@@ -49,6 +52,44 @@ int moved_up(int file) {
   const int moved = file < 0 ? -1 : ::fcntl(file, F_DUPFD_CLOEXEC, kAbove);
   if (file >= 0) ::close(file);
   return moved;
+}
+
+// --- Another program
+struct Start {
+  const char* program;
+  char* const* arguments;
+  int ends, complaints, input;
+  pid_t parent;
+};
+
+// In the memory of the parent, which waits: only async-signal-safe calls. It is killed when the thread that started it
+// has ended, in whatever way.
+[[noreturn]] void become(const Start& start, volatile int& error) {
+  for (int signal = 1; signal < NSIG; ++signal) ::signal(signal, SIG_DFL);
+  sigset_t none;
+  ::sigemptyset(&none);
+  const bool ready = ::setpgid(0, 0) == 0 && ::prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 &&
+                     ::dup2(start.ends, STDIN_FILENO) >= 0 && ::dup2(start.ends, STDOUT_FILENO) >= 0 &&
+                     ::dup2(start.complaints, STDERR_FILENO) >= 0 &&
+                     (start.input < 0 || ::dup2(start.input, STDERR_FILENO + 1) >= 0) &&
+                     ::chdir("/") == 0;  // no module of the folder at hand is taken for Python's
+  if (ready && ::getppid() == start.parent && ::sigprocmask(SIG_SETMASK, &none, nullptr) == 0) {
+    std::strchr(start.program, '/') != nullptr ? ::execv(start.program, start.arguments)
+                                               : ::execvp(start.program, start.arguments);
+  }
+  error = errno;
+  ::_exit(1);
+}
+
+// Where it cannot be started, -1, and errno says why. Signals are blocked: no handler of the parent runs in the child.
+pid_t start_process(const Start& start) {
+  volatile int error = 0;
+  const pid_t process = ::vfork();  // a fork would copy the tables of all memory that there is
+  if (process == 0) become(start, error);
+  if (process < 0 || error == 0) return process;
+  ::waitpid(process, nullptr, 0);
+  errno = error;
+  return -1;
 }
 
 // --- Which Python
@@ -204,7 +245,7 @@ PythonProcess::~PythonProcess() {
 }
 
 // No shell, and no name of a file among the arguments. A group of its own: a Ctrl-C is for this process, whose end is
-// the end of the other.
+// the end of the other: the kernel sees to that, so its parent is a thread that lives as long as the object.
 void PythonProcess::begin(int input) {
   std::array<int, 2> ends = {-1, -1};
   const bool open = ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) == 0;
@@ -214,31 +255,13 @@ void PythonProcess::begin(int input) {
   const int file = input < 0 ? -1 : ::fcntl(input, F_DUPFD_CLOEXEC, theirs + 1);
   int error = open && socket_ >= 0 && theirs >= 0 && complaints_ >= 0 && (input < 0 || file >= 0) ? 0 : errno;
   if (error == 0) {
-    posix_spawn_file_actions_t files;
-    ::posix_spawn_file_actions_init(&files);
-    ::posix_spawn_file_actions_adddup2(&files, theirs, STDIN_FILENO);
-    ::posix_spawn_file_actions_adddup2(&files, theirs, STDOUT_FILENO);
-    ::posix_spawn_file_actions_adddup2(&files, complaints_, STDERR_FILENO);
-    if (file >= 0) ::posix_spawn_file_actions_adddup2(&files, file, STDERR_FILENO + 1);
-    ::posix_spawn_file_actions_addchdir_np(&files, "/");  // no module of the folder at hand is taken for Python's
-    posix_spawnattr_t attributes;
-    ::posix_spawnattr_init(&attributes);
-    sigset_t none, all;
-    ::sigemptyset(&none);
-    ::sigfillset(&all);
-    ::posix_spawnattr_setsigmask(&attributes, &none);
-    ::posix_spawnattr_setsigdefault(&attributes, &all);
-    ::posix_spawnattr_setpgroup(&attributes, 0);
-    ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
     std::error_code ignored;
     const bool is_path = program_.find('/') != std::string::npos;
     std::string program = is_path ? std::filesystem::absolute(program_, ignored).string() : program_;
     std::string flag = "-c", script = kPythonScript;
     const std::array<char*, 4> arguments = {program.data(), flag.data(), script.data(), nullptr};
-    error = ::posix_spawnp(&process_, program.c_str(), &files, &attributes, arguments.data(), environ);
-    if (error != 0) process_ = -1;
-    ::posix_spawn_file_actions_destroy(&files);
-    ::posix_spawnattr_destroy(&attributes);
+    const Start start{program.c_str(), arguments.data(), theirs, complaints_, file, ::getpid()};
+    error = keep([&] { return start_process(start); });
   }
   if (theirs >= 0) ::close(theirs);
   if (file >= 0) ::close(file);
@@ -246,11 +269,32 @@ void PythonProcess::begin(int input) {
   throw Error(ErrorCode::kUnavailable, path_, fmt::format("{} cannot be started: {}", program_, std::strerror(error)));
 }
 
+// Starts it on a thread that ends after it. Returns an error number, or 0.
+int PythonProcess::keep(const std::function<pid_t()>& start) {
+  std::promise<int> promise;
+  std::future<int> started = promise.get_future();
+  ended_ = {};
+  sigset_t all, before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);  // which the new thread has from its beginning
+  try {
+    keeper_ = std::thread([this, &start, promise = std::move(promise), ended = ended_.get_future()]() mutable {
+      process_ = start();
+      promise.set_value(process_ < 0 ? errno : 0);
+      ended.wait();
+    });
+  } catch (const std::system_error& error) {  // the system gives no more threads
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    return error.code().value();
+  }
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return started.get();
+}
+
 // Who it is; `program` is empty where it has no pyarrow.
 PythonFound PythonProcess::greet() {
   until_ = std::chrono::steady_clock::now() + std::chrono::seconds(patience_);
   const PythonAnswer answer = receive_answer();
-  until_.reset();  // a question may take as long as its file is large
   PythonItems items(answer);
   if (answer.items.size() != 3 || items.text() != kGreeting) {
     throw Error(ErrorCode::kUnavailable, path_, program_ + " is no Python: it answers something else");
@@ -259,34 +303,57 @@ PythonFound PythonProcess::greet() {
   found.reason = items.text();
   found.version = items.text();
   if (found.reason.empty()) found.program = program_;
+  greeted_ = true;
   return found;
 }
 
 bool PythonProcess::send(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
-    const ssize_t sent = ::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    if (sent < 0 && errno == EINTR) continue;
+    await(POLLOUT);
+    const ssize_t sent = ::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     if (sent <= 0) return false;
     bytes = bytes.subspan(static_cast<size_t>(sent));
   }
   return true;
 }
 
-// Until there is something to receive.
-void PythonProcess::await_bytes() {
-  if (!until_) return;
+// Whether it has worked since this was last so.
+bool PythonProcess::is_working() {
+  clockid_t clock{};
+  timespec used{};
+  if (::clock_getcpuclockid(process_, &clock) != 0 || ::clock_gettime(clock, &used) != 0) return false;
+  const double seconds = static_cast<double>(used.tv_sec) + 1e-9 * static_cast<double>(used.tv_nsec);
+  if (seconds < worked_ + kLeastWork * patience_) return false;
+  worked_ = seconds;
+  return true;
+}
+
+// Until there is something to receive, or room for what is sent. A question may take as long as its file is large, so
+// after the greeting only one that does nothing is given up.
+void PythonProcess::await(short events) {
+  using std::chrono::steady_clock;
+  const std::chrono::seconds patience(patience_);
+  if (greeted_) until_ = steady_clock::now() + patience;
   for (;;) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(*until_ - std::chrono::steady_clock::now()).count();
-    if (left <= 0) throw TookTooLong(path_, {program_, patience_});
-    pollfd waited{socket_, POLLIN, 0};
-    const int ready = ::poll(&waited, 1, static_cast<int>(std::min<int64_t>(left, 1000)));
-    if (ready > 0 || (ready < 0 && errno != EINTR)) return;  // recv() says what it is
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until_ - steady_clock::now()).count();
+    pollfd waited{socket_, events, 0};
+    const int ready = ::poll(&waited, 1, static_cast<int>(std::clamp<int64_t>(left, 0, 1000)));
+    if (ready > 0 || (ready < 0 && errno != EINTR)) return;  // the next call says what it is
+    if (greeted_ && is_working()) {
+      until_ = steady_clock::now() + patience;
+    } else if (left <= 0) {
+      break;
+    }
   }
+  if (!greeted_) throw TookTooLong(path_, {program_, patience_});
+  end_ = fmt::format("has done nothing for {} s; {}=SECONDS gives it more time", patience_, kPatienceVariable);
+  fail_ended();
 }
 
 bool PythonProcess::receive(std::span<std::byte> bytes) {
   while (!bytes.empty()) {
-    await_bytes();
+    await(POLLIN);
     const ssize_t received = ::recv(socket_, bytes.data(), bytes.size(), 0);
     if (received < 0 && errno == EINTR) continue;
     if (received <= 0) return false;
@@ -380,13 +447,18 @@ void PythonProcess::end() {
   if (socket_ >= 0) ::close(socket_);
   if (complaints_ >= 0) ::close(complaints_);
   socket_ = complaints_ = -1;
-  until_.reset();
+  greeted_ = false;
+  worked_ = 0;
   end_.clear();
-  if (process_ < 0) return;
-  ::kill(-process_, SIGKILL);  // its group: the program may have been a script that started Python
-  while (::waitpid(process_, nullptr, 0) < 0 && errno == EINTR) {
+  if (process_ >= 0) {
+    ::kill(-process_, SIGKILL);  // its group: the program may have been a script that started Python
+    while (::waitpid(process_, nullptr, 0) < 0 && errno == EINTR) {
+    }
   }
   process_ = -1;
+  if (!keeper_.joinable()) return;
+  ended_.set_value();
+  keeper_.join();
 }
 
 PythonFound find_python() {

@@ -8,12 +8,14 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <future>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 namespace manymeans {
@@ -62,11 +64,11 @@ struct PythonFound {
 
 /// The Python that MANYMEANS_PYTHON names, else one beside this program, else the first python3 of PATH that has
 /// pyarrow. Looked for once, and again where the environment has changed. One that starts and says nothing is waited
-/// for a minute, or MANYMEANS_PYTHON_PATIENCE seconds, once in a process.
+/// for a minute, or MANYMEANS_PYTHON_PATIENCE seconds, once in a process; so is one that does nothing with a question.
 PythonFound find_python();
 
-/// Any thread may ask; a question waits for the one before. The process ends with the object, and by itself when this
-/// process is gone.
+/// Any thread may ask; a question waits for the one before. The process ends with the object, and when this process is
+/// gone, in whatever way.
 class PythonProcess {
  public:
   /// `path`: of the file that it is about, for messages; `input`: a descriptor of it, which the process has as 3, or
@@ -86,9 +88,11 @@ class PythonProcess {
   PythonProcess() = default;
   PythonFound look(int input);
   void begin(int input);
+  int keep(const std::function<pid_t()>& start);
   PythonFound greet();
   bool send(std::span<const std::byte> bytes);
-  void await_bytes();
+  bool is_working();
+  void await(short events);
   bool receive(std::span<std::byte> bytes);
   PythonAnswer receive_answer();
   [[noreturn]] void fail_ended();
@@ -98,10 +102,14 @@ class PythonProcess {
   std::string path_ = "Python", program_;
   std::string end_;   // how it has ended; empty: it has not, as far as anybody knows
   int patience_ = 0;  // seconds
-  std::optional<std::chrono::steady_clock::time_point> until_;  // nobody waits longer; empty: for ever
+  bool greeted_ = false;
+  std::chrono::steady_clock::time_point until_;  // nobody waits longer
+  double worked_ = 0;  // seconds of a processor that it had used when it was last seen to work
   std::mutex mutex_;
   int socket_ = -1, complaints_ = -1;
   pid_t process_ = -1;
+  std::thread keeper_;  // has started the process, and waits until it has ended
+  std::promise<void> ended_;
 };
 
 }  // namespace manymeans

@@ -1,10 +1,12 @@
 #include "io/arrow/python_source.h"
 
 #include "core/data_type.h"
+#include "core/file_memory.h"
 #include "core/open_file.h"
 #include "core/threads.h"
 #include "io/arrow/field_numbers.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -222,8 +224,8 @@ class PythonPieces : public FieldSource::Pieces {
 };
 
 // --- The file
-// The file for another process: opened once more, since a name may mean another thing there (/dev/stdin); a copy in
-// memory of what was read from a pipe.
+// The file for another process: opened once more, since a name may mean another thing there (/dev/stdin); a copy of
+// what was read from a pipe, in a temporary file where that is in one.
 class OpenAgain {
  public:
   OpenAgain(const MappedFile& file, const std::string& path) {
@@ -231,7 +233,8 @@ class OpenAgain {
     if (path != MappedFile::kStandardInput && std::filesystem::is_regular_file(path, ignored)) {
       again_.emplace(path, FileKind::kRegular);
     } else {
-      copy_ = ::memfd_create("manymeans-input", MFD_CLOEXEC);
+      if (file.in_temporary_file()) copy_ = ::open(temporary_folder().c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+      if (copy_ < 0) copy_ = ::memfd_create("manymeans-input", MFD_CLOEXEC);
       copy(file.bytes(), path);
     }
   }

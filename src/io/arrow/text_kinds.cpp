@@ -24,7 +24,8 @@ TextKind kind_of_cell(const Field& field, char decimal) {
   const std::string_view unsigned_text = text.substr(text.starts_with('-') || text.starts_with('+') ? 1 : 0);
   const bool is_name =
       unsigned_text.size() > 1 && unsigned_text[0] == '0' && unsigned_text[1] >= '0' && unsigned_text[1] <= '9';
-  if (!is_name && parse_number(text, decimal, value, digits) == NumberKind::kNumber) return TextKind::kNumber;
+  if (!is_name && !parse_truth(text, value) && parse_number(text, decimal, value, digits) == NumberKind::kNumber)
+    return TextKind::kNumber;
   return is_utf8(text) ? TextKind::kText : TextKind::kBytes;
 }
 

@@ -1,7 +1,6 @@
 // One dataset of a HDF5 file: mapped where it lies in one piece, else read by the HDF5 library.
 #include <manymeans/error.h>
 
-#include "core/open_file.h"
 #include "io/files/mapped_file.h"
 #include "io/hdf5/hdf5_library.h"
 #include "io/table/reader.h"
@@ -13,13 +12,22 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <tuple>
 #include <utility>
 
 namespace manymeans {
 namespace {
 
+// As h5py stores true and false: an enumeration of a byte.
+bool is_bool(hid_t type) {
+  if (H5Tget_class(type) != H5T_ENUM || H5Tget_size(type) != 1 || H5Tget_nmembers(type) != 2) return false;
+  int8_t no = -1, yes = -1;
+  return H5Tenum_valueof(type, "FALSE", &no) >= 0 && H5Tenum_valueof(type, "TRUE", &yes) >= 0 && no == 0 && yes == 1;
+}
+
 // What the type is called in .npy headers; empty for text, compound types and numbers that nobody else has.
 std::string type_name(hid_t type) {
+  if (is_bool(type)) return "|b1";
   const size_t size = H5Tget_size(type);
   const H5T_order_t order = H5Tget_order(type);
   const bool integer = H5Tget_class(type) == H5T_INTEGER && std::has_single_bit(size) && size <= 8 &&
@@ -37,6 +45,42 @@ herr_t add_dataset(hid_t, const char* name, const H5O_info_t* info, void* names)
   return 0;
 }
 
+// The library sees the mapped bytes and opens no file: it asks for memory and gets the mapping, which it never changes.
+Hdf5Handle open_bytes(const MappedFile& file, const std::string& path) {
+  H5FD_file_image_callbacks_t mapping = {[](size_t, H5FD_file_image_op_t, void* bytes) { return bytes; },
+                                         [](void* to, const void*, size_t, H5FD_file_image_op_t, void*) { return to; },
+                                         [](void*, size_t, H5FD_file_image_op_t, void*) -> void* { return nullptr; },
+                                         [](void*, H5FD_file_image_op_t, void*) -> herr_t { return 0; },
+                                         [](void* bytes) { return bytes; },
+                                         [](void*) -> herr_t { return 0; },
+                                         const_cast<std::byte*>(file.bytes().data())};
+  const Hdf5Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
+  if (H5Pset_fapl_core(access, /*increment=*/1 << 16, /*backing_store=*/false) < 0 ||
+      H5Pset_file_image_callbacks(access, &mapping) < 0 ||
+      H5Pset_file_image(access, mapping.udata, file.bytes().size()) < 0) {
+    return {-1, H5Fclose};
+  }
+  // The library wants a name, of a file that cannot be there.
+  return {H5Fopen(("/dev/null/" + path).c_str(), H5F_ACC_RDONLY, access), H5Fclose};
+}
+
+// A dataset, by links within the file. A link that leads out of it is not followed: it could name any file of the user.
+hid_t open_dataset(hid_t file, const std::string& name, const std::string& path) {
+  std::string target;
+  const Hdf5Handle access(H5Pcreate(H5P_DATASET_ACCESS), H5Pclose);
+  const H5L_elink_traverse_t note_link = [](const char*, const char*, auto... link) {
+    const auto [other, object, flags, access_of_file, note] = std::tuple(link...);
+    *static_cast<std::string*>(note) = fmt::format("{}:{}", other, object);
+    return herr_t{-1};
+  };
+  if (!access || H5Pset_elink_cb(access, note_link, &target) < 0) return -1;
+  const hid_t data = H5Dopen2(file, name.c_str(), access);
+  if (data >= 0 || target.empty()) return data;
+  throw Error(ErrorCode::kUsage, path,
+              fmt::format("'{}' is behind a link to '{}' of another file, which is not followed; name that file", name,
+                          target));
+}
+
 // The dataset that the path means.
 std::string find_dataset(hid_t file, const MemberPath& path) {
   if (!path.member.empty()) return path.member;
@@ -50,7 +94,8 @@ std::string find_dataset(hid_t file, const MemberPath& path) {
   for (size_t i = 0; i < names.size() && i < 10; ++i) list += (i == 0 ? "/" : ", /") + names[i];
   throw Error(ErrorCode::kUsage, path.file,
               fmt::format("there are {} datasets in it{}{}; say which, as in {}:{}", names.size(),
-                          names.empty() ? "" : ": ", list, path.file, names.empty() ? "/group/name" : "/" + names[0]));
+                          names.empty() ? ", and links are not counted" : ": ", list, path.file,
+                          names.empty() ? "/group/name" : "/" + names[0]));
 }
 
 class Hdf5Dataset {
@@ -59,8 +104,11 @@ class Hdf5Dataset {
   Dataset read(const ReadOptions& options) const;
 
  private:
+  void check_storage() const;
   [[noreturn]] void fail(const std::string& what) const { throw Error(ErrorCode::kBadData, where_, what); }
   Dataset read_packed(StoredMatrix matrix, ReadOptions options) const;
+  int64_t rows_of_chunks(const StoredMatrix& matrix) const;
+  bool read_rows(int64_t first, int64_t rows, int64_t columns, std::byte* to) const;
   StoredMatrix find_shape() const;
 
   std::shared_ptr<const MappedFile> bytes_;
@@ -68,22 +116,37 @@ class Hdf5Dataset {
   Hdf5Handle file_, data_, type_;
 };
 
-hid_t open_file(const std::string& path) {
-  if (H5Fis_hdf5(path.c_str()) > 0) return H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT);
-  throw Error(ErrorCode::kBadData, path, "this is not a HDF5 file, or not a whole one");
-}
-
 Hdf5Dataset::Hdf5Dataset(const MemberPath& path, std::shared_ptr<const MappedFile> file)
     : bytes_(std::move(file)),
       where_(path.file),
-      file_(open_file(path.file), H5Fclose),
-      data_(file_ ? H5Dopen2(file_, find_dataset(file_, path).c_str(), H5P_DEFAULT) : -1, H5Dclose),
+      file_(open_bytes(*bytes_, where_)),
+      data_(file_ ? open_dataset(file_, find_dataset(file_, path), where_) : -1, H5Dclose),
       type_(data_ ? H5Dget_type(data_) : -1, H5Tclose) {
-  if (!file_) fail("the HDF5 library cannot open this file; it is cut off or damaged");
+  if (!file_) fail("the HDF5 library cannot open it: this is not a HDF5 file, or it is cut off or damaged");
   if (!data_) {
     throw Error(ErrorCode::kUsage, where_, "there is no dataset '" + path.member + "' in it; h5ls -r lists them");
   }
   if (!path.member.empty()) where_ += ":" + path.member;
+  check_storage();
+}
+
+// The values lie in this file, and take nothing but the library to read: a file names no other, and no code.
+void Hdf5Dataset::check_storage() const {
+  const auto refuse = [&](const std::string& what) {
+    fail(what + "; a copy by h5py holds the values themselves: copy['x'] = file['x'][()]");
+  };
+  const Hdf5Handle how(H5Dget_create_plist(data_), H5Pclose);
+  if (!how) fail("the HDF5 library cannot tell how the values are stored; the file is damaged");
+  if (H5Pget_layout(how) == H5D_VIRTUAL) refuse("a virtual dataset has its values elsewhere; they are not read");
+  if (H5Pget_external_count(how) != 0) refuse("the values lie in other files (external storage), which are not read");
+  for (int i = 0; i < H5Pget_nfilters(how); ++i) {
+    unsigned flags = 0;
+    size_t count = 0;
+    const auto at = static_cast<unsigned>(i);
+    const H5Z_filter_t filter = H5Pget_filter2(how, at, &flags, &count, nullptr, 0, nullptr, nullptr);
+    if (filter >= 0 && filter < H5Z_FILTER_RESERVED) continue;
+    refuse(fmt::format("the values are packed by filter {}, which is not one of the HDF5 library's own", filter));
+  }
 }
 
 StoredMatrix Hdf5Dataset::find_shape() const {
@@ -96,7 +159,7 @@ StoredMatrix Hdf5Dataset::find_shape() const {
   std::array<hsize_t, 2> shape = {0, 1};
   H5Sget_simple_extent_dims(space, shape.data(), nullptr);
   const std::string type = type_ ? type_name(type_) : "";
-  if (type.empty()) fail("the values are no plain numbers; float16, float32, float64 and integers can be read");
+  if (type.empty()) fail("the values are no plain numbers; float16, float32, float64, integers and bool can be read");
   size_t size = H5Tget_size(type_);
   // Deflate never packs more than 1032 bytes into one; whatever promises more holds nothing.
   constexpr size_t kLargestRatio = 1032;
@@ -109,7 +172,27 @@ StoredMatrix Hdf5Dataset::find_shape() const {
                              static_cast<int64_t>(H5Tget_size(type_)), type);
 }
 
-// Chunked or compressed: the library puts it together in memory; all rows only where their values decide the type.
+// Some megabytes of rows, in whole chunks, so that each is unpacked once.
+int64_t Hdf5Dataset::rows_of_chunks(const StoredMatrix& matrix) const {
+  constexpr int64_t kBytes = int64_t{4} << 20;
+  std::array<hsize_t, 2> chunk = {1, 1};
+  const Hdf5Handle how(H5Dget_create_plist(data_), H5Pclose);
+  if (!how || H5Pget_chunk(how, 2, chunk.data()) < 1) chunk[0] = 1;
+  const auto rows = static_cast<int64_t>(std::clamp<hsize_t>(chunk[0], 1, static_cast<hsize_t>(matrix.n)));
+  return std::max<int64_t>(1, kBytes / matrix.row_step / rows) * rows;
+}
+
+bool Hdf5Dataset::read_rows(int64_t first, int64_t rows, int64_t columns, std::byte* to) const {
+  const Hdf5Handle in_file(H5Dget_space(data_), H5Sclose);
+  const std::array<hsize_t, 2> begin = {static_cast<hsize_t>(first), 0};
+  const std::array<hsize_t, 2> count = {static_cast<hsize_t>(rows), static_cast<hsize_t>(columns)};
+  const Hdf5Handle in_memory(H5Screate_simple(2, count.data(), nullptr), H5Sclose);
+  return in_file && in_memory &&
+         H5Sselect_hyperslab(in_file, H5S_SELECT_SET, begin.data(), nullptr, count.data(), nullptr) >= 0 &&
+         H5Dread(data_, type_, in_memory, in_file, H5P_DEFAULT, to) >= 0;
+}
+
+// Chunked or compressed: the library unpacks it; all rows only where their values decide the type.
 Dataset Hdf5Dataset::read_packed(StoredMatrix matrix, ReadOptions options) const {
   const int64_t all = matrix.n;
   const bool is_typed = H5Tget_class(type_) != H5T_INTEGER || H5Tget_size(type_) < 4 || options.dtype;
@@ -120,19 +203,17 @@ Dataset Hdf5Dataset::read_packed(StoredMatrix matrix, ReadOptions options) const
   }
   const RowStore store(matrix.n, matrix.row_step, DataType::kUInt8, where_, options.memory);
   auto* to = static_cast<std::byte*>(const_cast<void*>(store.view().data));
-  const Hdf5Handle in_file(H5Dget_space(data_), H5Sclose);
-  const std::array<hsize_t, 2> begin = {static_cast<hsize_t>(matrix.first), 0};
-  const std::array<hsize_t, 2> count = {static_cast<hsize_t>(matrix.n), static_cast<hsize_t>(matrix.d)};
-  const Hdf5Handle in_memory(H5Screate_simple(2, count.data(), nullptr), H5Sclose);
-  const bool there = matrix.n == 0 ||
-                     (in_file && in_memory &&
-                      H5Sselect_hyperslab(in_file, H5S_SELECT_SET, begin.data(), nullptr, count.data(), nullptr) >= 0 &&
-                      H5Dread(data_, type_, in_memory, in_file, H5P_DEFAULT, to) >= 0);
+  const int64_t some = matrix.n > 0 ? rows_of_chunks(matrix) : 1;
+  bool there = true;
+  for (int64_t row = 0; row < matrix.n && there; row += some) {
+    const int64_t count = std::min(some, matrix.n - row);
+    there = read_rows(matrix.first + row, count, matrix.d, to + row * matrix.row_step);
+    store.give_back(row, row + count);
+  }
   if (!there) {
-    fail("the HDF5 library cannot read the values: the file is damaged, or packed by a filter that is not there");
+    fail("the HDF5 library cannot read the values: the file is damaged, or packed by a filter that this library lacks");
   }
   matrix.data = to;
-  store.give_back(0, matrix.n);
   Dataset result = read_stored(matrix, store.owner(), where_, options);
   result.file_rows = all;
   return result;
@@ -155,8 +236,6 @@ Dataset Hdf5Dataset::read(const ReadOptions& options) const {
 Dataset read_hdf5(const std::string& path, const ReadOptions& options) {
   const Hdf5Session session;
   const MemberPath parts = split_member(path);
-  // The library opens the file by its name once more, so that it can be no pipe.
-  check_kind(parts.file == MappedFile::kStandardInput ? "/dev/stdin" : parts.file, FileKind::kRegular);
   return Hdf5Dataset(parts, MappedFile::open(parts.file, Access::kAgainAndAgain)).read(options);
 }
 

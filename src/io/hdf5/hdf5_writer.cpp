@@ -72,7 +72,9 @@ void write_hdf5(const Table& table, OutputFile& file) {
   if (!out) fail(file);
   const Hdf5Handle type(make_type(table.type), H5Tclose);
   const Hdf5Handle space(H5Screate_simple(2, shape.data(), nullptr), H5Sclose);
-  Hdf5Handle data(H5Dcreate2(out, "points", type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), H5Dclose);
+  const Hdf5Handle timeless(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+  if (!timeless || H5Pset_obj_track_times(timeless, false) < 0) fail(file);  // equal points are equal bytes
+  Hdf5Handle data(H5Dcreate2(out, "points", type, space, H5P_DEFAULT, timeless, H5P_DEFAULT), H5Dclose);
   if (!type || !space || !data) fail(file);
   write_rows(table, file, data, type, space);
   // What the library has kept back is written by closing.

@@ -367,6 +367,63 @@ exec(compile(code, "child", "exec"), {"__name__": "__main__"})
   EXPECT_EQ(folder.names(), std::vector<std::string>{"python"});
 }
 
+// Greets, and does nothing from the first such request on; what has answered before has no say.
+TEST_F(WrongPython, DoesNothing) {
+  if (*kPython == '\0') GTEST_SKIP() << "there is no Python with pyarrow (MANYMEANS_ARROW_PYTHON)";
+  ::setenv("MANYMEANS_PYTHON_PATIENCE", "1", 1);
+  const auto stalling = [&](const std::string& request) {
+    const std::string path =
+        folder.file("python", std::string("#!") + kPython + "\nimport sys\ncode = sys.argv[2].replace('def " + request +
+                                  "', 'def " + request.substr(0, request.find('(')) +
+                                  "(self, *_):\\n        __import__(\"time\").sleep(1000)\\n\\n    def other(self')\n"
+                                  "exec(compile(code, 'child', 'exec'), {'__name__': '__main__'})\n");
+    ::chmod(path.c_str(), 0700);
+    return path;
+  };
+  const std::string why = "has done nothing for 1 s; MANYMEANS_PYTHON_PATIENCE=SECONDS";
+  for (const std::string request : {"open(self", "rows(self", "start(self", "next(self"}) {
+    const NamedPython named(stalling(request));
+    expect_error(ErrorCode::kUnavailable, {"plain.parquet", why}, [&] {
+      (void)python_reader(FieldsFormat::kParquet).read(stored("plain.parquet"), {.columns = {"i"}, .threads = 3});
+    });
+  }
+  // One that does not even take what it is sent.
+  const std::string deaf = folder.file("python", std::string("#!") + kPython + R"PY(
+import struct, sys, time
+out = sys.stdout.buffer
+items = (b"manymeans fields 1", b"", b"17.0.0")
+body = b"".join(struct.pack("<q", len(item)) + item + bytes(-len(item) % 8) for item in items)
+out.write(struct.pack("<qq", len(body), 3) + body)
+out.flush()
+time.sleep(1000)
+)PY");
+  ::chmod(deaf.c_str(), 0700);
+  const NamedPython named(deaf);
+  PythonProcess process("big.parquet");
+  const std::vector<std::byte> big(size_t{16} << 20);
+  expect_error(ErrorCode::kUnavailable, {"big.parquet", why},
+               [&] { process.ask(PythonRequest("write").add(std::span(big))); });
+  expect_error(ErrorCode::kUnavailable, {why}, [&] { process.ask(PythonRequest("close")); });
+  ::unsetenv("MANYMEANS_PYTHON_PATIENCE");
+}
+
+// Its answer takes longer than anybody waits for one that does nothing.
+TEST_F(WrongPython, WorksForLong) {
+  if (*kPython == '\0') GTEST_SKIP() << "there is no Python with pyarrow (MANYMEANS_ARROW_PYTHON)";
+  ::setenv("MANYMEANS_PYTHON_PATIENCE", "1", 1);
+  const std::string busy = folder.file("python", std::string("#!") + kPython + R"PY(
+import sys
+work = "def rows(self, fields):\n        import time\n        end = time.process_time() + 2.5\n        while time.process_time() < end: pass\n"
+code = sys.argv[2].replace("def rows(self, fields):\n", work)
+exec(compile(code, "child", "exec"), {"__name__": "__main__"})
+)PY");
+  ::chmod(busy.c_str(), 0700);
+  const NamedPython named(busy);
+  const Dataset points = python_reader(FieldsFormat::kParquet).read(stored("plain.parquet"), {.columns = {"i"}});
+  EXPECT_EQ(points.view.d, 1);
+  ::unsetenv("MANYMEANS_PYTHON_PATIENCE");
+}
+
 TEST_F(WrongPython, IsLookedForInPath) {
   if (*kPython == '\0') GTEST_SKIP() << "there is no Python with pyarrow (MANYMEANS_ARROW_PYTHON)";
   const std::string path = std::getenv("PATH");
