@@ -7,7 +7,8 @@
 
 namespace manymeans {
 
-/// Where a path leads when something is written to it.
+/// Where the names of links lead: for comparing paths. What is opened goes by its path, as only the system may follow
+/// links.
 struct WriteTarget {
   std::string path;     ///< symbolic links followed, also the last one that leads to a file that is not there yet
   int descriptor = -1;  ///< of this process, where that is what the path means: /dev/stdout, /dev/fd/3, /proc/self/fd/3

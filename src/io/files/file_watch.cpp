@@ -1,6 +1,7 @@
 #include "io/files/file_watch.h"
 
 #include <manymeans/io.h>
+#include <manymeans/mapped_files.h>
 
 #include "core/mapped_range.h"
 
@@ -29,6 +30,29 @@ void FileWatch::check() const {
 
 void guard_mapped_files() {
   replace_lost_pages();
+}
+
+GuardedFiles::GuardedFiles() : lost_(lost_pages()) {
+  begin_replacing_lost_pages();
+}
+
+void GuardedFiles::check() const {
+  if (lost_pages() == lost_) return;
+  throw Error(ErrorCode::kBadData, "points",
+              "a mapped file was cut off while it was read, or its disk failed; leave files as they are until the end");
+}
+
+GuardedFiles::~GuardedFiles() {
+  end_replacing_lost_pages();
+}
+
+ForeignMapping::ForeignMapping(const void* data, size_t bytes)
+    : range_(std::make_unique<MappedRange>(data, bytes, "points")) {}
+
+ForeignMapping::~ForeignMapping() = default;
+
+void ForeignMapping::check() const {
+  range_->check();
 }
 
 }  // namespace manymeans

@@ -26,7 +26,7 @@ namespace {
 
 }  // namespace
 
-std::shared_ptr<const MappedFile> MappedFile::open(const std::string& path, Access access) {
+std::shared_ptr<const MappedFile> MappedFile::open(const std::string& path, Access access, int64_t memory) {
   if (auto file = PeekedFile::take(path)) return file;
   const bool standard = path == kStandardInput;
   const InputFile open =
@@ -37,6 +37,7 @@ std::shared_ptr<const MappedFile> MappedFile::open(const std::string& path, Acce
   if (S_ISREG(status.st_mode) && ::lseek(open.descriptor(), 0, SEEK_CUR) == 0) {
     if (status.st_size > 0) result->map(open.descriptor(), static_cast<size_t>(status.st_size), path, access);
   } else {
+    result->read_ = ByteBuffer(memory);
     result->read_all(open);  // of a regular file, too, where somebody has read its beginning
   }
   if (result->size_ == 0) fail(path, "the file is empty (0 bytes); points are needed");

@@ -6,6 +6,7 @@
 #include "io/files/file_name.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -72,56 +73,90 @@ std::string advice(int error) {
   }
 }
 
+bool are_one(const struct stat& a, const struct stat& b) {
+  return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+// The name of the file at the path; empty with errno: there is none. The system follows links, so that its own rules
+// about links of other users hold (fs.protected_symlinks). It also makes the file that a link leads to and that is not
+// there: only then it has a name. That file is removed at once, as outputs appear whole.
+std::string resolve(const std::string& path) {
+  std::error_code ignored;
+  if (!fs::is_symlink(path, ignored)) return path;
+  int file = ::open(path.c_str(), O_PATH | O_CLOEXEC);
+  const bool missing = file < 0 && errno == ENOENT;
+  if (missing) file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_NONBLOCK | O_CLOEXEC, 0666);
+  if (file < 0) return "";
+  std::string name = fs::read_symlink("/proc/self/fd/" + std::to_string(file), ignored).string();
+  struct stat opened {
+  }, named{};
+  ::fstat(file, &opened);
+  ::close(file);
+  if (::lstat(name.c_str(), &named) != 0) return "";
+  if (!are_one(opened, named)) {  // another file has got the name
+    errno = EAGAIN;
+    return "";
+  }
+  if (missing && opened.st_size == 0) ::unlink(name.c_str());
+  return name;
+}
+
 }  // namespace
 
 // A place to write to, as it is now.
 struct OutputFile::Place {
   explicit Place(const std::string& path);
-  bool direct() const { return target.descriptor >= 0 || (there && !S_ISREG(mode)); }
+  bool direct() const { return descriptor >= 0 || (there && !S_ISREG(status.st_mode)); }
 
-  WriteTarget target;
+  int descriptor = -1;  // of this process, where that is what the path means
   bool there = false;
-  mode_t mode = 0;
+  struct stat status {};
   int problem = 0;  // an error number: nothing can be written here
 };
 
 OutputFile::Place::Place(const std::string& path) {
   if (path.empty()) throw Error(ErrorCode::kUsage, "output", "the path is empty; the name of a file is needed");
-  target = find_target(path);
-  struct stat status {};
-  there = (target.descriptor >= 0 ? ::fstat(target.descriptor, &status) : ::stat(target.path.c_str(), &status)) == 0;
+  descriptor = find_target(path).descriptor;
+  there = (descriptor >= 0 ? ::fstat(descriptor, &status) : ::stat(path.c_str(), &status)) == 0;
   problem = there || errno == ENOENT ? 0 : errno;
   if (!there) return;
-  mode = status.st_mode;
-  if (S_ISDIR(mode)) {
+  if (S_ISDIR(status.st_mode)) {
     throw Error(ErrorCode::kUnavailable, path, "cannot be written: this is a folder; give the name of a file in it");
   }
-  if (target.descriptor >= 0) {
-    const bool writable = (::fcntl(target.descriptor, F_GETFL) & O_ACCMODE) != O_RDONLY;
+  if (descriptor >= 0) {
+    const bool writable = (::fcntl(descriptor, F_GETFL) & O_ACCMODE) != O_RDONLY;
     problem = writable ? 0 : EBADF;
-  } else if (S_ISSOCK(mode)) {
+  } else if (S_ISSOCK(status.st_mode)) {
     problem = ENXIO;  // as opening it would say, after the work
-  } else if (::access(target.path.c_str(), W_OK) != 0) {
+  } else if (::access(path.c_str(), W_OK) != 0) {
     problem = errno;  // a file that its owner made read-only is not replaced behind his back
   }
 }
 
 OutputFile::OutputFile(const std::string& path) : path_(path) {
   const Place place(path);
-  target_ = place.target.path;
   if (place.problem != 0) fail("written", place.problem);
   if (place.direct()) {
-    open_directly(place.target.descriptor);
+    open_directly(place.descriptor);
     return;
   }
-  open_beside();
-  if (place.there) (void)::fchmod(file_, place.mode & 07777);
+  target_ = resolve(path);
+  if (target_.empty()) fail("written", errno);
+  // The new file belongs to this user. It keeps the permissions of a file that did, without set-user-id bits.
+  const bool keeps = place.there && place.status.st_uid == ::geteuid();
+  mode_t mode = keeps ? place.status.st_mode & 0777 : 0666;
+  open_beside(mode);
+  if (!keeps) return;
+  if (::fchown(file_, static_cast<uid_t>(-1), place.status.st_gid) != 0) mode &= 0707;  // they were another group's
+  (void)::fchmod(file_, mode);
 }
 
 void OutputFile::open_directly(int descriptor) {
   direct_ = true;
   // What is open already is used as it is: a second opening would begin at its beginning, and sockets have none.
-  file_ = descriptor >= 0 ? ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0) : ::open(target_.c_str(), O_WRONLY | O_CLOEXEC);
+  // O_CREAT makes nothing here: with it the system refuses pipes of others in sticky folders (fs.protected_fifos).
+  file_ = descriptor >= 0 ? ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
+                          : ::open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
   if (file_ < 0) fail("written", errno);
 }
 
@@ -130,17 +165,17 @@ std::string OutputFile::free_name(int number) const {
   return folder_of(target_) + "/.manymeans-" + std::to_string(::getpid()) + "-" + std::to_string(number) + ".tmp";
 }
 
-void OutputFile::open_beside() {
+void OutputFile::open_beside(mode_t mode) {
   // Without a name, where the file system can: then nothing is left behind when the program is killed. It gets one
   // through /proc in the end.
-  file_ = ::open(folder_of(target_).c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
+  file_ = ::open(folder_of(target_).c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, mode);
   nameless_ = file_ >= 0 && ::access(own_link().c_str(), F_OK) == 0;
   if (nameless_) return;
   if (file_ >= 0) ::close(file_);
   file_ = -1;
   for (int number = 0; file_ < 0; ++number) {
     std::string name = free_name(number);
-    file_ = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    file_ = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
     if (file_ >= 0) beside_ = std::move(name);  // no copy: were there no memory for it, the file would stay for ever
     if (file_ < 0 && errno != EEXIST) fail("written", errno);
   }
@@ -236,14 +271,43 @@ void check_replaceable(const std::string& path) {
   check_writable(path);
 }
 
-void check_checkpoint_path(const std::string& path) {
-  check_replaceable(path);
+void remove_checkpoint(const std::string& path) {
+  if (is_special_file(path)) return;
+  FileLock lock;
+  lock.take(path);
+  const std::string target = resolve(path);
+  if (!target.empty() && ::unlink(target.c_str()) == 0) return;
+  throw Error(ErrorCode::kUnavailable, path, std::string("cannot be removed: ") + std::strerror(errno));
 }
 
-void remove_checkpoint(const std::string& path) {
-  const std::string target = find_target(path).path;
-  if (is_special_file(path) || std::remove(target.c_str()) == 0) return;
-  throw Error(ErrorCode::kUnavailable, path, std::string("cannot be removed: ") + std::strerror(errno));
+FileLock::~FileLock() {
+  if (file_ < 0) return;
+  (void)::flock(file_, LOCK_UN);  // a child of this process may have the file open, too
+  ::close(file_);
+}
+
+void FileLock::take(const std::string& path) {
+  FileLock next;
+  next.file_ = ::open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC);
+  if (next.file_ < 0 && errno != ENOENT) {
+    throw Error(ErrorCode::kUnavailable, path, std::string("cannot be opened: ") + std::strerror(errno));
+  }
+  // Some file systems have no locks: there, only check() finds the other fit.
+  const bool refused = next.file_ >= 0 && ::flock(next.file_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  if (refused) next.fail(path);
+  next.check(path);  // it may have been replaced before it was locked
+  std::swap(file_, next.file_);
+}
+
+void FileLock::check(const std::string& path) const {
+  struct stat locked {
+  }, there{};
+  if (::stat(path.c_str(), &there) != 0) return;
+  if (file_ < 0 || ::fstat(file_, &locked) != 0 || !are_one(locked, there)) fail(path);
+}
+
+void FileLock::fail(const std::string& path) const {
+  throw Error(ErrorCode::kUsage, path, "another fit has this checkpoint; give each fit its own");
 }
 
 }  // namespace manymeans

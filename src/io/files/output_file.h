@@ -1,6 +1,8 @@
 // Output files that appear whole or not at all.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <span>
 #include <string>
@@ -10,10 +12,11 @@
 namespace manymeans {
 
 /// Writes beside the target and puts the file in its place on commit(): until then, and for ever if something
-/// fails, what was at the path stays as it was. Symbolic links are followed. Devices and pipes (/dev/null) cannot be
-/// replaced and are written directly, and so is what is open already (/dev/stdout, /dev/fd/3), whatever it is. A pipe
-/// is opened once, here, which waits for its reader; a reader that leaves is an error like any other, and no signal.
-/// Every failure is an Error(kUnavailable) that names the path and the reason.
+/// fails, what was at the path stays as it was. The system follows symbolic links. A file of this user keeps its
+/// permissions, but no set-user-id bits; one of another user gets the usual ones. Devices and pipes (/dev/null) cannot
+/// be replaced and are written directly, and so is what is open already (/dev/stdout, /dev/fd/3), whatever it is. A
+/// pipe is opened once, here, which waits for its reader; a reader that leaves is an error like any other, and no
+/// signal. Every failure is an Error(kUnavailable) that names the path and the reason.
 class OutputFile {
  public:
   explicit OutputFile(const std::string& path);
@@ -40,7 +43,7 @@ class OutputFile {
  private:
   struct Place;
   void open_directly(int descriptor);
-  void open_beside();
+  void open_beside(mode_t mode);
   void give_name();
   std::string free_name(int number) const;
   std::string own_link() const;
@@ -48,7 +51,7 @@ class OutputFile {
   void write_out(std::span<const std::byte> bytes);
 
   std::string path_;    // as the caller gave it, for messages
-  std::string target_;  // with links followed
+  std::string target_;  // with links followed; empty for what is written directly
   std::string beside_;  // empty for a device, and as long as the file has no name
   bool nameless_ = false;
   bool direct_ = false;  // no file of our own that replaces the target
@@ -62,5 +65,23 @@ bool is_special_file(const std::string& path);
 
 /// Throws Error(kUsage) for those, and Error(kUnavailable) for what cannot be written: a checkpoint replaces its file.
 void check_replaceable(const std::string& path);
+
+/// The file of a checkpoint, which one fit at a time has.
+class FileLock {
+ public:
+  FileLock() = default;
+  ~FileLock();
+  FileLock(const FileLock&) = delete;
+  FileLock& operator=(const FileLock&) = delete;
+
+  /// Locks the file that is there now, if there is one, instead of another. Throws Error(kUsage) where a fit has it.
+  void take(const std::string& path);
+  /// Throws Error(kUsage) where there is a file that was not taken: another fit has put it there.
+  void check(const std::string& path) const;
+
+ private:
+  [[noreturn]] void fail(const std::string& path) const;
+  int file_ = -1;
+};
 
 }  // namespace manymeans

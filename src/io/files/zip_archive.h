@@ -61,8 +61,9 @@ class ZipReader {
   /// The same of a member that is packed, for points: in a temporary file where `memory` (as in ReadOptions) asks for
   /// that.
   ByteBuffer inflate(const std::string& name, int64_t memory) const;
-  /// Where a member's bytes stand in the archive as they are, its checksum checked; nothing if it is deflated.
-  std::optional<std::span<const std::byte>> in_place(const std::string& name) const;
+  /// Where a member's bytes stand in the archive as they are, its checksum checked; nothing if it is deflated. Pages of
+  /// a file are given back where `memory` asks for that.
+  std::optional<std::span<const std::byte>> in_place(const std::string& name, int64_t memory = 0) const;
 
  private:
   struct Member {

@@ -35,9 +35,10 @@ class RawInflater {
   RawInflater& operator=(const RawInflater&) = delete;
 
   // Whether exactly `size` bytes came out of all of `in`. `out` grows with what comes: a size is but a claim.
-  bool run(std::span<const std::byte> in, uint64_t size, ByteBuffer& out) {
+  bool run(std::span<const std::byte> in, uint64_t size, ByteBuffer& out, int64_t memory) {
     constexpr size_t kBlock = size_t{4} << 20;
     size_t taken = 0, made = 0;
+    const bool gives_back = memory > 0 && memory < INT64_MAX && lies_in_file(in.data(), in.size());
     out.resize(0);  // zlib wants an address, also where nothing goes
     for (int code = Z_OK; code != Z_STREAM_END;) {
       if (made == out.size() && made < size) out.resize(std::min<uint64_t>(size, std::max(kBlock, made + made / 2)));
@@ -49,6 +50,7 @@ class RawInflater {
       stream_.next_out = to;
       stream_.avail_out = static_cast<uInt>(room);
       code = inflate(&stream_, Z_NO_FLUSH);
+      if (gives_back) give_back(in.data(), in.size(), taken, given - stream_.avail_in);
       if (code == Z_MEM_ERROR) throw std::bad_alloc();
       if (code != Z_OK && code != Z_STREAM_END) return false;  // damaged, more than `size`, or cut off
       taken += given - stream_.avail_in;
@@ -175,12 +177,21 @@ void ZipReader::check(const std::string& name, const Member& member, uint32_t cr
   if (crc != member.crc) damaged("the checksum of member '" + name + "' is wrong: the file was changed or damaged");
 }
 
-std::optional<std::span<const std::byte>> ZipReader::in_place(const std::string& name) const {
+std::optional<std::span<const std::byte>> ZipReader::in_place(const std::string& name, int64_t memory) const {
   const Member& member = find(name);
   if (member.method != kStored) return std::nullopt;
   if (member.size != member.packed_size) damaged("member '" + name + "' has two different sizes");
   const auto bytes = packed_bytes(name, member);
-  check(name, member, static_cast<uint32_t>(crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size())));
+  constexpr size_t kBlock = size_t{4} << 20;
+  const bool gives_back = storage_for(static_cast<int64_t>(bytes.size()), memory) == Storage::kFile &&
+                          lies_in_file(bytes.data(), bytes.size());
+  uLong crc = 0;
+  for (size_t at = 0; at < bytes.size(); at += kBlock) {
+    const size_t count = std::min(kBlock, bytes.size() - at);
+    crc = crc32_z(crc, reinterpret_cast<const Bytef*>(bytes.data() + at), count);
+    if (gives_back) give_back(bytes.data(), bytes.size(), at, count);
+  }
+  check(name, member, static_cast<uint32_t>(crc));
   return bytes;
 }
 
@@ -199,7 +210,7 @@ ByteBuffer ZipReader::inflate(const std::string& name, int64_t memory) const {
   const auto packed = packed_bytes(name, member);
   ByteBuffer result(memory);
   RawInflater inflater;
-  if (!inflater.run(packed, member.size, result)) {
+  if (!inflater.run(packed, member.size, result, memory)) {
     damaged("member '" + name + "' cannot be inflated to the size it gives");
   }
   check(name, member, inflater.crc());

@@ -6,6 +6,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -156,6 +157,46 @@ TEST(Pipes, NoPlaceForACheckpoint) {
   remove_checkpoint(folder / "link");
   EXPECT_FALSE(fs::exists(target));
   EXPECT_TRUE(fs::is_symlink(folder / "link"));
+}
+
+TEST(FileLock, OneHasTheFile) {
+  const Folder folder;
+  const std::string path = folder.file("a", "x");
+  FileLock first, second;
+  first.take(path);
+  const auto refused = [&](auto&& use) { expect_error(ErrorCode::kUsage, {path, "another fit"}, use); };
+  refused([&] { second.take(path); });
+  refused([&] { second.check(path); });
+  refused([&] { remove_checkpoint(path); });
+  first.check(path);
+  write_text(path, "replaced");  // by somebody who knows of no locks
+  refused([&] { first.check(path); });
+  second.take(path);
+  refused([&] { first.take(path); });
+  fs::remove(path);
+  first.check(path);  // nothing is lost where nothing is
+  first.take(path);
+  first.check(path);
+}
+
+TEST(FileLock, EndsWithItsOwner) {
+  const Folder folder;
+  const std::string path = folder.file("a", "x");
+  pid_t child = -1;
+  {
+    FileLock lock;
+    lock.take(path);
+    child = ::fork();
+    if (child == 0) {
+      ::pause();
+      ::_exit(0);
+    }
+  }
+  FileLock next;
+  next.take(path);
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  EXPECT_EQ(fs::file_size(path), 1u);
 }
 
 }  // namespace
