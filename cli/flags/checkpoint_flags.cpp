@@ -47,8 +47,9 @@ void check_checkpoint(const CheckpointOptions& checkpoint) {
     if (!checkpoint.resume && checkpoint.every == 0) return;
     throw Error(ErrorCode::kUsage, checkpoint.resume ? "--resume" : "--every", "needs --checkpoint FILE");
   }
+  if (checkpoint.resume) return;  // the fit says what is wrong with the file
   check_checkpoint_path(checkpoint.path);
-  if (checkpoint.resume || !is_there(checkpoint)) return;
+  if (!is_there(checkpoint)) return;
   throw Error(ErrorCode::kUsage, "--checkpoint",
               fmt::format("'{}' is there, of a fit that has not ended; add --resume to go on with it, or delete it",
                           checkpoint.path));

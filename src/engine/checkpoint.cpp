@@ -3,7 +3,6 @@
 #include <manymeans/error.h>
 
 #include "data/content_hash.h"
-#include "io/files/output_file.h"
 #include "prototype/prototype.h"
 
 #include <fmt/format.h>
@@ -96,7 +95,6 @@ void restore(const ModelState& state, Member& member) {
   result.k = state.prototypes.rows();
   result.iterations = state.iterations;
   result.stop_reason = state.stop_reason;
-  result.seconds = state.seconds;
   member.begun = !state.first_pass;
   member.stopping = state.stopping;
   member.relocated = state.relocated;
@@ -148,7 +146,10 @@ FitIdentity identity_of(const Input& input, std::span<const double> weights, con
 
 Checkpoint::Checkpoint(const FitHooks& hooks, FitIdentity identity, std::span<Member> members, bool writes)
     : hooks_(hooks), how_(hooks.checkpoint), writes_(writes), members_(members), pause_(kLeastPause) {
-  if (writes_) check_replaceable(how_.path);  // found out now, not after the first ten seconds
+  if (writes_) {  // found out now, not after the first ten seconds
+    how_.resume ? check_replaceable(how_.path) : check_checkpoint_path(how_.path);
+    lock_.take(how_.path);
+  }
   file_.identity = std::move(identity);
   file_.models.resize(members.size());
 }
@@ -180,7 +181,8 @@ void Checkpoint::check_state(const ModelState& state, const Member& member, cons
 
 void Checkpoint::resume(const FitOptions& options, const Input& input) {
   if (!how_.resume) return;
-  if (!std::filesystem::exists(how_.path)) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(how_.path, ignored)) {
     if (hooks_.log) hooks_.log(fmt::format("there is no checkpoint {} yet: the fit begins anew", how_.path));
     return;
   }
@@ -258,14 +260,16 @@ void Checkpoint::labelled(const Member& member, int64_t changed) {
   state.search_trials = member.search.trials;
   state.search_failures = member.search.failures;
   state.search_steps = member.search.steps + 1;
-  state.seconds = member.result.seconds;
   state.warnings = member.warnings;
 }
 
 void Checkpoint::count(int64_t passes) {
   const std::lock_guard lock(mutex_);
   passes_ += passes;
-  if (how_.every > 0 ? passes_ >= how_.every : Clock::now() - last_ >= pause_) write();
+  if (how_.every > 0 ? passes_ >= how_.every : Clock::now() - last_ >= pause_) {
+    check_first();
+    write();
+  }
 }
 
 int64_t Checkpoint::passes_left() const {
@@ -279,11 +283,28 @@ void Checkpoint::write_now() {
   write();
 }
 
+void Checkpoint::finish() {
+  const std::lock_guard lock(mutex_);
+  check_first();
+  write();
+}
+
+// Two fits may begin before there is a file that one of them could lock. The one that writes later has done little
+// until then, and ends. After its first write, what others do costs a fit its checkpoint, but not the fit.
+void Checkpoint::check_first() const {
+  if (writes_ && !tried_) lock_.check(how_.path);
+}
+
 // A disk that is full for a while must not cost the fit: the file before stays whole, and the user is told.
 void Checkpoint::write() {
   const Clock::time_point begin = Clock::now();
+  tried_ = true;
   try {
-    if (writes_) save_checkpoint(how_.path, file_);
+    if (writes_) {
+      lock_.check(how_.path);
+      save_checkpoint(how_.path, file_);
+      lock_.take(how_.path);
+    }
   } catch (const std::exception& error) {
     const std::string text = fmt::format("a checkpoint could not be written: {}", error.what());
     if (std::find(warnings_.begin(), warnings_.end(), text) == warnings_.end()) warnings_.push_back(text);

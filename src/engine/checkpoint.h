@@ -17,6 +17,7 @@
 
 #include "data/input.h"
 #include "engine/member.h"
+#include "io/files/output_file.h"
 #include "io/results/checkpoint_file.h"
 
 #include <chrono>
@@ -29,10 +30,7 @@
 
 namespace manymeans {
 
-/// Whether the value of this option can change the answer of a fit that runs to its end.
-bool decides_the_answer(std::string_view option);
-
-/// Names and values of the options that can.
+/// Names and values of the options that can change the answer.
 std::vector<std::pair<std::string, std::string>> deciding_options(const FitOptions& options);
 
 /// What tells this fit from others. Reads the points once. Where there are several ranks, all of them call it.
@@ -43,7 +41,8 @@ FitIdentity identity_of(const Input& input, std::span<const double> weights, con
 class Checkpoint {
  public:
   /// `members` are all models of the ensemble and must outlive this. Of several ranks one writes the file. Throws
-  /// Error(kUnavailable) if the file could not be written now.
+  /// Error(kUnavailable) if the file could not be written now, and Error(kUsage) where another fit has it, or it is
+  /// none.
   Checkpoint(const FitHooks& hooks, FitIdentity identity, std::span<Member> members, bool writes);
 
   /// Puts the members where the file says they were. Nothing happens without `resume` or without a file.
@@ -56,12 +55,15 @@ class Checkpoint {
   void searched(const Member& member);
   /// A pass has labelled the rows by member.prototypes and changed `changed` of them; nobody has judged it yet.
   void labelled(const Member& member, int64_t changed);
-  /// So many passes are done: writes the file if it is time to.
+  /// So many passes are done: writes the file if it is time to. Throws Error(kUsage) before the first write where
+  /// another fit has begun to write there.
   void count(int64_t passes);
   /// Passes until it must be written; at least 1.
   int64_t passes_left() const;
-  /// At the end of the fit, whatever ends it.
+  /// After an error, and throws none.
   void write_now();
+  /// At the end of the fit; throws as count() does.
+  void finish();
   /// What could not be written.
   const std::vector<std::string>& warnings() const { return warnings_; }
 
@@ -70,11 +72,14 @@ class Checkpoint {
   ModelState& state_of(const Member& member);
   void check_identity(const FitIdentity& found) const;
   void check_state(const ModelState& state, const Member& member, const FitOptions& options) const;
+  void check_first() const;
   void write();
 
   const FitHooks& hooks_;
   const CheckpointOptions& how_;
   bool writes_;
+  bool tried_ = false;  // to write it
+  FileLock lock_;
   std::span<Member> members_;
   mutable std::mutex mutex_;
   CheckpointFile file_;

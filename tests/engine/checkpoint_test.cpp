@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cstring>
 #include <filesystem>
@@ -551,6 +552,106 @@ TEST(Checkpoint, ANegativeIntervalIsRefused) {
   const Folder folder;
   expect_error(ErrorCode::kUsage, {"every", "-1"},
                [&] { fit({x, 2, 1}, {}, options({1}), with_checkpoint(folder / "c", false, -1)); });
+}
+
+// --- Files that are not to be lost -----------------------------------------------------------------------------------
+
+TEST(Checkpoint, AFileThatIsNoneIsNotReplaced) {
+  const Begun begun;
+  const FitResult result = fit(begun.points, {}, begun.o);
+  save_model(begun.folder / "model.npz", result, {}, {});
+  std::string cut = test::content_of(begun.path);
+  cut.resize(cut.size() / 2);
+  const std::string good = test::content_of(begun.folder / "model.npz");
+  for (const std::string& content : {std::string(), std::string("1,2\n"), good, cut}) {
+    const std::string path = begun.folder.file("file", content);
+    fs::remove(begun.folder / "link");
+    fs::create_symlink("file", begun.folder / "link");
+    for (const std::string& name : {path, begun.folder / "link"}) {
+      expect_error(ErrorCode::kUsage, {"[" + name, "no whole checkpoint"},
+                   [&] { fit(begun.points, {}, begun.o, with_checkpoint(name, false)); });
+      expect_error(ErrorCode::kUsage, {"[" + name}, [&] { check_checkpoint_path(name); });
+      expect_error(ErrorCode::kBadData, {name}, [&] { fit(begun.points, {}, begun.o, with_checkpoint(name, true)); });
+      EXPECT_EQ(test::content_of(path), content);
+    }
+  }
+  check_checkpoint_path(begun.path);
+  fit(begun.points, begun.weights, begun.o, with_checkpoint(begun.path, false));  // a fit may replace one that was left
+}
+
+TEST(Checkpoint, WhatCannotBeAFileIsRefused) {
+  const Begun begun;
+  const Folder& folder = begun.folder;
+  ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
+  fs::create_symlink("pipe", folder / "link");
+  fs::create_symlink("loop", folder / "loop");
+  fs::create_directory(folder / "sub");
+  const std::vector<std::pair<std::string, ErrorCode>> places = {
+      {folder / "pipe", ErrorCode::kUsage},
+      {folder / "link", ErrorCode::kUsage},
+      {"/dev/null", ErrorCode::kUsage},
+      {"/dev/full", ErrorCode::kUsage},
+      {folder / "loop", ErrorCode::kUnavailable},
+      {folder / "sub", ErrorCode::kUnavailable},
+      {begun.path + "/c", ErrorCode::kUnavailable},
+      {folder / std::string(300, 'c'), ErrorCode::kUnavailable}};
+  for (const auto& [path, code] : places) {
+    for (const bool resume : {false, true}) {
+      expect_error(code, {path}, [&] { fit(begun.points, {}, begun.o, with_checkpoint(path, resume)); });
+    }
+  }
+  EXPECT_TRUE(fs::is_fifo(folder / "pipe") && fs::is_empty(folder / "sub"));
+}
+
+TEST(Checkpoint, AFileThatAFitHasIsRefusedToOthers) {
+  const Begun begun;
+  const std::string expected = outcome(begun.points, begun.weights, begun.o, {});
+  int refused = 0;
+  FitHooks hooks = with_checkpoint(begun.path, true);
+  hooks.progress = [&](const Progress&) {
+    for (const bool resume : {false, true}) {
+      expect_error(ErrorCode::kUsage, {begun.path, "another fit has this checkpoint"},
+                   [&] { fit(begun.points, begun.weights, begun.o, with_checkpoint(begun.path, resume)); });
+      ++refused;
+    }
+    return true;
+  };
+  EXPECT_EQ(outcome(begun.points, begun.weights, begun.o, hooks), expected);
+  EXPECT_GT(refused, 2);
+}
+
+// Of two that begin before there is a file, one ends when it comes to write.
+TEST(Checkpoint, TwoThatBeginTogetherDoNotOverwriteEachOther) {
+  const Begun begun;
+  const std::string path = begun.folder / "new.ckpt";
+  FitHooks hooks = with_checkpoint(path, false, 1'000'000);
+  std::string file;
+  hooks.progress = [&](const Progress&) {
+    if (!file.empty()) return true;
+    FitOptions other = begun.o;
+    other.seed = 7;
+    fit(begun.points, begun.weights, other, with_checkpoint(path, false));
+    file = test::content_of(path);
+    return true;
+  };
+  expect_error(ErrorCode::kUsage, {path, "another fit has this checkpoint"},
+               [&] { fit(begun.points, begun.weights, begun.o, hooks); });
+  EXPECT_EQ(test::content_of(path), file);
+}
+
+TEST(Checkpoint, AFileThatOthersReplaceCostsAWarningNotTheFit) {
+  const Begun begun;
+  const std::string path = begun.folder / "new.ckpt";
+  FitHooks hooks = with_checkpoint(path, false);
+  hooks.progress = [&](const Progress&) {
+    if (fs::exists(path) && test::content_of(path) != "x") fs::rename(begun.folder.file("other", "x"), path);
+    return true;
+  };
+  const FitResult result = fit(begun.points, begun.weights, begun.o, hooks);
+  EXPECT_EQ(result.digest(), fit(begun.points, begun.weights, begun.o).digest());
+  ASSERT_EQ(result.warnings.size(), 1u);
+  EXPECT_NE(result.warnings[0].find("could not be written: [" + path + "] another fit"), std::string::npos);
+  EXPECT_EQ(test::content_of(path), "x");
 }
 
 // --- Writing -------------------------------------------------------------------------------------------------------

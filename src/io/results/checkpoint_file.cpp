@@ -2,9 +2,11 @@
 #include "io/results/checkpoint_file.h"
 
 #include <manymeans/error.h>
+#include <manymeans/io.h>
 
 #include "core/data_type.h"
 #include "io/files/file_watch.h"
+#include "io/files/output_file.h"
 #include "io/numpy/npz.h"
 
 #include <fmt/format.h>
@@ -12,6 +14,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <functional>
 #include <type_traits>
 
@@ -50,7 +53,6 @@ void for_each_field(int64_t rows, Use&& use) {
   use("cycle_step", &ModelState::cycle_step, kAny);
   use("cycle_begun", &ModelState::cycle_begun, 1);
   use("last_inertia", &ModelState::last_inertia, kAny);
-  use("seconds", &ModelState::seconds, kAny);
 }
 
 // The same for what models with a swap search have.
@@ -410,6 +412,19 @@ void save_checkpoint(const std::string& path, const CheckpointFile& file) {
 
 CheckpointFile load_checkpoint(const std::string& path) {
   return load_unchanged(path, [&] { return CheckpointLoader(path).run(); });
+}
+
+void check_checkpoint_path(const std::string& path) {
+  check_replaceable(path);
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored)) return;
+  try {
+    (void)load_checkpoint(path);
+  } catch (const Error& error) {
+    throw Error(ErrorCode::kUsage, path,
+                fmt::format("is there and is no whole checkpoint, so it is not replaced; give another name ({})",
+                            error.what()));
+  }
 }
 
 }  // namespace manymeans

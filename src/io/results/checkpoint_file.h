@@ -1,6 +1,7 @@
 // The file in which a fit saves how far it is: docs/user/checkpoints.md.
 #pragma once
 
+#include <manymeans/io.h>
 #include <manymeans/points.h>
 #include <manymeans/result.h>
 
@@ -39,7 +40,6 @@ struct ModelState {
   uint64_t cycle_step = 0;
   bool cycle_begun = false;
   double last_inertia = std::numeric_limits<double>::quiet_NaN();  ///< of the pass before; NaN: not known
-  double seconds = 0;                                              ///< its share of the passes so far
   std::vector<std::string> warnings;
   // The swap search of linear models; the file has it where a model has one.
   Matrix search_best;           ///< k x D: the best prototypes so far; empty until the first trial has ended
