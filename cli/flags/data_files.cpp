@@ -7,7 +7,34 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+#include <system_error>
+
 namespace manymeans::cli {
+namespace {
+
+// A table in parts is often a folder of files, as Spark and Dask write them.
+void refuse_folder(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  if (!fs::is_directory(path, ignored)) return;
+  std::string ending;  // of its first file; what is hidden or names no format is no part
+  std::string first;
+  for (const fs::directory_entry& file : fs::directory_iterator(path, ignored)) {
+    const fs::path name = file.path().filename();
+    if (!file.is_regular_file(ignored) || name.string().starts_with('.') || !name.has_extension()) continue;
+    if (first.empty() || name < first) {
+      first = name.string();
+      ending = first.substr(first.find('.'));
+    }
+  }
+  const std::string folder = path.ends_with('/') ? path : path + "/";
+  const std::string parts =
+      first.empty() ? "" : fmt::format(", or --shard '{}*{}' for all files in it as one table", folder, ending);
+  throw Error(ErrorCode::kBadData, path, "this is a folder; a file is needed" + parts);
+}
+
+}  // namespace
 
 void DataFiles::find(const std::string& command) {
   if (path.empty() && shards.empty()) {
@@ -17,6 +44,8 @@ void DataFiles::find(const std::string& command) {
     throw Error(ErrorCode::kUsage, "--shard",
                 fmt::format("takes the place of DATA, and '{}' is there, too; name it behind --shard, or alone", path));
   }
+  refuse_folder(path);
+  for (const std::string& name : shards) refuse_folder(name);
   if (!shards.empty()) shards = find_shards(shards);
 }
 

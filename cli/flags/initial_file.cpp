@@ -4,6 +4,8 @@
 #include <manymeans/fit.h>
 
 #include "flags/flag_values.h"
+#include "flags/model_columns.h"
+#include "flags/reworded.h"
 #include "flags/stored_models.h"
 
 #include <algorithm>
@@ -32,8 +34,39 @@ Dataset from_model_file(const InitialFile& wanted) {
   Dataset initial;
   initial.path = path;
   initial.view = choose_model(*file, path, wanted.k, WhichK::kLeft).prototypes.view();
+  initial.column_names = file->column_names;
   initial.owner = std::move(file);
   return initial;
+}
+
+Dataset from_points(const InitialFile& wanted) {
+  ReadOptions options;
+  options.dtype = DataType::kFloat64;  // exact for every type; the fit rounds once to the type of the points
+  options.decimal = wanted.like.source.decimal;
+  if (wanted.kind == ModelKind::kCentroids) options.like = wanted.like;  // its columns may be among others
+  return read_points(wanted.path, options);
+}
+
+// What is said of points for a model, of prototypes for points.
+std::string about_points(std::string what) {
+  constexpr std::string_view kFit = "the model was fitted to the columns";
+  const size_t at = what.find(kFit);
+  return at == std::string::npos ? what : what.replace(at, kFit.size(), "the points have the columns");
+}
+
+// Columns in the order of the points, where both have names. The last one of a linear model is its intercept, whatever
+// it is called.
+void order_by_name(const InitialFile& wanted, Dataset& initial) {
+  std::vector<std::string> names = wanted.like.column_names;
+  const std::vector<std::string>& found = initial.column_names;
+  if (wanted.kind == ModelKind::kLinear && !names.empty()) {
+    names.pop_back();
+    const auto left = std::ranges::find_if(
+        found, [&](const std::string& name) { return std::ranges::find(names, name) == names.end(); });
+    names.push_back(left == found.end() ? "intercept" : *left);
+  }
+  if (!names.empty() && !found.empty() && names != found)
+    keep_columns(initial, find_columns(wanted.path, names, found));
 }
 
 }  // namespace
@@ -45,11 +78,10 @@ bool names_initial_file(const std::string& init, const std::vector<std::string>&
               fmt::format("must be one of {} or a file, found '{}'", fmt::join(methods, ", "), shown(init)));
 }
 
-Dataset read_initial(const InitialFile& wanted) {
-  const auto& [path, k, d, scale, kind, metric] = wanted;
-  ReadOptions as_binary64;  // exact for every type; the fit rounds once to the type of the points
-  as_binary64.dtype = DataType::kFloat64;
-  Dataset initial = path.ends_with(".npz") ? from_model_file(wanted) : read_points(path, as_binary64);
+Dataset read_initial(const InitialFile& wanted) try {
+  const std::string& path = wanted.path;
+  const int64_t k = wanted.k, d = wanted.like.columns;
+  Dataset initial = is_model_file(path) ? from_model_file(wanted) : from_points(wanted);
   if (k != 0 && initial.view.n != k) {
     throw Error(ErrorCode::kBadData, "--init",
                 fmt::format("'{}' has {} rows, k is {}; one row for each cluster is right", path, initial.view.n, k));
@@ -58,7 +90,10 @@ Dataset read_initial(const InitialFile& wanted) {
     throw Error(ErrorCode::kBadData, "--init",
                 fmt::format("'{}' has {} columns, the points have {}; they must agree", path, initial.view.d, d));
   }
+  order_by_name(wanted, initial);
   return initial;
+} catch (const Error& error) {
+  throw reworded(error, about_points);
 }
 
 }  // namespace manymeans::cli

@@ -16,14 +16,16 @@ enum class ModelKind { kCentroids, kLinear };
 
 struct InitialFile {
   std::string path;
-  int64_t k = 0, d = 0;
+  int64_t k = 0;
+  PointsOfFit like;  ///< of the points: their columns
   Scale scale = Scale::kNone;
   ModelKind kind = ModelKind::kCentroids;
   Metric metric = Metric::kEuclidean;
 };
-/// Reads prototypes from a file of points (.npy or text) or from a model file (.npz; the best model with this k).
-/// k = 0: as many as there are. They are in the units of the points after scaling, so a model file must have been
-/// fitted with the same kind of scaling, and the same metric. Throws Error(kBadData) when k or d do not fit.
+/// Reads prototypes from a file of points or from a model file (.npz; the best model with this k). Columns are found by
+/// name where the points and the file have names, else by their place. k = 0: as many as there are. They are in the
+/// units of the points after scaling, so a model file must have been fitted with the same kind of scaling, and the same
+/// metric. Throws Error(kBadData) when k or the columns do not fit.
 Dataset read_initial(const InitialFile& wanted);
 
 }  // namespace manymeans::cli

@@ -25,7 +25,18 @@ std::string about_fitted(std::string text) {
   return text;
 }
 
-// For each name its index in `names`; throws when one is missing.
+// Whether names say which column is which: each stands once among those of the model, and once among these.
+bool names_tell(const std::vector<std::string>& names, const std::vector<std::string>& wanted) {
+  std::unordered_map<std::string_view, int> times;
+  for (const std::string& name : names) ++times[name];
+  return std::ranges::all_of(wanted, [&](const std::string& name) {
+    const auto at = times.find(name);
+    return at != times.end() && at->second++ == 1;
+  });
+}
+
+}  // namespace
+
 std::vector<int64_t> find_columns(const std::string& path, const std::vector<std::string>& wanted,
                                   const std::vector<std::string>& names) {
   std::unordered_map<std::string_view, int64_t> places;
@@ -39,21 +50,10 @@ std::vector<int64_t> find_columns(const std::string& path, const std::vector<std
                               fmt::join(wanted, ", "), fmt::join(names, ", ")));
     }
     indices.push_back(at->second);
+    places.erase(at);  // a name that is wanted twice tells nothing
   }
   return indices;
 }
-
-// Whether names say which column is which: each stands once among those of the model, and once among these.
-bool names_tell(const std::vector<std::string>& names, const std::vector<std::string>& wanted) {
-  std::unordered_map<std::string_view, int> times;
-  for (const std::string& name : names) ++times[name];
-  return std::ranges::all_of(wanted, [&](const std::string& name) {
-    const auto at = times.find(name);
-    return at != times.end() && at->second++ == 1;
-  });
-}
-
-}  // namespace
 
 void keep_columns(Dataset& points, const std::vector<int64_t>& indices) {
   const PointsView all = points.view;

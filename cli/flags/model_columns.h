@@ -15,6 +15,11 @@ namespace manymeans::cli {
 /// Throws Error(kBadData) when the columns do not fit.
 Dataset read_like_fit(const DataFiles& data, ReadOptions options, const PointsOfFit& fit);
 
+/// For each name its index in `names`. Throws Error(kBadData) about `path`, whose columns do not
+/// suit a model, when one is missing.
+std::vector<int64_t> find_columns(const std::string& path, const std::vector<std::string>& wanted,
+                                  const std::vector<std::string>& names);
+
 /// A copy of these columns of the points, in this order, with their names and numbers in the file.
 void keep_columns(Dataset& points, const std::vector<int64_t>& indices);
 

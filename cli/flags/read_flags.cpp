@@ -68,6 +68,21 @@ void bind_type_flag(CLI::App& app, ReadOptions& options, const std::string& help
   app.add_option("--dtype", store, help)->type_name("NAME")->group("Reading");
 }
 
+void bind_header_flag(CLI::App& app, ReadOptions& options) {
+  const auto store = [&options](const CLI::results_t& texts) {
+    const std::string& text = texts.front();
+    check_choice("--header", text, {"yes", "no", "auto"});
+    options.header = text == "yes" ? Header::kYes : text == "no" ? Header::kNo : Header::kAuto;
+    return true;
+  };
+  app.add_option("--header", store,
+                 "Whether the first line of a text table holds the names of its columns: yes, no or auto (found from "
+                 "the first lines, with a warning where they leave it open).")
+      ->type_name("yes|no|auto")
+      ->default_str("auto")
+      ->group("Reading");
+}
+
 void bind_read_flags(CLI::App& app, ReadOptions& options, const std::string& left_out) {
   const auto add = [&](const char* flag, const char* value, const std::string& help, auto store) {
     const auto call = [store, &options](const CLI::results_t& texts) {
@@ -87,6 +102,7 @@ void bind_read_flags(CLI::App& app, ReadOptions& options, const std::string& lef
       [](const std::string& text, ReadOptions& to) { to.exclude = split_at_commas("--exclude", text); });
   app.add_flag("--numeric-only", options.numeric_only, "Leave out columns that hold text, with a warning.")
       ->group("Reading");
+  bind_header_flag(app, options);
   add("--decimal", "CHARACTER",
       "Decimal sign of the numbers in text: '.', or ',' with points between thousands, as in 1.234,5.",
       [](const std::string& text, ReadOptions& to) {

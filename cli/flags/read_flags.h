@@ -23,13 +23,15 @@ inline constexpr const char* kDataHelp =
 inline constexpr const char* kTypeLeftOut =
     "as stored; text and wide integers as float32 where that keeps apart what they keep apart, else as float64.";
 
-/// Adds --format, --dtype, --columns, --exclude, --numeric-only and --decimal; `options` must outlive `app`. `left_out`
-/// ends the help of
-/// --dtype: what holds without it.
+/// Adds --format, --dtype, --columns, --exclude, --numeric-only, --header and --decimal; `options` must outlive `app`.
+/// `left_out` ends the help of --dtype: what holds without it.
 void bind_read_flags(CLI::App& app, ReadOptions& options, const std::string& left_out = kTypeLeftOut);
 
 /// Adds --dtype alone, to the same group.
 void bind_type_flag(CLI::App& app, ReadOptions& options, const std::string& help);
+
+/// Adds --header alone, likewise.
+void bind_header_flag(CLI::App& app, ReadOptions& options);
 
 /// Adds --missing, --categories and --most-categories: how a table becomes points.
 void bind_table_flags(CLI::App& app, ReadOptions& options);

@@ -8,6 +8,7 @@
 
 #include <filesystem>
 #include <set>
+#include <string_view>
 #include <system_error>
 
 namespace manymeans::cli {
@@ -30,7 +31,7 @@ std::string not_a_model(const std::string& command, const std::string& path, con
       path, command);
 }
 
-// What is there and no .npz cannot be a model that was damaged.
+// What is there and no .npz cannot be a model that was damaged, nor can an .npz of other arrays.
 template <class Say>
 ModelFile load_or_say(const std::string& path, Say&& say) {
   try {
@@ -38,7 +39,8 @@ ModelFile load_or_say(const std::string& path, Say&& say) {
   } catch (const Error& error) {
     std::error_code ignored;
     const bool exists = std::filesystem::is_regular_file(path, ignored);
-    if (error.code() != ErrorCode::kBadData || path.ends_with(".npz") || !exists) throw;
+    const bool no_model = std::string_view(error.what()).find("there is no 'format_version'") != std::string_view::npos;
+    if (error.code() != ErrorCode::kBadData || (path.ends_with(".npz") && !no_model) || !exists) throw;
     throw Error(ErrorCode::kUsage, "MODEL", say());
   }
 }

@@ -62,16 +62,40 @@ std::string about_ranges(const FileColumns& file, std::string_view text) {
                           names, about_ranges(file, text)));
 }
 
+constexpr int64_t kSeveral = -1;
+using Places = std::unordered_map<std::string_view, int64_t>;
+
+// The column of each name; kSeveral where several share it.
+Places places_of(const FileColumns& file) {
+  Places places;
+  for (size_t i = 0; i < file.names.size(); ++i) {
+    const auto [at, is_new] = places.emplace(file.names[i], static_cast<int64_t>(i));
+    if (!is_new) at->second = kSeveral;
+  }
+  return places;
+}
+
+std::optional<int64_t> find_one(const Places& places, int64_t count, const std::string& text) {
+  const auto found = places.find(text);
+  if (found != places.end() && !text.empty()) {
+    if (found->second != kSeveral) return found->second;
+    throw Error(ErrorCode::kUsage, "columns", "several columns have the name '" + text + "'; give the number instead");
+  }
+  const auto number = as_number(text);
+  if (number && *number >= 1 && *number <= count) return *number - 1;
+  return std::nullopt;
+}
+
 using Range = std::pair<int64_t, int64_t>;
 
 // A range "a-b" or "5-": tried at every dash, since names may hold dashes.
-std::optional<Range> find_range(const FileColumns& file, const std::string& text) {
+std::optional<Range> find_range(const Places& places, int64_t count, const std::string& text) {
   for (size_t dash = text.find('-', 1); dash != std::string::npos; dash = text.find('-', dash + 1)) {
     const std::string last(trim(std::string_view(text).substr(dash + 1)));
-    const auto from = find_column(file, std::string(trim(std::string_view(text).substr(0, dash))));
+    const auto from = find_one(places, count, std::string(trim(std::string_view(text).substr(0, dash))));
     if (!from) continue;
-    if (last.empty()) return Range{*from, file.count - 1};
-    const auto to = find_column(file, last);
+    if (last.empty()) return Range{*from, count - 1};
+    const auto to = find_one(places, count, last);
     if (to && *to < *from) {
       throw Error(ErrorCode::kUsage, "columns", "the range '" + text + "' runs backwards; give the lower column first");
     }
@@ -80,25 +104,25 @@ std::optional<Range> find_range(const FileColumns& file, const std::string& text
   return std::nullopt;
 }
 
-std::optional<Range> find_one_or_range(const FileColumns& file, std::string_view text) {
+std::optional<Range> find_one_or_range(const Places& places, int64_t count, std::string_view text) {
   const std::string trimmed(trim(text));
-  if (const auto column = find_column(file, trimmed)) return Range{*column, *column};
-  return find_range(file, trimmed);
+  if (const auto column = find_one(places, count, trimmed)) return Range{*column, *column};
+  return find_range(places, count, trimmed);
 }
 
 class Selection {
  public:
   Selection(const FileColumns& file, const char* parameter)
-      : file_(file), parameter_(parameter), taken_(static_cast<size_t>(file.count)) {}
+      : file_(file), places_(places_of(file)), parameter_(parameter), taken_(static_cast<size_t>(file.count)) {}
 
   void add(const std::string& specification) {
     // The whole first: a name may hold commas.
-    if (const auto range = find_one_or_range(file_, specification)) return add(*range);
+    if (const auto range = find_one_or_range(places_, file_.count, specification)) return add(*range);
     if (specification.find(',') == std::string::npos) unknown(file_, parameter_, trim(specification));
     for (size_t first = 0; first <= specification.size();) {
       const size_t end = std::min(specification.find(',', first), specification.size());
       const std::string_view part = std::string_view(specification).substr(first, end - first);
-      const auto range = find_one_or_range(file_, part);
+      const auto range = find_one_or_range(places_, file_.count, part);
       if (!range) unknown(file_, parameter_, trim(part));
       add(*range);
       first = end + 1;
@@ -119,18 +143,14 @@ class Selection {
   }
 
   const FileColumns& file_;
+  const Places places_;
   const char* parameter_;
   std::vector<bool> taken_;
 };
 
 // For each name the column that has it; nothing where one is missing, or stands for several columns here or there.
 std::optional<std::vector<int64_t>> find_all(const FileColumns& file, std::span<const std::string> names) {
-  constexpr int64_t kSeveral = -1;
-  std::unordered_map<std::string_view, int64_t> places;
-  for (size_t i = 0; i < file.names.size(); ++i) {
-    const auto [at, is_new] = places.emplace(file.names[i], static_cast<int64_t>(i));
-    if (!is_new) at->second = kSeveral;
-  }
+  Places places = places_of(file);
   std::vector<int64_t> columns;
   for (const std::string& name : names) {
     const auto at = places.find(name);
@@ -171,6 +191,7 @@ std::vector<int64_t> columns_of_fit(const FileColumns& file, const PointsOfFit& 
   const std::vector<std::string>& names = fit.source.names.empty() ? fit.column_names : fit.source.names;
   const bool same_layout = fit.source.count == file.count;
   if (!names.empty() && !file.names.empty()) {
+    if (file.names == names && fit.source.count == 0) return all_columns(file);  // also where some share a name
     if (const auto found = find_all(file, names)) return *found;
     if (const auto found = find_all(file, fit.column_names)) return *found;
     const auto places = at_numbers(fit.source);
@@ -198,17 +219,7 @@ std::string FileColumns::label(int64_t column) const {
 }
 
 std::optional<int64_t> find_column(const FileColumns& file, const std::string& text) {
-  const auto found = std::find(file.names.begin(), file.names.end(), text);
-  if (found != file.names.end() && !text.empty()) {
-    if (std::find(found + 1, file.names.end(), text) != file.names.end()) {
-      throw Error(ErrorCode::kUsage, "columns",
-                  "several columns have the name '" + text + "'; give the number instead");
-    }
-    return found - file.names.begin();
-  }
-  const auto number = as_number(text);
-  if (number && *number >= 1 && *number <= file.count) return *number - 1;
-  return std::nullopt;
+  return find_one(places_of(file), file.count, text);
 }
 
 std::vector<int64_t> select_columns(const FileColumns& file, std::span<const std::string> specifications,
@@ -223,8 +234,10 @@ std::vector<int64_t> wanted_columns(const FileColumns& file, const ReadOptions& 
   if (options.columns.empty() && options.like) return columns_of_fit(file, *options.like, path);
   std::vector<int64_t> columns = select_columns(file, options.columns);
   if (options.exclude.empty()) return columns;
-  const std::vector<int64_t> excluded = select_columns(file, options.exclude, "exclude");
-  std::erase_if(columns, [&](int64_t column) { return std::ranges::find(excluded, column) != excluded.end(); });
+  std::vector<bool> excluded(static_cast<size_t>(file.count));
+  for (const int64_t column : select_columns(file, options.exclude, "exclude"))
+    excluded[static_cast<size_t>(column)] = true;
+  std::erase_if(columns, [&](int64_t column) { return excluded[static_cast<size_t>(column)]; });
   if (columns.empty()) {
     throw Error(ErrorCode::kUsage, "exclude", "no column of " + path + " is left; leave one in");
   }

@@ -25,7 +25,7 @@ struct MappedFormat {
 template <class Find>
 Reader mapped_reader(const MappedFormat& format, Find find) {
   return {format.description, {format.ending}, [format, find](const std::string& path, const ReadOptions& options) {
-            const auto file = MappedFile::open(path, Access::kAgainAndAgain);
+            const auto file = MappedFile::open(path, Access::kAgainAndAgain, options.memory);
             return read_stored(find(file->bytes(), format, path), file, path, options);
           }};
 }

@@ -208,18 +208,20 @@ void Preparation::describe(Dataset& result) const {
   result.source.count = table_.file_columns;
   result.source.drops_gaps = rules_.drops_gaps;
   result.source.decimal = table_.decimal;
-  bool named = false;
+  bool has_names = false, named = false;
   for (const PreparedColumn& column : rules_.columns) {
     const RawColumn& raw = raw_of(column);
     result.source.numbers.push_back(raw.number);
-    if (!raw.name.empty()) result.source.names.push_back(raw.name);
+    result.source.names.push_back(raw.name);
     result.source.rules.push_back(column.rule);
-    named |= !raw.name.empty() || column.rule.categorical;
+    has_names |= !raw.name.empty();
+    named |= column.rule.categorical;
     const std::string name = raw.name.empty() ? fmt::format("c{}", raw.number) : raw.name;
     if (!column.rule.categorical) result.column_names.push_back(name);
     for (const std::string& category : column.rule.categories) result.column_names.push_back(name + "=" + category);
   }
-  if (!named) result.column_names.clear();
+  if (!has_names) result.source.names.clear();
+  if (!has_names && !named) result.column_names.clear();
   result.ids = table_.ids;
   result.id_name = table_.id_name;
   if (table_.weights.empty()) return;

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <unordered_map>
 #include <utility>
 
 namespace manymeans {
@@ -21,7 +22,9 @@ namespace {
 void check_alike(const RawTable& first, const RawTable& other) {
   const auto name = [](const RawColumn& column) { return column.name; };
   if (!std::ranges::equal(first.columns, other.columns, {}, name, name)) {
-    refuse(other, fmt::format("has other columns than {}", first.path));
+    const bool text = other.first_line > 0 && first.columns.size() == other.columns.size();
+    refuse(other, fmt::format("has other columns than {}{}", first.path,
+                              text ? " (--header yes or no says for all whether the first line names them)" : ""));
   }
   for (size_t j = 0; j < first.columns.size(); ++j) {
     if (first.columns[j].categorical == other.columns[j].categorical) continue;
@@ -33,12 +36,16 @@ void check_alike(const RawTable& first, const RawTable& other) {
 
 // Takes the texts of a column of one file in: for each of its codes that among all files.
 std::vector<int64_t> take_categories(const RawColumn& column, int64_t most, RawColumn& all) {
+  std::unordered_map<std::string, int64_t> places;
+  for (const std::string& text : all.categories) places.emplace(text, std::ssize(places));
   std::vector<int64_t> codes;
   for (const std::string& text : column.categories) {
-    const auto at = std::ranges::find(all.categories, text);
-    const bool is_new = at == all.categories.end() && std::ssize(all.categories) < most;
-    codes.push_back(at == all.categories.end() && !is_new ? most : at - all.categories.begin());
-    if (is_new) all.categories.push_back(text);
+    const auto at = places.find(text);
+    const bool is_new = at == places.end() && std::ssize(all.categories) < most;
+    codes.push_back(at != places.end() ? at->second : is_new ? std::ssize(all.categories) : most);
+    if (!is_new) continue;
+    places.emplace(text, std::ssize(all.categories));
+    all.categories.push_back(text);
   }
   codes.push_back(most);
   return codes;

@@ -66,11 +66,12 @@ Reader make_reader(const std::string& path, const std::string& format) {
 // arrays say what they are.
 class FoundReader {
  public:
-  FoundReader(const std::string& path, const std::string& format) {
+  FoundReader(const std::string& path, const ReadOptions& options) {
+    const std::string& format = options.format;
     std::optional<Reader> by_ending = format == "auto" ? reader_by_ending(path) : std::nullopt;
     reader_ = by_ending ? std::move(*by_ending) : make_reader(path, format);
     if (format != "auto" || by_ending) return;
-    auto file = MappedFile::open(path, Access::kOnce);
+    auto file = MappedFile::open(path, Access::kOnce, options.memory);
     if (file->text().starts_with("\x93NUMPY")) reader_ = make_reader(path, "npy");
     if (!file->opens_again()) file_.emplace(path, std::move(file));
   }
@@ -89,8 +90,12 @@ void check_every_rank_can_read(const std::string& weights) {
               fmt::format("'{}' is no file that several ranks can read; write a file first", weights));
 }
 
-void check_id(const Reader& reader, const ReadOptions& options, const std::string& path) {
-  if (options.id.empty() || reader.names_rows) return;
+void check_is_text(const Reader& reader, const ReadOptions& options, const std::string& path) {
+  if (reader.names_rows) return;
+  if (options.header != Header::kAuto) {
+    throw Error(ErrorCode::kUsage, "header", path + " is no text table, whose first line may hold names; leave it out");
+  }
+  if (options.id.empty()) return;
   throw Error(ErrorCode::kUsage, "id",
               path + " is no text; a column of text files (.csv, .tsv, .txt) can name the rows");
 }
@@ -195,6 +200,7 @@ std::vector<double> read_weight_file(const Dataset& points, const ReadOptions& o
   plain.dtype = DataType::kFloat64;
   plain.threads = options.threads;
   plain.part = options.part;
+  plain.memory = options.memory;
   const Dataset file = read_points(options.weights, plain);
   const int64_t rows = points.file_rows + std::ssize(points.dropped);
   if (file.view.d != 1 || file.file_rows != rows) {
@@ -238,9 +244,9 @@ RawTable read_raw(const std::string& path, ReadOptions options) {
   options.part = {};  // all rows say what stands for a gap
   return with_memory(path, [&] {
     RawTable table = naming_input(path, [&] {
-      const FoundReader found(path, options.format);
+      const FoundReader found(path, options);
       const Reader& reader = found.reader();
-      check_id(reader, options, path);
+      check_is_text(reader, options, path);
       return reader.read_raw ? reader.read_raw(path, options) : raw_of_points(reader.read(path, options), path);
     });
     table.path = path;
@@ -255,8 +261,8 @@ Dataset read_rows(const std::string& path, const ReadOptions& options) {
     return with_memory(path, [&] { return prepare_points(read_raw(path, options), options); });
   return with_memory(path, [&] {
     Dataset result = naming_input(path, [&] {
-      const FoundReader found(path, options.format);
-      check_id(found.reader(), options, path);
+      const FoundReader found(path, options);
+      check_is_text(found.reader(), options, path);
       return found.reader().read(path, options);
     });
     result.path = path;
@@ -282,8 +288,13 @@ Dataset read_points(const std::string& path, const ReadOptions& options) {
 TableSummary with_reader(const std::string& path, const ReadOptions& options,
                          const std::function<TableSummary(const Reader&)>& use) {
   check_part(options.part);
-  return with_memory(
-      path, [&] { return naming_input(path, [&] { return use(FoundReader(path, options.format).reader()); }); });
+  return with_memory(path, [&] {
+    return naming_input(path, [&] {
+      const FoundReader found(path, options);
+      check_is_text(found.reader(), options, path);
+      return use(found.reader());
+    });
+  });
 }
 
 }  // namespace manymeans

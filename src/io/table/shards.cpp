@@ -33,11 +33,16 @@ bool has_no_bytes(const std::string& path) {
   throw Error(ErrorCode::kBadData, other.path, what + "; files that are read together need the same columns");
 }
 
+// Of text the first lines decide that, and the caller may know better.
+std::string about_headers(const Dataset& points) {
+  return points.first_line == 0 ? "" : " (--header yes or no says it for all of them)";
+}
+
 void check_names(const Dataset& first, const Dataset& other) {
   const auto &wanted = first.column_names, &found = other.column_names;
   if (wanted.empty() != found.empty()) {
-    refuse(other, fmt::format("{}, {} does{}", found.empty() ? "does not name its columns" : "names its columns",
-                              first.path, found.empty() ? "" : " not"));
+    refuse(other, fmt::format("{}, {} does{}{}", found.empty() ? "does not name its columns" : "names its columns",
+                              first.path, found.empty() ? "" : " not", about_headers(other)));
   }
   const auto [place, its] = std::ranges::mismatch(wanted, found);
   if (place == wanted.end()) return;

@@ -1,5 +1,7 @@
 #include "io/table/text_fields.h"
 
+#include "core/lower_case.h"
+
 #include <fast_float/fast_float.h>
 #include <fmt/format.h>
 
@@ -84,6 +86,14 @@ std::vector<Field> split_line(std::string_view line, char delimiter) {
   return result;
 }
 
+bool parse_truth(std::string_view text, double& value) {
+  if (text.size() != 4 && text.size() != 5) return false;
+  const std::string word = lower_case(std::string(text));
+  if (word != "true" && word != "false") return false;
+  value = word == "true" ? 1 : 0;
+  return true;
+}
+
 NumberKind parse_number(std::string_view text, double& value) {
   if (text.empty()) return NumberKind::kEmpty;
   std::string_view digits = text;
@@ -92,7 +102,9 @@ NumberKind parse_number(std::string_view text, double& value) {
   const char* end = digits.data() + digits.size();
   const auto [stop, error] = fast_float::from_chars(digits.data(), end, value);
   // Later versions of fast_float report what they rounded to 0 or infinity.
-  if ((error != std::errc() && error != std::errc::result_out_of_range) || stop != end) return NumberKind::kText;
+  if ((error != std::errc() && error != std::errc::result_out_of_range) || stop != end) {
+    return parse_truth(text, value) ? NumberKind::kNumber : NumberKind::kText;
+  }
   const bool spelled = digits.find_first_of("nN") != std::string_view::npos;  // inf, infinity, nan
   return std::isinf(value) && !spelled ? NumberKind::kOverflow : NumberKind::kNumber;
 }

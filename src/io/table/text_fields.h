@@ -43,7 +43,10 @@ std::vector<Field> split_line(std::string_view line, char delimiter);
 
 enum class NumberKind : uint8_t { kNumber, kEmpty, kText, kOverflow };
 
-/// The nearest binary64 of a decimal number, with an optional sign; also inf, infinity and nan.
+/// 1 and 0 of true and false, in any case; whether the text is one of them.
+bool parse_truth(std::string_view text, double& value);
+
+/// The nearest binary64 of a decimal number, with an optional sign; also inf, infinity, nan, true and false.
 NumberKind parse_number(std::string_view text, double& value);
 
 /// The same for numbers as `decimal` (',') has them: with a decimal comma, and points between thousands. `digits` gets

@@ -4,6 +4,7 @@
 
 #include "core/lower_case.h"
 #include "io/files/unpack.h"
+#include "io/text/header_rule.h"
 
 #include <fmt/format.h>
 
@@ -11,6 +12,7 @@
 #include <array>
 #include <charconv>
 #include <map>
+#include <unordered_set>
 
 namespace manymeans {
 namespace {
@@ -81,35 +83,17 @@ std::vector<std::string_view> sample_lines(std::string_view body) {
   return result;
 }
 
-struct Cell : Field {
-  NumberKind kind = NumberKind::kText;
-};
-using Row = std::vector<Cell>;
-
 std::vector<Row> split_all(const std::vector<std::string_view>& lines, char delimiter, char decimal) {
   std::vector<Row> rows;
   std::string digits;
   for (const std::string_view line : lines) {
     Row& row = rows.emplace_back();
     for (const Field& field : split_line(trim_line(line, delimiter), delimiter)) {
-      double ignored = 0;
-      row.push_back({field, parse_number(field.text, decimal, ignored, digits)});
+      Cell& cell = row.emplace_back(field);
+      cell.kind = parse_number(field.text, decimal, cell.value, digits);
     }
   }
   return rows;
-}
-
-bool is_number(const Cell& cell) {
-  return cell.kind == NumberKind::kNumber || cell.kind == NumberKind::kOverflow;
-}
-bool is_text(const Cell& cell) {
-  return cell.kind == NumberKind::kText;
-}
-
-bool is_number_with_comma(std::string_view text) {
-  double ignored = 0;
-  std::string digits;
-  return text.find(',') != std::string_view::npos && parse_number(text, ',', ignored, digits) == NumberKind::kNumber;
 }
 
 // What may be thousands: one to three digits, a comma, three digits.
@@ -142,13 +126,21 @@ double table_score(const std::vector<Row>& rows) {
          static_cast<double>(numbers) / static_cast<double>(fields);
 }
 
+// Commas delimit numbers with decimal commas only where these stand in quotes.
+bool has_quoted_commas(const std::vector<Row>& rows) {
+  const auto quoted = [](const Cell& cell) {
+    return cell.quoted && is_number(cell) && cell.text.find(',') != cell.text.npos;
+  };
+  return std::ranges::any_of(rows, [&](const Row& row) { return std::ranges::any_of(row, quoted); });
+}
+
 char find_delimiter(const std::vector<std::string_view>& lines, const std::string& path, char decimal) {
   const bool tsv = without_packed_ending(lower_case(path)).ends_with(".tsv");
   char best = tsv ? '\t' : kBlanks;
   double best_score = 0;
   for (const char candidate : {',', '\t', ';', kBlanks}) {
-    if (candidate == decimal) continue;
     const std::vector<Row> rows = split_all(lines, candidate, decimal);
+    if (candidate == decimal && !has_quoted_commas(rows)) continue;
     if (candidate != kBlanks && has_too_many(rows)) fail_too_wide(path);
     double score = table_score(rows);
     if (score > 0 && tsv && candidate == '\t') score += 2;  // the name of the file says so
@@ -157,22 +149,6 @@ char find_delimiter(const std::vector<std::string_view>& lines, const std::strin
     best_score = score;
   }
   return best;
-}
-
-// A header: some field of the first row is text where most of the rows below hold numbers; or a line of several texts
-// alone, as whoever writes a table in parts leaves it where a part has no rows.
-bool has_header(const std::vector<Row>& rows) {
-  if (rows.size() == 1) return rows[0].size() > 1 && std::ranges::all_of(rows[0], is_text);
-  for (size_t f = 0; f < rows[0].size(); ++f) {
-    if (!is_text(rows[0][f])) continue;
-    int64_t numbers = 0;
-    for (size_t i = 1; i < rows.size(); ++i) {
-      if (f >= rows[i].size()) continue;
-      numbers += is_number(rows[i][f]) ? 1 : (is_text(rows[i][f]) ? -1 : 0);
-    }
-    if (numbers > 0) return true;
-  }
-  return false;
 }
 
 // Where commas were taken to separate fields, and semicolons do.
@@ -187,10 +163,6 @@ void take_header(TextLayout& layout, std::vector<Row>& rows, const std::string& 
     fail(path, fmt::format(
                    "line {} (the names of the columns) has {} fields, line {} has {}; both need the same number{}",
                    layout.first_line, rows[0].size(), layout.first_line + 1, rows[1].size(), about_semicolons(layout)));
-  }
-  if (std::any_of(rows[0].begin(), rows[0].end(), is_number)) {
-    layout.warnings.push_back(fmt::format(
-        "line {} of {} was taken as names of columns, though some of them are numbers", layout.first_line, path));
   }
   drop_line(layout);
   rows.erase(rows.begin());
@@ -212,6 +184,30 @@ bool gives_size(const std::vector<Row>& rows, std::string_view body) {
   return size[0] == std::count(body.begin(), body.end(), '\n');
 }
 
+// Whether the first line has all of the names that the caller knows.
+bool has_names(const Row& row, const std::vector<std::string>& names) {
+  std::unordered_set<std::string> texts;
+  for (const Cell& cell : row) texts.insert(text_of(cell));
+  return !names.empty() && std::ranges::all_of(names, [&](const std::string& name) { return texts.contains(name); });
+}
+
+// Whether the first line holds names. What else it could be is a warning.
+bool find_header(TextLayout& layout, const std::vector<Row>& rows, const std::string& path, const TextForm& form) {
+  if (form.header != Header::kAuto) return form.header == Header::kYes;
+  if (has_names(rows[0], form.names)) return true;
+  const HeaderGuess guess = guess_header(rows);
+  const auto warn = [&](const char* what) {
+    layout.warnings.push_back(fmt::format("line {} of {} was taken as {}", layout.first_line, path, what));
+  };
+  if (guess == HeaderGuess::kPerhapsRow)
+    warn("a row, though it may hold the names of the columns; --header yes takes it as names");
+  if (guess == HeaderGuess::kPerhapsNames && std::ranges::any_of(rows[0], is_number))
+    warn("names of columns, though some of them are numbers; --header no takes it as a row");
+  else if (guess == HeaderGuess::kPerhapsNames)
+    warn("names of columns, though the lines below hold text, too; --header no takes it as a row");
+  return guess == HeaderGuess::kNames || guess == HeaderGuess::kPerhapsNames;
+}
+
 void note_comma(TextLayout& layout, std::string_view text) {
   if (!is_number_with_comma(text)) return;
   if (layout.comma_number.empty()) layout.comma_number = shown(text);
@@ -229,10 +225,18 @@ std::string comma_advice(const TextLayout& layout) {
   return advice + "; commas between thousands, as these may be, are not: remove them first, or this becomes " + small;
 }
 
-TextLayout find_layout(std::string_view text, const std::string& path, char decimal) {
+TextForm form_of(const ReadOptions& options) {
+  TextForm form{.decimal = options.decimal, .header = options.header};
+  if (options.decimal == 0) form.decimal = options.like ? options.like->source.decimal : '.';
+  if (options.like) form.names = options.like->source.names;
+  if (options.like && form.names.empty()) form.names = options.like->column_names;
+  return form;
+}
+
+TextLayout find_layout(std::string_view text, const std::string& path, const TextForm& form) {
   refuse_other_formats(text, path);
   TextLayout layout;
-  layout.decimal = decimal;
+  layout.decimal = form.decimal;
   layout.body = text;
   if (text.starts_with("\xef\xbb\xbf")) layout.body.remove_prefix(3);
   drop_empty_end(layout.body);
@@ -244,15 +248,15 @@ TextLayout find_layout(std::string_view text, const std::string& path, char deci
   if (layout.body.empty()) fail(path, "the file holds no rows, only comments or empty lines; points are needed");
 
   const std::vector<std::string_view> lines = sample_lines(layout.body);
-  layout.delimiter = find_delimiter(lines, path, decimal);
-  std::vector<Row> rows = split_all(lines, layout.delimiter, decimal);
+  layout.delimiter = find_delimiter(lines, path, form.decimal);
+  std::vector<Row> rows = split_all(lines, layout.delimiter, form.decimal);
   if (has_too_many(rows)) fail_too_wide(path);
-  if (gives_size(rows, layout.body)) {
+  if (form.header == Header::kAuto && gives_size(rows, layout.body)) {
     layout.warnings.push_back(fmt::format("line {} of {} gives the numbers of rows and columns ('{}') and was left out",
                                           layout.first_line, path, shown(trim_line(lines[0], layout.delimiter))));
     drop_line(layout);
     rows.erase(rows.begin());
-  } else if (has_header(rows)) {
+  } else if (find_header(layout, rows, path, form)) {
     take_header(layout, rows, path);
   }
   const size_t fields = rows.empty() ? 0 : rows[0].size();

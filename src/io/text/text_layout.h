@@ -35,7 +35,16 @@ struct TextLayout {
 /// What `--decimal ,` would do for numbers as comma_number, and what it would not; empty where there are none.
 std::string comma_advice(const TextLayout& layout);
 
-/// `decimal`: in numbers, '.' or ','. Throws Error(kBadData) for files that are not text or hold no rows.
-TextLayout find_layout(std::string_view text, const std::string& path, char decimal = '.');
+/// What is known of a text before it is looked at.
+struct TextForm {
+  char decimal = '.';  ///< in numbers, '.' or ','
+  Header header = Header::kAuto;
+  std::vector<std::string> names = {};  ///< with kAuto: a first line that has all of these names its columns
+};
+/// As these options say.
+TextForm form_of(const ReadOptions& options);
+
+/// Throws Error(kBadData) for files that are not text or hold no rows.
+TextLayout find_layout(std::string_view text, const std::string& path, const TextForm& form = {});
 
 }  // namespace manymeans

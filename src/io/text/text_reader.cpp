@@ -22,7 +22,8 @@ namespace {
 
 // The text of a file, unpacked where needed.
 struct TextFile {
-  TextFile(const std::string& path, int64_t memory) : file(MappedFile::open(path, Access::kOnce)), text(file->text()) {
+  TextFile(const std::string& path, int64_t memory)
+      : file(MappedFile::open(path, Access::kOnce, memory)), text(file->text()) {
     if (!is_packed(text)) return;
     unpacked = unpack(text, path, memory);
     text = unpacked.text();
@@ -84,11 +85,6 @@ int threads_for(const TextLayout& layout, int threads) {
   return static_cast<int>(std::min<int64_t>(thread_count(threads), filled));
 }
 
-char decimal_of(const ReadOptions& options) {
-  if (options.decimal != 0) return options.decimal;
-  return options.like ? options.like->source.decimal : '.';
-}
-
 int64_t find_id(const TextLayout& layout, const ReadOptions& options, const std::string& path) {
   if (options.id.empty()) return -1;
   if (const auto column = find_column(layout.columns, options.id)) return *column;
@@ -139,7 +135,7 @@ std::vector<size_t> described(const TextPoints& points, TextPlan plan, TextColum
 
 TableSummary survey_text(const std::string& path, const ReadOptions& options) {
   const TextFile file(path, options.memory);
-  const TextLayout layout = find_layout(file.text, path, decimal_of(options));
+  const TextLayout layout = find_layout(file.text, path, form_of(options));
   const TextPlan plan = survey_plan(layout, options, path);
   ThreadPool pool(threads_for(layout, options.threads));
   const TextPoints points = parse_text(layout, plan, path, pool);
@@ -191,7 +187,7 @@ TextPoints parse_as_needed(const TextLayout& layout, TextPlan& plan, TextColumns
 
 Dataset read_text(const std::string& path, const ReadOptions& options) {
   const TextFile file(path, options.memory);
-  const TextLayout layout = find_layout(file.text, path, decimal_of(options));
+  const TextLayout layout = find_layout(file.text, path, form_of(options));
   TextPlan plan = make_plan(layout, options, path);
   ThreadPool pool(threads_for(layout, options.threads));
   TextColumns text_columns(layout, path);
@@ -276,7 +272,7 @@ RawTable raw_table(const TextLayout& layout, const TextPlan& plan, TextPoints& p
 
 RawTable read_raw_text(const std::string& path, const ReadOptions& options) {
   const TextFile file(path, options.memory);
-  const TextLayout layout = find_layout(file.text, path, decimal_of(options));
+  const TextLayout layout = find_layout(file.text, path, form_of(options));
   TextPlan plan = survey_plan(layout, options, path);
   ThreadPool pool(threads_for(layout, options.threads));
   plan.categorical = categorical_columns(layout, plan, options);

@@ -34,6 +34,16 @@ TEST(ColumnSelection, NamesGoFirst) {
   EXPECT_EQ(select(file, {"4-5,a"}), (Numbers{3, 4, 0}));
 }
 
+// In time that grows with their number, not with its square.
+TEST(ColumnSelection, VeryManyColumns) {
+  FileColumns file{100'000, {}};
+  for (int64_t j = 0; j < file.count; ++j) file.names.push_back("a column of a long name " + std::to_string(j));
+  EXPECT_EQ(select(file, file.names), select(file, {}));
+  ReadOptions options;
+  options.exclude = {file.names.begin() + 1, file.names.end()};
+  EXPECT_EQ(wanted_columns(file, options, "x.csv"), (Numbers{0}));
+}
+
 TEST(ColumnSelection, DoubledNames) {
   const FileColumns file{3, {"a", "b", "a"}};
   expect_error(ErrorCode::kUsage, {"several columns", "'a'"}, [&] { select(file, {"a"}); });

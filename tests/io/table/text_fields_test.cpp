@@ -40,6 +40,17 @@ TEST(TextFields, Numbers) {
   EXPECT_EQ(value, 0);
   EXPECT_EQ(parse_number("-Infinity", value), NumberKind::kNumber);
   EXPECT_EQ(value, -INFINITY);
+  for (const char* text : {"true", "True", "TRUE"}) {
+    EXPECT_EQ(parse_number(text, value), NumberKind::kNumber) << text;
+    EXPECT_EQ(value, 1) << text;
+  }
+  for (const char* text : {"false", "False", "FALSE"}) {
+    EXPECT_EQ(parse_number(text, value), NumberKind::kNumber) << text;
+    EXPECT_EQ(value, 0) << text;
+  }
+  for (const char* text : {"+true", "-false", "t", "yes", "truer", "tru"}) {
+    EXPECT_EQ(parse_number(text, value), NumberKind::kText) << text;
+  }
   EXPECT_EQ(parse_number("", value), NumberKind::kEmpty);
   EXPECT_EQ(parse_number("1e309", value), NumberKind::kOverflow);
   EXPECT_EQ(parse_number("-1.8e308", value), NumberKind::kOverflow);

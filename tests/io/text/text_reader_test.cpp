@@ -334,6 +334,39 @@ TEST_F(TextReader, LikeAFitWithOneNameTwice) {
   EXPECT_EQ(values_of(read("a,b\n1,2\n3,4\n", options).view), (Values{1, 2, 3, 4}));
 }
 
+// Between commas, numbers with decimal commas stand in quotes: reports 23157 and 18797 about polars, 6604 about
+// data.table.
+TEST_F(TextReader, DecimalCommasInQuotes) {
+  ReadOptions options;
+  options.decimal = ',';
+  EXPECT_EQ(values("\"52,5\",\"13,4\"\n\"1,5\",\"2,25\"\n", options), (Values{52.5, 13.4F, 1.5, 2.25}));
+  EXPECT_EQ(values("a,b\n\"1,25\",3\n", options), (Values{1.25, 3}));
+  EXPECT_EQ(values("13800,10864,\"27,5\",\"3,25\"\n", options), (Values{13800, 10864, 27.5, 3.25}));
+  EXPECT_EQ(values("a,b\n\"1.299,5\",7\n", options), (Values{1299.5, 7}));
+  EXPECT_EQ(values("\"1,5\";\"2,5\"\n\"3,5\";4\n", options), (Values{1.5, 2.5, 3.5, 4}));
+  EXPECT_EQ(values("\"1,5\"\t2\n3\t\"4,5\"\n", options), (Values{1.5, 2, 3, 4.5}));
+  EXPECT_EQ(values("\"1,5\"\n\"2,5\"\n", options), (Values{1.5, 2.5}));
+  EXPECT_EQ(values("3,5\n2,25\n", options), (Values{3.5, 2.25})) << "one column, and not two";
+  bad("\"52,5\",\"13,4\"\n", {"'52,5' is not a number", "--decimal ,"});
+}
+
+// Reports 8357, 2857 and 10748 about xgboost, 7242 about scikit-learn: rows for a model have its columns in another
+// order, or among others. So have initial prototypes for points.
+TEST_F(TextReader, LikeOtherPoints) {
+  ReadOptions options;
+  options.like = points_of_fit(read("x,y\n1,2\n3,4\n"));
+  EXPECT_EQ(values("y,x\n2,1\n", options), (Values{1, 2}));
+  EXPECT_EQ(values("word,y,more,x\na,2,7,1\n", options), (Values{1, 2}));
+  EXPECT_EQ(values("1,2\n", options), (Values{1, 2})) << "by their place";
+  EXPECT_EQ(read("1,2,3\n", options).view.d, 3) << "the fit says that it has others";
+  bad("x,z\n1,2\n", {"has no column 'y'", "has x, z"}, options);
+  options.like = points_of_fit(read("1,2\n3,4\n"));
+  EXPECT_EQ(values("y,x\n2,1\n", options), (Values{2, 1})) << "nothing tells";
+  options.like = points_of_fit(read("x,x\n1,2\n3,4\n"));
+  EXPECT_EQ(values("x,x\n2,1\n", options), (Values{2, 1}));
+  bad("x,y\n1,2\n", {"several columns"}, options);
+}
+
 TEST_F(TextReader, AnyTableIsDescribed) {
   const std::string path = folder_.file("table.csv", "id,word,x\n1,a,\n2,b,0.5\n3,,nan\n4,a,-inf\n");
   for (const int threads : {1, 3}) {
