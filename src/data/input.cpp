@@ -162,13 +162,6 @@ void quantise_rows(Input& input, std::span<const double> weights, double largest
   input.weights.resize(weights.size());
   for (size_t i = 0; i < weights.size(); ++i) {
     const double q = std::nearbyint(std::ldexp(weights[i], bits - exponent(largest)));
-    if (q == 0 && weights[i] > 0) {
-      throw Error(
-          ErrorCode::kBadData, "weights",
-          fmt::format("row {} has weight {}, too small to count beside the largest, {}; for {} rows weights "
-                      "may span a factor of 2^{}: set it to 0 or to something larger",
-                      input.shard.first + static_cast<int64_t>(i) + 1, weights[i], largest, input.shard.all, bits));
-    }
     input.weights[i] = std::ldexp(q, -input.weight_shift);
   }
 }
@@ -181,7 +174,7 @@ void quantise_weights(Input& input, std::span<const double> weights) {
   check_together(comm, [&] { largest = check_weights(weights, input.points.n, input.shard.first); });
   largest = comm.max(largest);
   set_weight_scale(input, largest);
-  check_together(comm, [&] { quantise_rows(input, weights, largest); });
+  quantise_rows(input, weights, largest);
   input.max_weight = comm.max(largest_weight(input));
 }
 
@@ -325,6 +318,10 @@ void finish_shard(Input& shard, ColumnScan columns, double max_weight) {
   shard.max_weight = max_weight;
   shard.minimum = columns.minimum;
   shard.maximum = columns.maximum;
+  // Which of two zeros is the least depends on the order of the rows.
+  for (std::vector<double>* ends : {&shard.minimum, &shard.maximum}) {
+    for (double& value : *ends) value += 0.0;
+  }
   check_magnitude(shard.max_magnitude());
   check_overflow(shard, shard.max_magnitude());
   set_sum_formats(shard, std::move(columns));

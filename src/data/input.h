@@ -124,7 +124,7 @@ double check_weights(std::span<const double> weights, int64_t rows, int64_t firs
 void set_weight_scale(Input& input, double largest);
 
 /// The input of a shard, weights quantised; without the formats of its sums, which follow from the columns of all
-/// shards. Throws Error(kBadData) for weights that are too small to count.
+/// shards. Throws Error(kBadData) where the largest weight is 0.
 Input begin_shard(const PointsView& points, std::span<const double> weights, int64_t first_row,
                   const WholeShape& whole);
 
@@ -139,7 +139,7 @@ void finish_shard(Input& shard, ColumnScan columns, double max_weight);
 double largest_weight(const Input& shard);
 
 /// Reads everything once. Throws Error(kBadData): no rows or columns, NaN or infinity (names row and column,
-/// both from 1), a weight that is negative, not finite or too small to count, no weight above zero, products
+/// both from 1), a weight that is negative or not finite, no weight above zero, products
 /// that overflow. With several ranks all of them call it, and all throw what one with all rows would throw.
 Input prepare_input(const PointsView& points, std::span<const double> weights, ThreadPool& pool,
                     const MemoryPlan& memory = {}, Comm& comm = self_comm());

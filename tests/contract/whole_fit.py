@@ -26,8 +26,6 @@ def check_weights(case):
         return
     if any(not math.isfinite(w) or w < 0 for w in weights) or not any(weights):
         raise Refused("weights")
-    if any(w > 0 and q == 0 for w, q in zip(weights, Weights(n, weights).q, strict=True)):
-        raise Refused("weights")
     values = [x for row in case["points"] + (case["initial"] or []) for x in row]
     largest = max(abs(x) for x in values)
     quantised = Weights(n, weights)

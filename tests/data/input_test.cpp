@@ -4,6 +4,7 @@
 
 #include "core/data_type.h"
 #include "core/exact_numbers.h"
+#include "data/weight_range.h"
 
 #include <gtest/gtest.h>
 
@@ -87,15 +88,22 @@ TEST(PrepareInput, RefusesWeightsThatMeanNothing) {
   EXPECT_TRUE(refused({1, 1, kNaN}, "row 3"));
   EXPECT_TRUE(refused({kInfinity, 1, 1}, "row 1"));
   EXPECT_TRUE(refused({0, 0, 0}, "all weights are zero"));
-  EXPECT_TRUE(refused({1, 0x1p-60, 1}, "row 2"));
 }
 
-TEST(PrepareInput, TakesWeightsDownToTheSmallestThatCounts) {
+TEST(PrepareInput, WeightsBelowTheSmallestThatCountsAreZero) {
   const std::vector<float> values = {1, 2, 3};
   const PointsView points(values.data(), 3, 1);
   // w * 2^51: 0.5 rounds to the even 0, anything above to 1.
-  refusal(points, {1, 0x1p-52, 1}, ErrorCode::kBadData);
-  const Input input = prepare(points, {1, std::nextafter(0x1p-52, 1.0), 0});
+  const std::vector<double> small = {1, 0x1p-52, 0x1p-60};
+  const Input without = prepare(points, small);
+  EXPECT_EQ(without.weights, prepare(points, {1, 0, 0}).weights);
+  EXPECT_EQ(
+      weight_warning(without, smallest_weight(small)).value_or(""),
+      "weights from 8.67362e-19 to 2.22045e-16 are too small beside the largest, 1, and count as 0: the weights of "
+      "3 rows may span a factor of 2^52");
+  const std::vector<double> counts = {1, std::nextafter(0x1p-52, 1.0), 0};
+  const Input input = prepare(points, counts);
+  EXPECT_FALSE(weight_warning(input, smallest_weight(counts)));
   EXPECT_EQ(input.integer_weight(1), 1);
   EXPECT_EQ(input.weight(1), 0x1p-51);
   EXPECT_EQ(input.weight(2), 0);

@@ -76,6 +76,7 @@ TEST(Shards, SeeWhatOneRankSees) {
   for (uint64_t seed = 300; seed < 340; ++seed) {
     Case made = random_case(seed);
     if (made.shape.n > 1500) continue;
+    if (!made.weights.empty() && seed % 2 == 0) made.weights.back() = 1e-300;  // too small to count
     const int ranks = 1 + static_cast<int>(seed % 8);
     const std::vector<int64_t> ends = shard_ends(made.shape.n, ranks, seed);
     ThreadPool pool(2);
@@ -141,8 +142,6 @@ TEST(Shards, SayWhatOneRankSaysOfBadValues) {
 TEST(Shards, SayWhatOneRankSaysOfBadWeights) {
   Case made = make_case(Family::kNormal, DataType::kFloat32, Weighting::kIntegers, {100, 3, {4}}, 5);
   made.weights[77] = -1;
-  EXPECT_EQ(same_error(made, kEnds), error_of_one(made));
-  made.weights[77] = 1e-300;
   EXPECT_EQ(same_error(made, kEnds), error_of_one(made));
   EXPECT_PRED2(contains, error_of_one(made), ("row 78"));
   made.weights[77] = 1e308;
