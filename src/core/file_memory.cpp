@@ -99,7 +99,6 @@ std::string temporary_folder() {
 std::byte* map_temporary(size_t bytes) {
   TemporaryBytes made;
   made.resize(bytes);
-  map_small_pages(made.data(), bytes);
   return made.release();
 }
 
@@ -136,6 +135,7 @@ void TemporaryBytes::resize(size_t size) {
   if (moved == MAP_FAILED) fail(folder, size, errno);
   data_ = static_cast<std::byte*>(moved);
   size_ = size;
+  map_small_pages(data_, size_);
   if (::ftruncate(file_, static_cast<off_t>(size)) != 0) fail(folder, size, errno);
 }
 

@@ -18,9 +18,20 @@ namespace {
 constexpr int64_t kMiB = int64_t{1} << 20;
 // The program, the threads' stacks, what an allocator keeps.
 constexpr int64_t kProgram = 8 * kMiB;
-// Scores, tiles and rows that one thread works on, and as many values of this many rows.
+// Scores and lists that one thread works on.
 constexpr int64_t kWorker = 3 * kMiB;
-constexpr int64_t kWorkerRows = 256;
+// Rows of a thread: a tile, and what is gathered or widened of as many; of sums of products, a segment in binary64.
+constexpr int64_t kTileRows = 64;
+constexpr int64_t kHeldTiles = 2;
+constexpr int64_t kSegmentRows = 256;
+// Formats, moments and names of a column. What follows was measured (docs/user/memory.md, "Measured").
+constexpr int64_t kColumn = 256;
+// A model beside its clusters: its results, in every list of models; while it is fitted its state, that of each thread,
+// and a span of prototypes, full or not.
+constexpr int64_t kModel = 1024;
+constexpr int64_t kActiveModel = 4096;
+constexpr int64_t kModelOfThread = 1024;
+constexpr int64_t kSpan = 32;
 // A chunk of the window: calls to the system should cost little, and all threads' chunks be a small part of the limit.
 constexpr int64_t kMostChunk = 4 * kMiB;
 constexpr int64_t kLeastChunk = kMiB / 4;
@@ -54,15 +65,27 @@ int64_t largest_clusters(const MemoryTask& task, int64_t models) {
   return std::accumulate(k.begin(), k.end(), int64_t{0});
 }
 
-// Clusters that are fitted at the same time: the largest models of those that might meet.
-int64_t active_clusters(const MemoryTask& task) {
+// Models that are fitted at the same time.
+int64_t active_models(const MemoryTask& task) {
   const bool all = task.strategy == Strategy::kConcatenated;
-  return largest_clusters(task, all ? static_cast<int64_t>(task.k.size()) : sessions(task));
+  return all ? static_cast<int64_t>(task.k.size()) : sessions(task);
 }
 
-// What every fit takes on so many threads.
+// The largest models of those that might meet.
+int64_t active_clusters(const MemoryTask& task) {
+  return largest_clusters(task, active_models(task));
+}
+
+int64_t model_bytes(const MemoryTask& task) {
+  const int64_t active = kActiveModel + task.threads * kModelOfThread + kSpan * task.points.d * 4;
+  return static_cast<int64_t>(task.k.size()) * kModel + active_models(task) * active;
+}
+
+// What every fit takes on so many threads. Sums of products have room for a whole segment, few as the rows may be.
 int64_t unavoidable_bytes(const MemoryTask& task) {
-  return kProgram + task.threads * (kWorker + kWorkerRows * task.points.d * 8);
+  const int64_t tiles = std::min(kHeldTiles, (task.points.n + kTileRows - 1) / kTileRows);
+  const int64_t held = task.terms > 0 ? kSegmentRows * 8 : tiles * kTileRows * 4;
+  return kProgram + task.points.d * kColumn + task.threads * (kWorker + held * task.points.d);
 }
 
 // The k-means fit by whose clusters a linear model begins; each session has one at a time.
@@ -121,7 +144,8 @@ int64_t fixed_bytes(const MemoryTask& task) {
   }
   const int64_t candidates = task.oversamples ? kCandidates * most * sessions(task) : 0;
   return unavoidable_bytes(task) + (active_clusters(task) + candidates) * active + all * (d * value + 64) +
-         (task.weights ? 16 * task.points.n : 0) + linear_bytes(task, statistics) + least_of_clustering(task);
+         model_bytes(task) + (task.weights ? 16 * task.points.n : 0) + linear_bytes(task, statistics) +
+         least_of_clustering(task);
 }
 
 // Bytes of a row, all arrays together.
@@ -216,7 +240,7 @@ MemoryPlan plan_parts(const MemoryTask& task, const RowBytes& row, int64_t limit
 
 int64_t least_memory(const MemoryTask& task) {
   const RowBytes row = row_bytes(task);
-  return fixed_bytes(task) + window_bytes(task, row, chunk_rows(row, kLeastChunk));
+  return fixed_bytes(task) + std::min(window_bytes(task, row, chunk_rows(row, kLeastChunk)), row.sum() * task.points.n);
 }
 
 int64_t models_seeded_together(int64_t rows) {
@@ -224,12 +248,12 @@ int64_t models_seeded_together(int64_t rows) {
 }
 
 bool fits_easily(const MemoryTask& task) {
-  constexpr int64_t kFew = int64_t{1} << 20;
+  constexpr int64_t kFew = int64_t{8} << 20;
   MemoryTask counted = task;
   counted.in_file = true;
   const int64_t bytes = fixed_bytes(counted) + row_bytes(counted).sum() * counted.points.n;
   // A few always fit beside what no plan saves: asking the system takes longer than fitting so little.
-  return bytes - unavoidable_bytes(counted) <= kFew || fits_in_half(bytes);
+  return bytes - kProgram - counted.threads * kWorker <= kFew || fits_in_half(bytes);
 }
 
 MemoryPlan plan_memory(const MemoryTask& task, int64_t limit) {
@@ -243,7 +267,7 @@ MemoryPlan plan_memory(const MemoryTask& task, int64_t limit) {
     limit = available - available / kReserveShare;
   }
   const int64_t least = least_memory(task);
-  if (limit < std::min(least, whole)) {
+  if (limit < least) {
     throw Error(ErrorCode::kUnavailable, "memory",
                 fmt::format("{} are too little for {} rows of {} columns in {} model{} with {} clusters in all: at "
                             "least {} are needed (memory {}MiB), less with fewer threads, or strategy data",
@@ -253,7 +277,7 @@ MemoryPlan plan_memory(const MemoryTask& task, int64_t limit) {
                             (least + kMiB - 1) / kMiB));
   }
   // A k-means fit of the rows gets part of what is not needed.
-  const int64_t more = task.clusters ? (limit - std::min(least, whole)) / 4 : 0;
+  const int64_t more = task.clusters ? (limit - least) / 4 : 0;
   MemoryPlan plan = whole + more <= limit ? plan_whole(task, row, limit, limit - whole - more)
                                           : plan_parts(task, row, limit, limit - fixed - more);
   if (task.clusters) plan.clustering = kProgram + (least_of_clustering(task) + more) / sessions(task);

@@ -86,6 +86,22 @@ TEST(MemoryPlan, AClusteringHasAShareOfItsOwn) {
   }
 }
 
+// 16,000 models of 6 points were planned with 30 MiB and took 95.
+TEST(MemoryPlan, ModelsCount) {
+  const int64_t one = least_memory(task_of(6, 2, {2}));
+  EXPECT_GE(least_memory(task_of(6, 2, std::vector<int64_t>(16'001, 2))) - one, 64 * kMiB);
+  EXPECT_FALSE(fits_easily(task_of(6, 2, std::vector<int64_t>(available_memory() >> 12, 2))));
+}
+
+// Few rows of very many columns: no thread holds more rows than there are.
+TEST(MemoryPlan, FewRowsTakeLittle) {
+  const MemoryTask task = task_of(5, 200'000, {3});
+  const int64_t least = least_memory(task);
+  EXPECT_LT(least, 400 * kMiB);
+  EXPECT_EQ(named_limit(task, 1), (least + kMiB - 1) / kMiB * kMiB);
+  EXPECT_FALSE(plan_memory(task, least).window.moves());
+}
+
 TEST(MemoryPlan, ASmallFitIsLeftAlone) {
   const MemoryPlan plan = plan_memory(task_of(1000, 10, {8}), 0);
   EXPECT_FALSE(plan.limited);
