@@ -107,6 +107,16 @@ nb::object to_numpy(Labels labels) {
   return numpy_view(kept->bytes().data(), {static_cast<size_t>(kept->size())}, type, kept);
 }
 
+nb::object to_tuple(ColumnRanges ranges) {
+  if (ranges.minimum.empty()) return nb::none();
+  return nb::make_tuple(to_numpy(std::move(ranges.minimum)), to_numpy(std::move(ranges.maximum)), ranges.rows);
+}
+
+ColumnRanges ranges_in(const nb::object& given) {
+  if (given.is_none()) return {};
+  return {vector_of<double>(given[0]), vector_of<double>(given[1]), nb::cast<double>(given[2])};
+}
+
 Matrix matrix_of(const AnyArray& array) {
   const PointsView view = points_of(array);
   Matrix matrix(view.n, view.d, view.type);

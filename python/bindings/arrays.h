@@ -3,6 +3,7 @@
 
 #include <manymeans/error.h>
 #include <manymeans/points.h>
+#include <manymeans/result.h>
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
@@ -59,6 +60,10 @@ T value_of(const nanobind::dict& values, const char* name) {
     throw Error(ErrorCode::kUsage, name, "is " + shown + ", which is of a wrong type or out of range");
   }
 }
+
+/// Least and greatest values, and rows of the fit; None where they are not known. And the way back.
+nanobind::object to_tuple(ColumnRanges ranges);
+ColumnRanges ranges_in(const nanobind::object& given);
 
 /// A matrix with the values of an array of float32 or float64.
 Matrix matrix_of(const AnyArray& array);

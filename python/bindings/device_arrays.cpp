@@ -7,6 +7,7 @@
 
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string>
@@ -33,6 +34,7 @@ DataType type_of_interface(const std::string& name) {
 bool is_contiguous(const nb::dict& interface, const std::vector<int64_t>& shape, DataType type) {
   if (!interface.contains("strides") || interface["strides"].is_none()) return true;
   const nb::tuple strides = nb::cast<nb::tuple>(interface["strides"]);
+  if (nb::len(strides) != shape.size()) return false;
   auto expected = static_cast<int64_t>(size_of(type));
   for (size_t i = shape.size(); i-- > 0;) {
     if (shape[i] > 1 && nb::cast<int64_t>(strides[i]) != expected) return false;
@@ -64,11 +66,15 @@ DeviceArray DeviceArray::from_interface(const nb::object& owner) {
   for (const nb::handle size : nb::cast<nb::tuple>(interface["shape"])) {
     result.shape_.push_back(nb::cast<int64_t>(size));
   }
+  const auto address = nb::cast<nb::tuple>(interface["data"]);
+  if (nb::len(address) != 2 || std::ranges::any_of(result.shape_, [](int64_t size) { return size < 0; })) {
+    throw Error(ErrorCode::kBadData, "points", "their __cuda_array_interface__ has a negative size, or no address");
+  }
   result.type_ = type_of_interface(nb::cast<std::string>(interface["typestr"]));
   if (!is_contiguous(interface, result.shape_, result.type_)) {
     throw Error(ErrorCode::kBadData, "points", "the array on the device has strides; give a contiguous copy of it");
   }
-  result.data_ = reinterpret_cast<const void*>(nb::cast<uintptr_t>(nb::cast<nb::tuple>(interface["data"])[0]));
+  result.data_ = reinterpret_cast<const void*>(nb::cast<uintptr_t>(address[0]));
   result.place_ = place_of(result.data_);
   if (result.place_.on_host()) {
     throw Error(ErrorCode::kBadData, "points", "they do not lie in the memory of a CUDA device that can be used here");

@@ -2,6 +2,7 @@
 #include <manymeans/choose_columns.h>
 #include <manymeans/error.h>
 #include <manymeans/io.h>
+#include <manymeans/mapped_files.h>
 
 #include "arrays.h"
 #include "arrow.h"
@@ -73,9 +74,14 @@ nb::list table_warnings(const AnyArray& points, nb::handle names, const nb::dict
   table.view = points_of(points);
   table.column_names = all_bytes_of(names);
   table.source = source_in(source);
+  const GuardedFiles guard;
   std::vector<std::string> warnings = row_number_warnings(table);
   for (std::string& text : dominance_warnings(table, table.view)) warnings.push_back(std::move(text));
   return to_texts(warnings);
+}
+
+Header header_in(const std::string& name) {
+  return name == "yes" ? Header::kYes : name == "no" ? Header::kNo : Header::kAuto;
 }
 
 // `given`: ReadOptions, of which dtype and like may be None.
@@ -97,6 +103,7 @@ ReadOptions read_options_in(const nb::dict& given) {
                    .one_hot = value_of<bool>(given, "one_hot"),
                    .most_categories = value_of<int64_t>(given, "most_categories")};
   options.decimal = value_of<std::string>(given, "decimal").at(0);
+  options.header = header_in(value_of<std::string>(given, "header"));
   options.id = bytes_of(given["id"]);
   options.weights = bytes_of(given["weights"]);
   options.threads = value_of<int>(given, "threads");
@@ -150,6 +157,7 @@ nb::dict as_dict(StoredModel& model) {
 }
 
 nb::dict load(nb::handle path) {
+  const GuardedFiles guard;
   ModelFile file = load_model(bytes_of(path));
   const bool linear = file.linear();
   nb::dict result;
@@ -163,6 +171,7 @@ nb::dict load(nb::handle path) {
   result["scale_divisor"] = file.scaling.divisor;
   result["column_names"] = to_texts(file.column_names);
   result["source"] = as_dict(file.source, 0);
+  result["ranges"] = to_tuple(std::move(file.ranges));
   result["json"] = to_text(file.json);
   return result;
 }
@@ -202,6 +211,7 @@ void save(nb::handle path, const nb::dict& file) {
   if (!scale) throw Error(ErrorCode::kUsage, "scale", "is '" + kind + "'; must be none, standard or minmax");
   stored.scaling = {*scale, nb::cast<std::vector<double>>(file["scale_offset"]),
                     nb::cast<std::vector<double>>(file["scale_divisor"])};
+  stored.ranges = ranges_in(file["ranges"]);
   stored.column_names = all_bytes_of(file["column_names"]);
   stored.source = source_in(nb::cast<nb::dict>(file["source"]));
   stored.json = nb::cast<std::string>(file["json"]);
@@ -230,6 +240,15 @@ void add_files(nb::module_& module) {
         return nb::bytes(file.data(), file.size());
       },
       nb::arg("path"));
+  nb::class_<ForeignMapping>(module, "ForeignMapping")
+      .def(
+          "__init__",
+          [](ForeignMapping* place, uintptr_t address, size_t bytes) {
+            new (place)
+                ForeignMapping(reinterpret_cast<const void*>(address), bytes);  // NOLINT(performance-no-int-to-ptr)
+          },
+          nb::arg("address"), nb::arg("bytes"))
+      .def("check", &ForeignMapping::check);
   module.def("read", &read_file, nb::arg("path"), nb::arg("options"));
   module.def("choose_columns", &choose, nb::arg("names"), nb::arg("path"), nb::arg("options"));
   module.def("table_warnings", &table_warnings, nb::arg("points").noconvert(), nb::arg("names"), nb::arg("source"));

@@ -105,6 +105,7 @@ nb::dict as_dict(FitResult& result) {
   out["metric"] = std::string(name_of(result.provenance.options.metric));
   out["warnings"] = to_texts(result.warnings);
   out["provenance"] = to_text(to_json(result.provenance));
+  out["ranges"] = to_tuple(std::move(result.ranges));
   nb::list models;
   for (ModelResult& model : result.models) models.append(as_dict(model));
   out["models"] = models;

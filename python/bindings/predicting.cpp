@@ -4,6 +4,7 @@
 #include "arrays.h"
 #include "module.h"
 #include "sparse_arrays.h"
+#include "texts.h"
 #include "waiting.h"
 
 #include <nanobind/stl/optional.h>
@@ -52,13 +53,28 @@ nb::object transform_points(const Predictor& predictor, const nb::object& points
   return to_numpy(std::move(result));
 }
 
-nb::object scale_points(const nb::object& points, bool bfloat16, const nb::dict& given, int threads) {
-  const PointsView view = points_of(points, bfloat16);
+Scaling scaling_in(const nb::dict& given) {
   const auto kind = value_of<std::string>(given, "kind");
   const auto scale = scale_from_name(kind);
   if (!scale) throw Error(ErrorCode::kUsage, "scale", "is '" + kind + "'; must be none, standard or minmax");
-  const Scaling scaling{*scale, value_of<std::vector<double>>(given, "offset"),
-                        value_of<std::vector<double>>(given, "divisor")};
+  return {*scale, value_of<std::vector<double>>(given, "offset"), value_of<std::vector<double>>(given, "divisor")};
+}
+
+// Names are only read for a warning.
+nb::list warn_of_outside(const nb::object& points, bool bfloat16, const nb::object& ranges, const nb::dict& scaling,
+                         nb::handle names) {
+  Dataset table;
+  table.view = points_of(points, bfloat16);
+  const ColumnRanges fitted = ranges_in(ranges);
+  const Scaling its = scaling_in(scaling);
+  if (outside_warnings(table, fitted, its).empty()) return {};
+  table.column_names = all_bytes_of(names);
+  return to_texts(outside_warnings(table, fitted, its));
+}
+
+nb::object scale_points(const nb::object& points, bool bfloat16, const nb::dict& given, int threads) {
+  const PointsView view = points_of(points, bfloat16);
+  const Scaling scaling = scaling_in(given);
   Matrix result;
   Waiting().run([&] { result = apply_scaling(view, scaling, threads); });
   return to_numpy(std::move(result));
@@ -122,6 +138,8 @@ void add_predicting(nb::module_& module) {
       .def("predict", &predict_points, nb::arg("points"), nb::arg("bfloat16"), nb::arg("wanted"))
       .def("transform", &transform_points, nb::arg("points"), nb::arg("bfloat16"), nb::arg("backend"),
            nb::arg("threads"));
+  module.def("outside_warnings", &warn_of_outside, nb::arg("points"), nb::arg("bfloat16"), nb::arg("ranges"),
+             nb::arg("scaling"), nb::arg("names"));
   module.def("apply_scaling", &scale_points, nb::arg("points"), nb::arg("bfloat16"), nb::arg("scaling"),
              nb::arg("threads"));
   module.def("rows_of_length_one", &unit_rows, nb::arg("points"), nb::arg("bfloat16"), nb::arg("threads"));

@@ -1,5 +1,7 @@
 #include "waiting.h"
 
+#include <manymeans/mapped_files.h>
+
 #include <cxxabi.h>
 #include <nanobind/stl/string_view.h>
 
@@ -44,7 +46,10 @@ int call(PyObject* callback, nb::object report) {
 
 }  // namespace
 
+// Outside of calls a lost page ends the process, as with numpy.memmap: zeros in its place would be a wrong answer of
+// whoever reads them.
 void Waiting::run(const std::function<void()>& work, bool brief) {
+  const GuardedFiles guard;
   {
     const nb::gil_scoped_release without_gil;
     start(work, brief);
@@ -55,6 +60,7 @@ void Waiting::run(const std::function<void()>& work, bool brief) {
   }
   if (python_error_) std::rethrow_exception(python_error_);
   if (work_error_) std::rethrow_exception(work_error_);
+  guard.check();
 }
 
 void Waiting::start(const std::function<void()>& work, bool brief) {

@@ -23,12 +23,14 @@ from ._errors import (
     Error,
     InternalError,
     OutOfMemoryError,
+    OutsideWarning,
     StoppedError,
     StoppedWarning,
     UnavailableError,
     UsageError,
 )
 from ._functions import fit, info, kmeans_plusplus, predict, read, search
+from ._imports import importing as _importing
 from ._multiply import ProductCounts, multiply
 from ._progress import Progress
 from ._report import report
@@ -60,6 +62,7 @@ __all__ = [
     "MiniBatchKMeans",
     "Model",
     "OutOfMemoryError",
+    "OutsideWarning",
     "ProductCounts",
     "Progress",
     "RegressionClustering",
@@ -110,7 +113,8 @@ _ESTIMATORS = {
 
 def __getattr__(name: str) -> Any:
     if name in _ESTIMATORS:
-        return getattr(_import_module("." + _ESTIMATORS[name], __name__), name)
+        with _importing:
+            return getattr(_import_module("." + _ESTIMATORS[name], __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -21,17 +21,20 @@ from ._errors import BadDataError, UsageError, warn
 from ._input import (
     DTYPES,
     Points,
+    array_of,
     check_kind,
     conform,
     densify,
     has_lists,
+    has_objects,
     in_native_order,
     is_arrow,
     is_on_cuda,
     is_ready,
+    is_scipy_sparse,
     is_tensor,
-    on_host,
     plain_centers,
+    plain_numbers,
     plain_weights,
     readable,
     refuse_files,
@@ -39,11 +42,17 @@ from ._input import (
     unmasked,
     unwrap,
 )
+from ._outside import Ranges, warn_of_outside
 from ._profile import Profile, Remembered
 from ._progress import Callback
 from ._result import FitResult, Model, PreparedCenters, predict_points, transform_points
 from ._seeds import seed_of
 from ._tables import columns_by_name
+from ._wording import printable
+
+# What newer versions import for their first fit, where a fork might come between.
+with contextlib.suppress(ImportError):
+    import sklearn.callback._callback_support  # noqa: F401
 
 #: Values of `init` that name a method.
 INITS = ("k-means++", "random", "k-means||", "first", "auto")
@@ -77,6 +86,29 @@ def clustering_options(estimator: Any) -> dict[str, Any]:
     return {"metric": estimator.metric} | {name: None if size is None else int(size) for name, size in sizes.items()}
 
 
+class _ObjectsError(BadDataError, TypeError):
+    """Objects that are no numbers: scikit-learn's check_estimator wants a TypeError, and these words."""
+
+
+def _without_objects(X: Any) -> Any:
+    """Give an array of numbers of a list or an array of objects, and anything else as it is."""
+    array = array_of(X, "X") if isinstance(X, (list, tuple)) else X
+    if not isinstance(array, np.ndarray) or array.dtype.kind != "O":
+        return X
+    try:
+        return plain_numbers(array, "X")
+    except BadDataError as error:
+        raise _ObjectsError(f"{error}; an argument must be neither a string nor another object, but a number") from None
+
+
+def initial_of(given: Any, dtype: Any, *, copy: bool = False) -> npt.NDArray[Any]:
+    """Check initial centres, or models, as scikit-learn does."""
+    array: npt.NDArray[Any] = check_array(
+        plain_numbers(given, "init"), dtype=dtype, order="C", copy=copy, input_name="init"
+    )
+    return array
+
+
 class _FittingEstimator(BaseEstimator):
     """Checked input, the options that all fits have, and what a fit leaves behind."""
 
@@ -103,14 +135,14 @@ class _FittingEstimator(BaseEstimator):
         """Check as scikit-learn does; what the library can read stays where it is. It finds NaN and infinity itself."""
         if not reset and self._is_as_fitted(X):
             return Points(X)
-        bfloat16 = getattr(getattr(X, "dtype", None), "name", "") == "bfloat16"
+        bfloat16 = isinstance(X, np.ndarray) and X.dtype.name == "bfloat16"
         lists = has_lists(X)
-        if lists or bfloat16 or is_arrow(X) or is_tensor(X) or is_on_cuda(X):
+        if lists or has_objects(X) or bfloat16 or is_arrow(X) or is_tensor(X) or is_on_cuda(X):
             with self._names_first(X, reset):
                 points = unwrap(X)
             assert points is not None
             ready = points.bfloat16 or points.on_device  # of types that scikit-learn does not know
-            if ready:
+            if ready or points.array.ndim != 2:
                 points = conform(points)
             # Names count where each names a column of the points, not one of lists.
             named = not lists and points.names is not None and len(points.names) == points.array.shape[-1]
@@ -120,8 +152,11 @@ class _FittingEstimator(BaseEstimator):
             array = check_array(points.array, **self._how(), estimator=self, input_name="X")
         else:
             refuse_files(X, "X")
+            if is_scipy_sparse(X) and X.ndim != 2:
+                conform(Points(X))
             X = in_native_order(unmasked(X, "X"))
             with self._names_first(X, reset):
+                X = _without_objects(X)
                 check_kind(X, "X")
             array = validate_data(self, X, reset=reset, accept_sparse="csr", **self._how())
         if not isinstance(array, np.ndarray):
@@ -155,7 +190,7 @@ class _FittingEstimator(BaseEstimator):
             return None
         if points.on_device:
             return plain_weights(sample_weight, points.array.shape[0])
-        weights = unmasked(on_host(sample_weight), "sample_weight")
+        weights = sample_weight if isinstance(sample_weight, Real) else plain_numbers(sample_weight, "sample_weight")
         counted = points.numbers if points.is_sparse else points.array
         return readable(_check_sample_weight(weights, counted, dtype=np.float64))
 
@@ -189,7 +224,7 @@ class _FittingEstimator(BaseEstimator):
     @staticmethod
     def _warn(texts: list[str]) -> None:
         for text in texts:
-            warnings.warn(text, ConvergenceWarning, stacklevel=4)
+            warnings.warn(printable(text), ConvergenceWarning, stacklevel=4)
 
     @property
     def answer_(self) -> str:
@@ -244,6 +279,7 @@ class _BaseEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterM
     labels_: npt.NDArray[np.int32]
     inertia_: float
     _prepared: PreparedCenters | None = None  # since the last fit
+    _ranges: Ranges | None = None  # of the points, where there is no result_ that knows them
 
     def _check_fitted(self) -> None:
         if "cluster_centers_" not in vars(self):
@@ -253,7 +289,12 @@ class _BaseEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterM
         self._check_fitted()
         points = self._points(X, reset=False)
         result: FitResult | None = getattr(self, "result_", None)  # none where a user has set cluster_centers_
-        return points if result is None else result._scaled(points, self.n_threads)
+        if result is None:
+            warn_of_outside(points, self._ranges)
+            return points
+        centers = vars(self).get("cluster_centers_")  # a user may have set others since
+        own = centers is None or any(model.cluster_centers is centers for model in result.models)
+        return result._scaled(points, self.n_threads, compare=own)
 
     def _take_metric(self, metric: str) -> None:
         """Be an estimator of the metric of a model file."""
@@ -311,6 +352,13 @@ class _NoResultError(UsageError, AttributeError):
 def hosted(points: Points) -> Points:
     """Give points whose rows can be chosen: those of a device are copied to the host's memory."""
     return points._replace(array=points.numbers, bfloat16=False) if points.on_device else points
+
+
+def warn_of_weights(texts: list[str]) -> None:
+    """Warn of weights that are too small, where other warnings of a fit are scikit-learn's."""
+    for text in texts:
+        if text.startswith("weights from "):
+            warn(text)
 
 
 def warn_of_few(distinct: int, n_clusters: int) -> None:

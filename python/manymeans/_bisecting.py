@@ -10,14 +10,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import _fit_context
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from . import _manymeans
-from ._base import _WithoutResult, hosted, warn_of_few
+from ._base import _WithoutResult, hosted, initial_of, warn_of_few, warn_of_weights
 from ._functions import run_fit
-from ._input import Points
+from ._input import Points, in_order
+from ._outside import ranges_of
 from ._profile import Remembered
 from ._result import FitResult, PreparedCenters, matching, predict_points
 
@@ -231,6 +232,7 @@ class BisectingKMeans(_WithoutResult):
         splits = _Splits(self, points, weights)
         root = splits.grow()
         self._keep_tree(root, splits, n)
+        self._ranges = ranges_of(points)
         self._fitted_to = Remembered(X, sample_weight)
         warn_of_few(len(np.unique(self.labels_)), self.n_clusters)
         return self
@@ -378,7 +380,10 @@ class _Splits:
         }  # fmt: skip
         if not callable(estimator.init):
             options |= {"init": estimator.init, "models": int(estimator.n_init)}
-            return run_fit(points, weights, options, n_threads=estimator.n_threads)
+            result = run_fit(points, weights, options, n_threads=estimator.n_threads)
+            if points is self._points:
+                warn_of_weights(result.warnings)
+            return result
         found = [
             run_fit(points, weights, options, initial=self._called(points, k), n_threads=estimator.n_threads)
             for _ in range(estimator.n_init)
@@ -387,9 +392,7 @@ class _Splits:
 
     def _called(self, points: Points, k: int) -> npt.NDArray[Any]:
         given = self._estimator.init(points.numbers, k, random_state=self._random)
-        centers: npt.NDArray[Any] = check_array(
-            given, dtype=np.float64 if points.wide else np.float32, order="C", input_name="init"
-        )
+        centers = initial_of(in_order(given, "init", points.names), np.float64 if points.wide else np.float32)
         expected = (k, points.array.shape[1])
         if centers.shape != expected:
             raise ValueError(f"init gave centers of shape {centers.shape} for a split; {expected} is right")

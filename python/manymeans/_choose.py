@@ -8,10 +8,12 @@ from . import _manymeans, _threads
 from ._criteria import Criteria
 from ._errors import warn
 from ._functions import _opened, k_list
+from ._imports import importing
 from ._input import plain_points
 from ._parameters import integer
 from ._result import FitResult
 from ._seeds import seed_of
+from ._tables import Source
 from ._wording import in_python
 
 if TYPE_CHECKING:
@@ -135,7 +137,8 @@ class Choice(NamedTuple):
             Where it was drawn.
 
         """
-        import matplotlib.pyplot as plt  # type: ignore[import-not-found, unused-ignore] # noqa: PLC0415 (only who draws)
+        with importing:
+            import matplotlib.pyplot as plt  # type: ignore[import-not-found, unused-ignore] # noqa: PLC0415 (only who draws)
 
         axes = plt.subplots(figsize=(8, 4.5))[1] if axes is None else axes
         rows = self.table()
@@ -239,7 +242,7 @@ def choose_k(
     found["fit"]["warnings"] = [in_python(text) for text in found["warnings"]]
     for text in found["fit"]["warnings"]:
         warn(text)
-    result = FitResult(found["fit"], points.names, points.source)
+    result = FitResult(found["fit"], points.names, (points.source or Source()).and_files_of(points.array))
     evidence = [Evidence(**(its | {"criteria": Criteria(**its["criteria"])})) for its in found["evidence"]]
     return Choice(
         found["k"], found["reason"], found["votes"], evidence, found["interrupted"], result, found["left_out"]

@@ -11,7 +11,7 @@ from . import _manymeans, _threads
 from ._compare import parts_of
 from ._errors import BadDataError, UsageError
 from ._functions import _opened
-from ._input import plain_points
+from ._input import Points, plain_points
 from ._parameters import integer
 from ._seeds import seed_of
 
@@ -68,7 +68,8 @@ def criteria(
     X : array-like of shape (n_samples, n_features), Dataset or path
         Points.
     labels : array-like of shape (n_samples,), Model, FitResult or estimator
-        Labels, 0 or larger; or a model, a result (its best model) or a fitted estimator that has the labels of `X`.
+        Labels as `compare` takes them; rows without one are left out. Texts are numbered in the order in which they
+        first stand there. Or a model, a result (its best model) or a fitted estimator that has the labels of `X`.
     sample : int, default=1000
         Rows of which `silhouette` is computed, O(sample n_samples n_features); 0: none.
     random_state : int or numpy.random.RandomState, default=0
@@ -86,7 +87,7 @@ def criteria(
     UsageError
         For labels of another number of rows.
     BadDataError
-        For labels that are no integers from 0 on; for NaN and infinity in `X`.
+        For labels that are no whole numbers and no texts; for NaN and infinity in `X`.
 
     Examples
     --------
@@ -96,18 +97,21 @@ def criteria(
     (50.0, 0.2)
 
     """
-    points = plain_points(_opened(X))
+    points, taken = plain_points(_opened(X)), _labels_of(labels)
+    there = taken >= 0
+    if not there.all() and len(there) == points.array.shape[0]:
+        points, taken = Points(np.ascontiguousarray(points.numbers[there])), taken[there]
     wanted = {
         "sample": integer("sample", sample, 0), "seed": seed_of(random_state), "threads": _threads.effective(n_threads),
     }  # fmt: skip
-    return Criteria(**_manymeans.criteria(points.array, points.bfloat16, _labels_of(labels), wanted))
+    return Criteria(**_manymeans.criteria(points.array, points.bfloat16, taken.astype(np.uint32), wanted))
 
 
-def _labels_of(given: Any) -> npt.NDArray[np.uint32]:
-    labels, _ = parts_of("labels", given)
+def _labels_of(given: Any) -> npt.NDArray[np.int64]:
+    labels = parts_of("labels", given).labels
     if labels is None:
         raise UsageError("[labels] this model has no labels; predict() gives those of rows")
-    if labels.size and (labels.min() < 0 or labels.max() > _MOST_LABEL):
-        row = int(np.flatnonzero((labels < 0) | (labels > _MOST_LABEL))[0])
-        raise BadDataError(f"[labels] row {row} has {labels[row]}; labels are 0 to {_MOST_LABEL}")
-    return labels.astype(np.uint32)
+    if labels.size and labels.max() > _MOST_LABEL:
+        row = int(np.argmax(labels > _MOST_LABEL))
+        raise BadDataError(f"[labels] row {row} has {labels[row]}; labels are at most {_MOST_LABEL}")
+    return labels

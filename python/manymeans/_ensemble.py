@@ -12,15 +12,21 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import _fit_context
-from sklearn.utils import check_array
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from ._base import CLUSTERING_CONSTRAINTS, INITS, SHARED_CONSTRAINTS, _BaseEstimator, clustering_options
+from ._base import (
+    CLUSTERING_CONSTRAINTS,
+    INITS,
+    SHARED_CONSTRAINTS,
+    _BaseEstimator,
+    clustering_options,
+    initial_of,
+)
 from ._consensus import Consensus, consensus
 from ._errors import UsageError
 from ._functions import k_list, run_fit
-from ._input import on_host, unmasked
+from ._input import in_order
 from ._kmeans import _describe_input
 from ._parameters import integer, real
 from ._progress import Callback
@@ -232,10 +238,8 @@ class EnsembleKMeans(_BaseEstimator):
             raise ValueError(f"n_samples={points.array.shape[0]} should be >= n_clusters={max(ks)}.")
         initial = None
         if not isinstance(self.init, str):
-            initial = check_array(
-                unmasked(on_host(self.init), "init"),
-                dtype=np.float64 if points.wide else np.float32, order="C", input_name="init",
-            )  # fmt: skip
+            given = in_order(self.init, "init", points.names)
+            initial = initial_of(given, np.float64 if points.wide else np.float32)
         options = self._options() | clustering_options(self) | {
             "k": ks, "models": int(self.models_per_k), "init": self.init if initial is None else None,
             "algorithm": self.algorithm, "strategy": self.strategy,
@@ -251,7 +255,7 @@ class EnsembleKMeans(_BaseEstimator):
         result._candidates(None, "inertia")  # an error where no model has begun
         self._answer, self.result_ = None, result
         self.models_ = result.models
-        self.best_of_k_ = {k: result.best(k) for k in result.k_values if any(m.begun for m in _of(result, k))}
+        self.best_of_k_ = result._best_models()
         self.n_iter_ = max(1, *(model.n_iter for model in result.models))
         # Last: where the user's criterion fails, the models are there all the same.
         if self.criterion is not None or len(result.k_values) == 1:

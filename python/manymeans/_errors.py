@@ -6,11 +6,14 @@ import functools
 import sys
 import warnings
 
-from ._wording import in_python
+from ._wording import in_python, printable
 
 
 class Error(Exception):
     """What every function of manymeans raises when it fails; its subclasses say what kind of thing went wrong."""
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*(printable(text) if isinstance(text, str) else text for text in args))
 
 
 class InternalError(Error, RuntimeError):
@@ -41,6 +44,10 @@ class StoppedWarning(UserWarning):
     """A time limit has ended a fit. Where scikit-learn is in use, it is a `ConvergenceWarning`, too."""
 
 
+class OutsideWarning(UserWarning):
+    """Most rows lie far outside the points of the fit: unscaled ones, other units, swapped columns."""
+
+
 _BY_CODE = {1: InternalError, 2: UsageError, 3: BadDataError, 4: UnavailableError, 5: StoppedError}
 
 
@@ -49,7 +56,7 @@ def warn(text: str, category: type[Warning] = UserWarning) -> None:
     level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in ("manymeans", "sklearn"):
         level, frame = level + 1, frame.f_back
-    warnings.warn(text, category, stacklevel=level)
+    warnings.warn(printable(text), category, stacklevel=level)
 
 
 def warn_of_stop(text: str) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import tempfile
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,7 @@ import numpy.typing as npt
 
 from . import _manymeans
 from ._errors import BadDataError, UnavailableError, UsageError
+from ._imports import importing
 
 _ENDINGS = {".parquet": "parquet", ".arrow": "arrow", ".feather": "arrow"}
 
@@ -36,29 +39,47 @@ def format_by_pyarrow(path: bytes, format: str) -> str | None:
 def _open(path: str, format: str) -> tuple[Any, Any]:
     """Give the schema of a file and a function that reads some of its fields."""
     try:
-        import pyarrow
-        import pyarrow.parquet
+        with importing:
+            import pyarrow
+            import pyarrow.parquet
     except ImportError:
         raise UnavailableError(
             f"[{path}] is read by pyarrow, which is not installed: pip install pyarrow; .npy and .csv need no package"
         ) from None
-    try:
+    with _reading(path):
         if format == "parquet":
             file = pyarrow.parquet.ParquetFile(path, memory_map=True)
             names = file.schema_arrow.names
-            return file.schema_arrow, lambda places: file.read([names[place] for place in places])
+            return file.schema_arrow, lambda places: _checked_table(path, lambda: file.read([names[j] for j in places]))
         source = pyarrow.memory_map(path)
         try:
             table = pyarrow.ipc.open_file(source).read_all()
         except pyarrow.ArrowInvalid:
             source.seek(0)
             table = pyarrow.ipc.open_stream(source).read_all()
+    return table.schema, lambda places: _checked_table(path, lambda: table.select(places))
+
+
+@contextlib.contextmanager
+def _reading(path: str) -> Iterator[None]:
+    """Let pyarrow's errors be ours."""
+    import pyarrow
+
+    try:
+        yield
     except (pyarrow.ArrowException, OSError) as error:
         if isinstance(error, FileNotFoundError):
             raise
         text = str(error).splitlines()[0].rstrip(".") if str(error) else type(error).__name__
         raise BadDataError(f"[{path}] pyarrow cannot read this file: {text}; it is cut off or damaged") from None
-    return table.schema, table.select
+
+
+def _checked_table(path: str, read: Callable[[], Any]) -> Any:
+    """Give fields whose lengths, offsets and codes are checked: pyarrow takes them from the file as they are."""
+    with _reading(path):
+        table = read()
+        table.validate(full=True)
+    return table
 
 
 def _item_type(type: Any) -> Any:
@@ -91,6 +112,12 @@ def _is_number(type: Any) -> bool:
         return False
     item = _item_type(type)
     return bool(types.is_integer(item) or types.is_floating(item) or types.is_boolean(item) or types.is_decimal(item))
+
+
+def _is_period(field: Any) -> bool:
+    """Whether these are periods of pandas: integers that mean nothing without their frequency."""
+    names = ((field.metadata or {}).get(b"ARROW:extension:name"), getattr(field.type, "extension_name", None))
+    return b"pandas.period" in names or "pandas.period" in names
 
 
 def _storage_type(type: Any) -> Any:
@@ -132,13 +159,14 @@ def _needs_float64(column: Any) -> bool:
                 text.writelines(f"{value:f}\n" for value in column.to_pylist())
         else:
             np.save(file, column.to_numpy())
-        return bool(_manymeans.read(file, _PLAIN)["points"].dtype == np.float64)
+        return bool(_manymeans.read(file, PLAIN)["points"].dtype == np.float64)
 
 
-_PLAIN: dict[str, Any] = {
+#: The options of `read` that nobody has set.
+PLAIN: dict[str, Any] = {
     "format": "auto", "dtype": None, "columns": [], "exclude": [], "numeric_only": False, "missing": "error",
-    "missing_value": 0.0, "one_hot": False, "most_categories": 100, "decimal": "\0", "id": "", "weights": "",
-    "threads": 1, "like": None,
+    "missing_value": 0.0, "one_hot": False, "most_categories": 100, "decimal": "\0", "header": "auto", "id": "",
+    "weights": "", "threads": 1, "like": None,
 }  # fmt: skip
 
 
@@ -187,6 +215,8 @@ def _checked(options: dict[str, Any], path: str) -> None:
             )
     if options["id"]:
         raise UsageError(f"[id] is for text files; '{path}' is none")
+    if options["header"] != "auto":
+        raise UsageError(f"[header] {path} is no text table, whose first line may hold names; leave it out")
 
 
 def _names(table: Any, widths: list[int]) -> list[str]:
@@ -202,7 +232,7 @@ def read_fields(path: bytes, format: str, options: dict[str, Any]) -> dict[str, 
     _checked(options, text)
     schema, read = _open(text, format)
     columns, weight = _manymeans.choose_columns(list(schema.names), path, options)
-    warnings, others = [], [j for j in columns if not _is_number(schema.field(j).type)]
+    warnings, others = [], [j for j in columns if _is_period(schema.field(j)) or not _is_number(schema.field(j).type)]
     if others:
         shown = ", ".join(f"column {j + 1} ('{schema.field(j).name}') ({schema.field(j).type})" for j in others)
         if not options["numeric_only"]:
@@ -210,7 +240,8 @@ def read_fields(path: bytes, format: str, options: dict[str, Any]) -> dict[str, 
                 f"[{text}] {shown} holds no numbers; choose with columns=, or leave out all such with numeric_only=True"
             )
         warnings.append(f"columns that hold no numbers were left out: {shown}")
-        columns = [j for j in columns if j not in others]
+        left_out = set(others)
+        columns = [j for j in columns if j not in left_out]
     if not columns:
         raise BadDataError(f"[{text}] no column is left: none of them holds numbers; points need numbers")
     table = read(columns)
@@ -224,7 +255,7 @@ def read_fields(path: bytes, format: str, options: dict[str, Any]) -> dict[str, 
     if weight >= 0:
         weights = np.ascontiguousarray(_manymeans.arrow_points(read([weight]))[0][:, 0], dtype=np.float64)
     elif options["weights"]:
-        weights = _manymeans.read(options["weights"], _PLAIN)["points"].astype(np.float64).ravel()
+        weights = _manymeans.read(options["weights"], PLAIN)["points"].astype(np.float64).ravel()
     return {
         "points": _as_type(points, _type_of(table, options), text),
         "bfloat16": False,

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _manymeans, _threads
-from ._errors import UsageError, warn, warn_of_stop
-from ._fields import format_by_pyarrow, read_fields
+from ._errors import BadDataError, Error, UsageError, warn, warn_of_stop
+from ._fields import PLAIN, format_by_pyarrow, read_fields
 from ._input import Points, Target, plain_centers, plain_points, plain_weights
 from ._parameters import check_callback, integer, path_of, real, switch
 from ._progress import Callback, Reporter
@@ -20,7 +20,7 @@ from ._ranks import Ranks
 from ._result import Criterion, FitResult, Model, _existing, as_measured, predict_points
 from ._seeds import seed_of
 from ._tables import Dataset, Source, check_output, files_of, naming
-from ._wording import in_python
+from ._wording import in_python, of_read
 
 _MOST_SEED = 2**64 - 1
 
@@ -44,7 +44,16 @@ _NAMES_OF_FILES = (str, bytes, os.PathLike)
 
 def _opened(X: Any, like: FitResult | None = None) -> Any:
     """Read points where the name of their file is given, as the fit of `like` did; give anything else as it is."""
-    return read(X, like=like) if isinstance(X, _NAMES_OF_FILES) else X
+    if not isinstance(X, _NAMES_OF_FILES):
+        return X
+    options = PLAIN | {"threads": _threads.effective(None), "like": None if like is None else like._points_of_fit()}
+    try:
+        table = _dataset(path_of("X", X), options)
+    except Error as error:
+        raise type(error)(of_read(str(error))) from None
+    for text in table.warnings:
+        warn(of_read(text))
+    return table
 
 
 def run_fit(
@@ -65,7 +74,7 @@ def run_fit(
     call = _manymeans.search if search else _manymeans.fit
     return _run(
         lambda options, hooks: call(points.array, points.bfloat16, weights, options, hooks),
-        _Columns(points.names, points.source),
+        _Columns(points.names, (points.source or Source()).and_files_of(points.array, weights, initial)),
         options,
         {"initial": initial, "checkpoint": checkpoint, "ranks": ranks},
         n_threads=n_threads,
@@ -155,7 +164,10 @@ def run_regress(
     rows = {"points": points.array, "bfloat16": points.bfloat16, "target": target.values}
     result = _run(
         lambda options, hooks: _manymeans.regress(rows, weights, options, hooks),
-        _Columns([*points.names, target.name] if points.names else None, None),
+        _Columns(
+            [*points.names, target.name] if points.names else None,
+            Source().and_files_of(points.source, points.array, weights, initial),
+        ),
         options,
         {"initial": initial, "checkpoint": None, "ranks": None},
         n_threads=n_threads,
@@ -215,7 +227,9 @@ def fit(
     model_seed : int, optional
         Seed of one model, as an earlier fit reported it: gives that model alone, with the same digest.
     init : str or array-like of shape (k, n_features), default="auto"
-        ``"auto"``, ``"k-means++"``, ``"k-means||"``, ``"random"``, ``"first"``, or the initial centres.
+        ``"auto"``, ``"k-means++"``, ``"k-means||"``, ``"random"``, ``"first"``, or the initial centres: an array, a
+        frame, a `Dataset`, a `FitResult`, or the name of a file. Where they and `X` have names of columns, these say
+        which is which.
     metric : {"euclidean", "cosine"}, default="euclidean"
         ``"cosine"``: rows and centres are scaled to length one (spherical k-means); no row may be all zeros.
     min_size, max_size : int, default=0
@@ -250,7 +264,8 @@ def fit(
     memory_limit : int, optional
         No longer used: a sparse `X` is read as it is.
     checkpoint : path-like, optional
-        File in which the fit writes down how far it is, also when it is stopped or fails. It stays there.
+        File in which the fit writes down how far it is, also when it is stopped or fails. It stays there. No
+        other file than a checkpoint is replaced, and two fits cannot share one.
     checkpoint_every : int, default=0
         Iterations between two writes; 0: every ten seconds, or as seldom as it takes to cost less than 1 % of the time.
     resume : bool, default=False
@@ -298,7 +313,7 @@ def fit(
     """
     with contextlib.nullcontext() if comm is None else Ranks(comm) as ranks:
         check_callback(callback)
-        saved = _checkpoint_of(X, checkpoint, checkpoint_every, resume)
+        saved = _checkpoint_of((X, sample_weight, init), checkpoint, checkpoint_every, resume)
         if ranks is not None and isinstance(X, _NAMES_OF_FILES):
             raise UsageError(f"[X] is {X!r:.60}; with comm, the rows of this rank are right")
         X = _opened(X)
@@ -309,7 +324,7 @@ def fit(
             keep_sparse=True,
         )
         weights = plain_weights(_weights_of(X, sample_weight), points.array.shape[0])
-        initial = None if isinstance(init, str) else plain_centers(init, "init")
+        initial = _initial(init, points)
         result = run_fit(
             points,
             weights,
@@ -343,20 +358,40 @@ def _column_warnings(points: Points) -> list[str]:
     source = points.source or Source(count=columns, numbers=list(range(columns)))
     texts = [in_python(text) for text in _manymeans.table_warnings(points.array, points.names or [], source.as_dict())]
     if points.source is not None:
-        return texts
+        return [of_read(text) for text in texts]
     advice = "leave it out"  # behind that stand parameters of read()
     return [text.rpartition(advice)[0].replace("their place in the file", "their place") + advice for text in texts]
 
 
-def _checkpoint_of(X: Any, checkpoint: Any, checkpoint_every: Any, resume: Any) -> tuple[bytes, int, bool] | None:
-    """Check what a fit of X is told of its checkpoint; None: it has none."""
+def _initial(init: Any, points: Points) -> npt.NDArray[Any] | None:
+    """Give initial centres that a user passes, also as a model or as the name of a file; None: `init` is a method."""
+    if isinstance(init, str):
+        methods = {method["name"] for method in _manymeans.info(devices=False)["inits"]}
+        if init in methods or not os.path.isfile(init):
+            return None
+    if isinstance(init, _NAMES_OF_FILES):
+        try:
+            init = FitResult.load(init)
+        except BadDataError:  # no model file
+            init = read(init, dtype="float64")  # exact; the fit rounds once to the type of the points
+    if isinstance(init, FitResult):
+        if init.scaling["kind"] != "none":
+            raise UsageError("[init] this model was fitted to scaled points; its centres are in other units than X")
+        init = Dataset(init._of_kind(linear=False).best().cluster_centers, init.column_names, None, [])
+    return plain_centers(init, "init", points.names)
+
+
+def _checkpoint_of(
+    inputs: tuple[Any, ...], checkpoint: Any, checkpoint_every: Any, resume: Any
+) -> tuple[bytes, int, bool] | None:
+    """Check what a fit is told of its checkpoint; None: it has none."""
     every, resume = integer("checkpoint_every", checkpoint_every, 0), switch("resume", resume)
     if checkpoint is None:
         if resume or every:
             raise UsageError("resume and checkpoint_every need checkpoint, the name of a file")
         return None
     path = path_of("checkpoint", checkpoint)
-    check_output("checkpoint", path, files_of(X))
+    check_output("checkpoint", path, files_of(*inputs))
     return path, every, resume
 
 
@@ -443,11 +478,11 @@ def search(
 
     """
     check_callback(callback)
-    saved = _checkpoint_of(X, checkpoint, checkpoint_every, resume)
+    saved = _checkpoint_of((X, sample_weight, init), checkpoint, checkpoint_every, resume)
     X = _opened(X)
     points = plain_points(X, None if memory_limit is None else integer("memory_limit", memory_limit, 0))
     weights = plain_weights(_weights_of(X, sample_weight), points.array.shape[0])
-    initial = None if isinstance(init, str) else plain_centers(init, "init")
+    initial = _initial(init, points)
     result = run_fit(
         points,
         weights,
@@ -517,6 +552,11 @@ def predict(
     [0, 0, 1]
 
     """
+    if isinstance(model, _NAMES_OF_FILES) or hasattr(model, "cluster_centers_"):
+        raise UsageError(
+            f"[model] is {model!r:.60}; a FitResult is right (FitResult.load of a file, result_ of an estimator), "
+            "a Model, or centres"
+        )
     X = _opened(X, model if isinstance(model, FitResult) else None)
     distances = switch("distances", distances)
     if isinstance(model, FitResult):
@@ -526,11 +566,6 @@ def predict(
         raise UsageError("k and criterion choose among the models of a FitResult; without one leave them out")
     else:
         points = plain_points(X, keep_sparse=True)
-        if isinstance(model, (str, bytes, os.PathLike)) or hasattr(model, "cluster_centers_"):
-            raise UsageError(
-                f"[model] is {model!r:.60}; a FitResult is right (FitResult.load of a file, result_ of an estimator), "
-                "a Model, or centres"
-            )
         centers = model.cluster_centers if isinstance(model, Model) else model
         if isinstance(model, Model):
             points = as_measured(points, model._metric, model.cluster_centers, n_threads)
@@ -614,6 +649,7 @@ def read(
     categories: str = "error",
     most_categories: int = 100,
     decimal: str | None = None,
+    header: str = "auto",
     id: str | int | None = None,
     weights: str | int | bytes | os.PathLike[Any] = "",
     n_threads: int | None = None,
@@ -647,6 +683,9 @@ def read(
         Most texts in a column for ``"onehot"``; more are an error.
     decimal : {".", ","}, optional
         Decimal sign of numbers in text; with a comma there may be points between thousands.
+    header : {"auto", "yes", "no"}, default="auto"
+        Whether the first line of a text table holds the names of its columns; ``"auto"``: found from the first lines,
+        with a warning where they leave it open.
     id : str or int, optional
         Column of a text file that names the rows and is no column of the points.
     weights : str, int, bytes or path-like, optional
@@ -691,7 +730,7 @@ def read(
         _choice("missing", missing, ("error", "drop", "mean", "median"))
     _choice("categories", categories, ("error", "drop", "onehot"))
     _choice("decimal", decimal, (".", ",", None))
-    whole = _existing(_manymeans.points_file(file))
+    _choice("header", header, ("auto", "yes", "no"))
     options = {
         "format": format,
         "dtype": name,
@@ -703,6 +742,7 @@ def read(
         "one_hot": categories == "onehot",
         "most_categories": integer("most_categories", most_categories, 1),
         "decimal": "\0" if decimal is None else decimal,
+        "header": header,
         "id": "" if id is None else _column("id", id),
         "weights": path_of("weights", weights)
         if isinstance(weights, (bytes, os.PathLike))
@@ -710,19 +750,24 @@ def read(
         "threads": _threads.effective(n_threads),
         "like": None if like is None else like._points_of_fit(),
     }
-    by_pyarrow = format_by_pyarrow(whole, format)
-    found = read_fields(whole, by_pyarrow, options) if by_pyarrow else _manymeans.read(file, options)
-    points = Points(found["points"], found["bfloat16"]).numbers
-    source = Source(**found["source"], path=os.path.abspath(whole), dropped=found["dropped"])
-    texts = [in_python(text) for text in found["warnings"]]
-    for text in texts:
+    others = (*(os.path.abspath(path) for path in files_of(weights or None)),)
+    table = _dataset(file, options, others)
+    for text in table.warnings:
         warn(text)
+    return table
+
+
+def _dataset(file: bytes, options: dict[str, Any], others: tuple[bytes, ...] = ()) -> Dataset:
+    """Read a file with options by the library's names, silently; `others` are files that were read beside it."""
+    whole = _existing(_manymeans.points_file(file))
+    by_pyarrow = format_by_pyarrow(whole, options["format"])
+    found = read_fields(whole, by_pyarrow, options) if by_pyarrow else _manymeans.read(file, options)
     return Dataset(
-        points,
+        Points(found["points"], found["bfloat16"]).numbers,
         list(found["column_names"]),
         found["weights"],
-        texts,
-        source,
+        [in_python(text) for text in found["warnings"]],
+        Source(**found["source"], path=os.path.abspath(whole), others=others, dropped=found["dropped"]),
         list(found["ids"]),
     )
 

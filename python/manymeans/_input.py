@@ -6,16 +6,18 @@ import contextlib
 import datetime
 import functools
 import math
+import mmap
 import os
 import sys
-from typing import Any, NamedTuple
+import weakref
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _manymeans
 from ._errors import BadDataError, OutOfMemoryError
-from ._tables import Dataset, Source
+from ._tables import Dataset, Source, columns_by_name, columns_of_fit
 
 #: Read in place; every other number type is converted to float64.
 DTYPES = [np.float64, np.float32, np.float16, np.uint8, np.int8]
@@ -98,6 +100,11 @@ def _is_dataframe(X: Any) -> bool:
     return type(X).__module__.split(".")[0] == "pandas"
 
 
+def _is_arrow_type(dtype: Any) -> bool:
+    """Whether a column of this type of pandas is kept by pyarrow."""
+    return hasattr(dtype, "pyarrow_dtype") or getattr(dtype, "storage", "") == "pyarrow"
+
+
 def is_tensor(X: Any) -> bool:
     """Whether this is no NumPy array, but an array of another library that speaks DLPack."""
     return not isinstance(X, np.ndarray) and hasattr(X, "__dlpack_device__") and hasattr(X, "__dlpack__")
@@ -110,15 +117,74 @@ def is_on_cuda(X: Any) -> bool:
     return hasattr(X, "__cuda_array_interface__")
 
 
-def unmasked(X: Any, name: str) -> Any:
-    """Give the numbers of a masked array without masked values, and anything else as it is.
+def check_arrow(X: Any, name: str) -> Any:
+    """Give Arrow data of pyarrow or pandas checked in full, and anything else as it is.
+
+    Whoever reads them relies on their lengths, offsets and codes, and finds no size of a buffer.
 
     Raises
     ------
     BadDataError
-        When values are masked: NumPy would hand over what lies behind the mask.
+        Where they do not fit together.
 
     """
+    pyarrow = sys.modules.get("pyarrow")
+    if pyarrow is None:
+        return X
+    if isinstance(X, pyarrow.RecordBatchReader):
+        X = X.read_all()
+    parts = X if isinstance(X, (list, tuple)) else [X]
+    if _is_dataframe(X):
+        is_frame = getattr(X, "ndim", 0) == 2
+        columns = [X.iloc[:, j] for j, dtype in enumerate(X.dtypes) if _is_arrow_type(dtype)] if is_frame else [X]
+        parts = [column.array.__arrow_array__() for column in columns if _is_arrow_type(getattr(column, "dtype", None))]
+    kinds = (pyarrow.Table, pyarrow.RecordBatch, pyarrow.Array, pyarrow.ChunkedArray)
+    try:
+        for part in parts:
+            if isinstance(part, kinds):
+                part.validate(full=True)
+    except pyarrow.ArrowException as error:
+        text = f"{error}".rstrip(".")
+        raise BadDataError(f"{name} is no valid table of Arrow: {text}; read or make it anew") from None
+    return X
+
+
+def check_sparse(X: Any, name: str) -> None:
+    """Check the indices of a sparse matrix of SciPy, which writes to where they point.
+
+    Raises
+    ------
+    BadDataError
+        Where they point out of it.
+
+    """
+    try:
+        if hasattr(X, "check_format"):  # CSR, CSC and BSR
+            X.check_format(full_check=True)
+        elif X.format == "coo" and X.ndim == 2:
+            type(X)((X.data, (X.row, X.col)), shape=X.shape)
+        elif X.format == "lil":
+            for row, data in zip(X.rows, X.data, strict=True):
+                if len(row) != len(data) or (row and not 0 <= min(row) <= max(row) < X.shape[1]):
+                    raise ValueError("a column of a row is not there, or has no value")
+    except (ValueError, TypeError, IndexError) as error:
+        raise BadDataError(f"{name} is a sparse matrix whose parts do not fit together: {error}") from None
+
+
+def unmasked(X: Any, name: str) -> Any:
+    """Give the numbers of a masked array without masked values, and anything else as it is, checked.
+
+    Raises
+    ------
+    BadDataError
+        When values are masked: NumPy would hand over what lies behind the mask. When parts of a table of Arrow or of a
+        sparse matrix do not fit together: NumPy and SciPy would read what is not theirs.
+
+    """
+    if is_scipy_sparse(X):
+        check_sparse(X, name)
+        return X
+    X = check_arrow(X, name)
     rows = X if isinstance(X, (list, tuple)) else [X]
     masked = sum(int(np.count_nonzero(np.ma.getmaskarray(row))) for row in rows if isinstance(row, np.ma.MaskedArray))
     if masked:
@@ -143,31 +209,70 @@ def refuse_files(X: Any, name: str) -> None:
         raise BadDataError(f"{name} is {X!r:.60}; points are needed, and manymeans.read gives those of a file")
 
 
+# What no number is made of, although NumPy would do so with some of it.
+_NO_NUMBERS: list[tuple[tuple[type, ...], str]] = [
+    ((str, bytes), "text"),
+    ((datetime.date, np.datetime64), "dates or times"),
+    ((datetime.time,), "times of the day"),
+    ((datetime.timedelta, np.timedelta64), "durations"),
+    ((complex, np.complexfloating), "complex numbers"),
+    ((list, tuple, dict, np.ndarray), "lists or records"),
+]
+
+_NO_KINDS = "cSUMmVT"
+
+# Why, or how a column of them becomes numbers.
+_ADVICE = {
+    "text": ": could not convert text to numbers",
+    "dates or times": ", as pandas.to_datetime(column).dt.day_of_year",
+    "durations": ", as pandas.to_timedelta(column).dt.total_seconds()",
+    "a Period": ", as pandas.PeriodIndex(column).year",
+    "an Interval": ", as pandas.IntervalIndex(column).mid",
+}
+
+
+def _no_number(value: Any) -> str | None:
+    """Say what a value is that is no number; None: it is one, or a gap, which has its own error."""
+    known = next((what for kinds, what in _NO_NUMBERS if isinstance(value, kinds)), None)
+    if known or value is None or hasattr(value, "__float__") or hasattr(value, "__index__"):
+        return known
+    name = type(value).__name__
+    return None if name == "NAType" else f"{'an' if name[0] in 'AEIO' else 'a'} {name}"
+
+
+def _refuse(name: str, dtype: Any, value: Any = None, where: str = "") -> NoReturn:
+    """Refuse such values, of which this one stands there."""
+    what = _no_number(value)
+    begin = "Complex data not supported: " if "complex" in f"{dtype} {what}" else ""  # as scikit-learn says it
+    held = f" and holds {what}, {value!r:.60} in {where or 'it'}" if what else where and f" in {where}"
+    advice = _ADVICE.get("text" if getattr(dtype, "kind", "") in tuple("SUT") else str(what), "")
+    raise BadDataError(f"{begin}{name} is of type {dtype}{held}; numbers are needed{advice}")
+
+
 def check_kind(X: Any, name: str) -> None:
-    """Refuse text, dates and records in arrays and frames, of which NumPy would make numbers somehow.
+    """Refuse arrays and frames of what is no number, also where NumPy would make numbers of it.
 
     Raises
     ------
     BadDataError
-        For such.
+        For text, dates, durations, periods, intervals, complex numbers, records and other objects.
 
     """
-    has_type = isinstance(X, np.ndarray) or (_is_dataframe(X) and X.ndim == 1)
-    types = [X.dtype] if has_type else list(X.dtypes) if _is_dataframe(X) else []
-    for dtype in types:
-        if getattr(dtype, "kind", "O") in "SUMmVT":
-            raise BadDataError(f"{name} is of type {dtype}; numbers are needed")
-    if _is_dataframe(X) and X.ndim == 2:
-        for j, dtype in enumerate(types):
-            if getattr(dtype, "kind", "O") != "O":
-                continue
-            values = X.iloc[:, j]
-            row = next((i for i, value in enumerate(values) if isinstance(value, str)), None)
-            if row is not None:
-                raise BadDataError(
-                    f"{name} holds text, {values.iloc[row]!r:.60} in row {row}, column '{X.columns[j]}'; numbers are "
-                    "needed"
-                )
+    if isinstance(X, np.ndarray) and X.dtype.kind in _NO_KINDS:
+        _refuse(name, X.dtype)
+    if not _is_dataframe(X):
+        return
+    for j in range(X.shape[1] if X.ndim == 2 else 1):
+        column, at = (X.iloc[:, j], f"column '{X.columns[j]}'") if X.ndim == 2 else (X, "")
+        kind = getattr(column.dtype, "kind", "O")
+        if kind in "biuf":
+            continue
+        values = getattr(column.dtype, "categories", column)  # of many rows the few different values
+        for row, value in enumerate(values):
+            if _no_number(value):
+                _refuse(name, column.dtype, value, ", ".join(filter(None, [f"row {row}" * (values is column), at])))
+        if kind in _NO_KINDS:
+            _refuse(name, column.dtype, where=at)
 
 
 def in_native_order(X: Any) -> Any:
@@ -177,7 +282,15 @@ def in_native_order(X: Any) -> Any:
     return X
 
 
-def _array_of(X: Any, name: str) -> npt.NDArray[Any]:
+def array_of(X: Any, name: str) -> npt.NDArray[Any]:
+    """Give an array of NumPy, of whatever values.
+
+    Raises
+    ------
+    BadDataError
+        For masked values, sparse matrices, and rows of different lengths.
+
+    """
     if is_scipy_sparse(X):
         raise BadDataError(f"{name} is a sparse matrix; an array of NumPy is needed, X.toarray() gives one")
     try:
@@ -193,25 +306,48 @@ def _numbers_of(array: npt.NDArray[Any], name: str, columns: list[str] | None = 
     array = in_native_order(array)
     if array.dtype in DTYPES:
         return array
-    if array.dtype.kind in "cSUMmVT":
-        raise BadDataError(f"{name} is of type {array.dtype}; numbers are needed")
+    check_kind(array, name)
     if array.dtype.kind == "O":
-        kinds = (str, bytes, datetime.date, datetime.time, datetime.timedelta, np.datetime64)
-        text = next((i for i, value in enumerate(array.flat) if isinstance(value, kinds)), None)
-        if text is not None:
-            place = [int(i) for i in np.unravel_index(text, array.shape)]
+        wrong = next((i for i, value in enumerate(array.flat) if _no_number(value)), None)
+        if wrong is not None:
+            place = [int(i) for i in np.unravel_index(wrong, array.shape)]
             where = f"row {place[0]}" if place else "it"
             if len(place) > 1:
                 where += f", column '{columns[place[1]]}'" if columns else f", column {place[1]}"
-            value = array.flat[text]
-            what = "text" if isinstance(value, (str, bytes)) else "dates or times"
-            raise BadDataError(
-                f"{name} is of type object and holds {what}, {value!r:.60} in {where}; numbers are needed"
-            )
+            _refuse(name, array.dtype, array.flat[wrong], where)
+        gaps = np.frompyfunc(lambda value: type(value).__name__ == "NAType", 1, 1)(array)
+        # pandas.NA is no number; as NaN it has a place that can be named.
+        array = np.where(np.asarray(gaps, dtype=bool), np.nan, array)
     try:
         return array.astype(np.float64)
     except (TypeError, ValueError) as error:
         raise BadDataError(f"{name} is of type {array.dtype} and cannot be made float64: {error}") from None
+
+
+def plain_numbers(given: Any, name: str) -> npt.NDArray[Any]:
+    """Give the numbers of what a user passes beside X, by the rules for X: a target, weights or centres of any shape.
+
+    Raises
+    ------
+    BadDataError
+        For what is refused in X.
+
+    """
+    given = on_host(given)
+    if is_tensor(given) and not hasattr(given, "__array__"):
+        given = _from_tensor(given).numbers
+    if isinstance(given, np.ndarray) or not is_arrow(given):
+        check_kind(given, name)
+        return _numbers_of(array_of(given, name), name)
+    is_table = hasattr(given, "columns") or hasattr(given, "column_names")
+    kind = getattr(given, "type", getattr(given, "dtype", None))
+    if not is_table and str(kind).lower().startswith("struct"):  # which would be a table
+        _refuse(name, kind)
+    try:
+        array: npt.NDArray[Any] = _manymeans.arrow_points(check_arrow(given, name))[0]
+    except BadDataError as error:
+        raise BadDataError(f"[{name}] {str(error).removeprefix('[').replace(']', ':', 1)}") from None
+    return array if is_table else array[:, 0] if array.shape[1] == 1 else array
 
 
 def on_host(X: Any) -> Any:
@@ -325,13 +461,25 @@ def has_lists(X: Any) -> bool:
     if X.ndim == 2:
         places = [j for j, dtype in enumerate(X.dtypes) if getattr(dtype, "kind", "O") == "O"]
         return any(has_lists(X.iloc[:, j]) for j in places)
+    if hasattr(X.dtype, "pyarrow_dtype"):
+        return "list" in str(X.dtype.pyarrow_dtype).partition("<")[0]
     return getattr(X.dtype, "kind", "O") == "O" and any(map(_is_list, X))
+
+
+def has_objects(X: Any) -> bool:
+    """Whether this is a frame of pandas with other columns than plain numbers, as objects, or sparse ones of gaps."""
+    return (
+        _is_dataframe(X)
+        and X.ndim == 2
+        and any(getattr(dtype, "kind", "O") not in "biuf" or getattr(dtype, "fill_value", 0) != 0 for dtype in X.dtypes)
+    )
 
 
 def _rows_of_lists(column: Any, where: str) -> npt.NDArray[Any]:
     """Give a row for each list of a column; all need the same length, and numbers."""
     if hasattr(column.dtype, "pyarrow_dtype"):
-        typed: npt.NDArray[Any] = _manymeans.arrow_points(column.array.__arrow_array__())[0]
+        table = check_arrow(column.array.__arrow_array__(), "X")
+        typed: npt.NDArray[Any] = _manymeans.arrow_points(table)[0]
         return typed
     rows: list[npt.NDArray[Any]] = []
     for i, value in enumerate(column):
@@ -378,8 +526,11 @@ def unwrap(X: Any) -> Points | None:
         return None
     if has_lists(X):
         return _from_lists(X)
+    if has_objects(X):
+        framed = _from_frame(X, "X")
+        return framed._replace(array=_numbers_of(framed.array, "X", framed.names))
     if is_arrow(X):
-        array, names, _ = _manymeans.arrow_points(X)
+        array, names, _ = _manymeans.arrow_points(check_arrow(X, "X"))
         return Points(array, names=list(names) or None)
     if is_on_cuda(X):
         return from_device(X)
@@ -389,10 +540,9 @@ def unwrap(X: Any) -> Points | None:
 
 
 def _from_frame(X: Any, name: str) -> Points:
-    array = _array_of(X, name)
-    if array.dtype.kind == "O":  # pandas.NA is no number; as NaN it has a place that can be named
-        array = X.to_numpy(dtype=object, na_value=np.nan)
-    return Points(array, names=[str(column) for column in X.columns])
+    X = check_arrow(X, name)
+    check_kind(X, name)
+    return Points(array_of(X, name), names=[str(column) for column in X.columns])
 
 
 def is_scipy_sparse(X: Any) -> bool:
@@ -435,7 +585,7 @@ def densify(X: Any, memory_limit: int | None) -> npt.NDArray[Any]:
         raise BadDataError(f"X is a sparse matrix of type {X.dtype}; numbers are needed")
     dtype = X.dtype.newbyteorder("=")
     dtype = dtype if dtype in DTYPES else np.dtype(np.float64)
-    needed = X.shape[0] * X.shape[1] * dtype.itemsize
+    needed = math.prod(X.shape) * dtype.itemsize
     limit = _manymeans.info(devices=False)["available_memory"] if memory_limit is None else memory_limit
     if needed > limit:
         raise OutOfMemoryError(
@@ -457,6 +607,7 @@ def is_ready(X: Any) -> bool:
         and X.shape[1] > 0
         and X.flags.c_contiguous
         and X.flags.aligned
+        and not isinstance(X.base, (np.memmap, mmap.mmap))
     )
 
 
@@ -474,16 +625,17 @@ def plain_points(
     points = unwrap(X)
     if points is None:
         if is_scipy_sparse(X):
+            check_sparse(X, name)
             if keep_sparse and X.ndim == 2:
                 return conform(sparse_points(X), name, 0 if empty else 1)
             X = densify(X, memory_limit)
         refuse_files(X, name)
-        points = _from_frame(X, name) if hasattr(X, "columns") and _is_dataframe(X) else Points(_array_of(X, name))
+        points = _from_frame(X, name) if hasattr(X, "columns") and _is_dataframe(X) else Points(array_of(X, name))
     return conform(points, name, 0 if empty else 1)
 
 
-def plain_centers(X: Any, name: str) -> npt.NDArray[Any]:
-    """Give centres that a user passes: an array of two dimensions.
+def plain_centers(X: Any, name: str, columns: list[str] | None = None) -> npt.NDArray[Any]:
+    """Give centres that a user passes: an array of two dimensions, in the order of these columns of the points.
 
     Raises
     ------
@@ -491,11 +643,39 @@ def plain_centers(X: Any, name: str) -> npt.NDArray[Any]:
         As `plain_points`; a sparse matrix is refused.
 
     """
+    X = in_order(X, name, columns)
     if is_ready(X):
         ready: npt.NDArray[Any] = X
         return ready
-    array: npt.NDArray[Any] = conform(Points(_array_of(on_host(X), name)), name).array
+    array: npt.NDArray[Any] = conform(Points(plain_numbers(X, name)), name).array
     return array
+
+
+def in_order(X: Any, name: str, columns: list[str] | None) -> Any:
+    """Give centres as an array whose columns are those of the points, where both have names; else as they are.
+
+    Raises
+    ------
+    BadDataError
+        Where a column of the points is missing, or values are masked.
+
+    """
+    if isinstance(X, np.ndarray):
+        return unmasked(X, name)
+    try:
+        if not isinstance(X, Dataset):
+            X = columns_of_fit(X, columns or [])
+        points = Points(X.points, names=X.column_names) if isinstance(X, Dataset) else None
+        if is_arrow(X):
+            points = unwrap(X)
+        elif _is_dataframe(X) and X.ndim == 2 and not has_lists(X):
+            points = _from_frame(X, name)
+        if points is not None:
+            return columns_by_name(points.array, points.names, columns or [])
+    except BadDataError as error:
+        text = str(error).replace("X has", f"{name} has")
+        raise BadDataError(text.replace("the model was fitted to the columns", "X has the columns")) from None
+    return unmasked(on_host(X), name)
 
 
 def conform(points: Points, name: str = "X", least_rows: int = 1) -> Points:
@@ -506,16 +686,34 @@ def conform(points: Points, name: str = "X", least_rows: int = 1) -> Points:
         if array.ndim == 3 and array.shape[-1] in (3, 4) and array.dtype == np.uint8:
             text += f": {name}.reshape(-1, {array.shape[-1]}) makes a row of each pixel of a picture"
         elif array.ndim > 2:
-            text += f": {name}.reshape({len(array)}, {math.prod(array.shape[1:])}) makes a row of each {name}[i]"
+            text += f": {name}.reshape({array.shape[0]}, {math.prod(array.shape[1:])}) makes a row of each {name}[i]"
         raise BadDataError(text)
     if points.bfloat16 or points.on_device or points.is_sparse:
         return points
     return Points(readable(_numbers_of(array, name, points.names)), names=points.names, source=points.source)
 
 
+_mappings: weakref.WeakKeyDictionary[mmap.mmap, _manymeans.ForeignMapping] = weakref.WeakKeyDictionary()
+
+
+def _watch_mapping(array: npt.NDArray[Any]) -> None:
+    """Where others have mapped a file (`numpy.memmap`): make calls notice that it was cut off."""
+    base: Any = array
+    while base is not None and not isinstance(base, mmap.mmap):
+        base = base.obj if isinstance(base, memoryview) else getattr(base, "base", None)
+    if base is None:
+        return
+    if base not in _mappings:
+        whole = np.frombuffer(base, np.uint8)
+        _mappings[base] = _manymeans.ForeignMapping(whole.ctypes.data, whole.nbytes)
+    _mappings[base].check()
+
+
 def readable(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Give the array itself where it is contiguous and aligned, else a copy that is."""
-    return np.require(array, requirements=["C", "A"])
+    array = np.require(array, requirements=["C", "A"])
+    _watch_mapping(array)
+    return array
 
 
 def plain_weights(sample_weight: Any, n: int) -> npt.NDArray[np.float64] | None:
@@ -528,7 +726,7 @@ def plain_weights(sample_weight: Any, n: int) -> npt.NDArray[np.float64] | None:
             f"[sample_weight] is {sample_weight!r:.60}; a weight for each row is right: manymeans.read(weights=...) "
             "takes them from a column or file, and a frame gives them by frame[name]"
         )
-    weights = readable(_numbers_of(_array_of(on_host(sample_weight), name), name).astype(np.float64, copy=False))
+    weights = readable(plain_numbers(sample_weight, name).astype(np.float64, copy=False))
     if weights.ndim == 0:
         weights = np.full(n, float(weights))
     if weights.shape != (n,):

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import _fit_context
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from ._base import (
@@ -21,10 +21,12 @@ from ._base import (
     _BaseEstimator,
     _Clusterer,
     clustering_options,
+    initial_of,
     warn_of_few,
+    warn_of_weights,
 )
 from ._functions import run_fit
-from ._input import Points, on_host, unmasked
+from ._input import Points, in_order
 from ._profile import Remembered
 from ._progress import Callback
 from ._result import Criterion, FitResult
@@ -234,6 +236,7 @@ class KMeans(_Clusterer):
         self._keep(result, best)
         self.n_iter_ = best.n_iter + (best.stop_reason == "strict")
         self._fitted_to = Remembered(X, sample_weight)
+        warn_of_weights(result.warnings)
         warn_of_few(int(np.count_nonzero(best.counts)), self.n_clusters)
         return self
 
@@ -292,10 +295,7 @@ class KMeans(_Clusterer):
         return _joined(results)
 
     def _initial(self, centers: Any, points: Points) -> npt.NDArray[Any]:
-        dtype = np.float64 if points.wide else np.float32
-        array: npt.NDArray[Any] = check_array(
-            unmasked(on_host(centers), "init"), dtype=dtype, order="C", input_name="init"
-        )
+        array = initial_of(in_order(centers, "init", points.names), np.float64 if points.wide else np.float32)
         if array.shape[0] != self.n_clusters:
             raise ValueError(
                 f"The shape of the initial centers {array.shape} does not match the number of clusters "

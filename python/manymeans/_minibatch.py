@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import _fit_context
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from . import _manymeans, _threads
-from ._base import _WithoutResult, hosted
+from ._base import _WithoutResult, hosted, initial_of
 from ._errors import BadDataError
-from ._input import Points, on_host, unmasked
+from ._input import Points, in_order
+from ._outside import ranges_of
 from ._profile import Remembered, blocks, moments
 from ._result import PreparedCenters, predict_points
 from ._seeds import seed_of
@@ -198,6 +199,7 @@ class MiniBatchKMeans(_WithoutResult):
         n = points.array.shape[0]
         self.cluster_centers_ = self._best_initial(points, weights, random)
         self._begin()
+        self._ranges = ranges_of(points)
         draw = _Draw(n, weights, random)
         watch = _Watch(self, points, n)
         rows = np.empty((self._batch_size, points.array.shape[1]), dtype=points.array.dtype)  # of every batch
@@ -247,6 +249,8 @@ class MiniBatchKMeans(_WithoutResult):
         if not hasattr(self, "_counts"):
             self._begin()
             self.n_steps_ = 0
+            self._ranges = None
+        self._widen_ranges(points)
         if points.wide and self.cluster_centers_.dtype != np.float64:
             self.cluster_centers_ = self.cluster_centers_.astype(np.float64)  # a batch of float64 loses nothing
         self._step(points, weights)
@@ -254,6 +258,13 @@ class MiniBatchKMeans(_WithoutResult):
         self._fitted_to = Remembered(X, sample_weight) if self.compute_labels else None
         self._label(points, weights)
         return self
+
+    def _widen_ranges(self, batch: Points) -> None:
+        minimum, maximum, rows = ranges_of(batch)
+        if self._ranges is not None:
+            minimum, maximum = np.minimum(minimum, self._ranges[0]), np.maximum(maximum, self._ranges[1])
+            rows += self._ranges[2]
+        self._ranges = minimum, maximum, rows
 
     def _checked(self, X: Any, sample_weight: Any, *, reset: bool) -> tuple[Points, npt.NDArray[np.float64] | None]:
         points = hosted(self._points(X, reset=reset))
@@ -341,9 +352,7 @@ class MiniBatchKMeans(_WithoutResult):
             }  # fmt: skip
             return _manymeans.initialise(points.array, points.bfloat16, weights, options)[0].astype(dtype, copy=False)
         given = self.init(points.numbers, self.n_clusters, random_state=random) if callable(self.init) else self.init
-        centers: npt.NDArray[Any] = check_array(
-            unmasked(on_host(given), "init"), dtype=dtype, order="C", copy=True, input_name="init"
-        )
+        centers = initial_of(in_order(given, "init", points.names), dtype, copy=True)
         for place, (what, right) in enumerate(
             (("number of clusters", self.n_clusters), ("number of features of the data", d))
         ):

@@ -9,7 +9,17 @@ import numpy.typing as npt
 
 from . import _manymeans, _threads
 from ._errors import BadDataError, UsageError
-from ._input import DTYPES, array_in_place, from_device, is_on_cuda, is_scipy_sparse, refuse_files, unmasked, unwrap
+from ._input import (
+    DTYPES,
+    array_in_place,
+    array_of,
+    from_device,
+    is_on_cuda,
+    is_scipy_sparse,
+    refuse_files,
+    unmasked,
+    unwrap,
+)
 
 _LARGEST_INTEGER = 2**53
 
@@ -147,7 +157,7 @@ def _matrix(given: Any, name: str) -> tuple[Any, bool]:
     if is_scipy_sparse(given):
         raise BadDataError(f"[{name}] is a sparse matrix; toarray() gives one that can be multiplied")
     taken = unwrap(unmasked(given, name))
-    array = np.asarray(given) if taken is None else np.asarray(taken.array)
+    array = array_of(given, name) if taken is None else np.asarray(taken.array)
     bfloat16 = taken is not None and taken.bfloat16
     if array.ndim != 2:
         raise BadDataError(f"[{name}] has the shape {array.shape}; a matrix has two dimensions (reshape makes one)")

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._errors import UsageError
+from ._imports import importing
 from ._input import Points
 
 _BLOCK = 1 << 15  # rows of which copies may be made
@@ -119,7 +120,8 @@ class Profile:
         if len(found) != len(_OF_CLUSTER) + 2 * len(names):
             raise UsageError("[X] names of columns are there twice, so that a table cannot have them; rename some")
         try:
-            import pandas
+            with importing:
+                import pandas
         except ImportError:
             return {name: values.tolist() for name, values in found.items()}
         return pandas.DataFrame(found, index=pandas.RangeIndex(len(self._centers), name="cluster"))

@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from ._imports import importing
+
 
 class Progress(NamedTuple):
     """Where a running fit is; what a callback receives after every pass and every step of the initialisation.
@@ -150,7 +152,8 @@ class _TqdmBar:
 
 def _find_tqdm() -> Any:
     try:
-        from tqdm.auto import tqdm
+        with importing:
+            from tqdm.auto import tqdm
     except ImportError:
         return None
     return tqdm

@@ -8,6 +8,8 @@ from typing import Any
 
 from . import _manymeans
 from ._errors import UsageError, code_of
+from ._imports import importing
+from ._wording import printable
 
 # MPI counts with int.
 _MOST = 1 << 30
@@ -21,7 +23,8 @@ class Ranks:
 
     def __init__(self, comm: Any) -> None:
         try:
-            from mpi4py import MPI
+            with importing:
+                from mpi4py import MPI
         except ImportError:
             raise UsageError("[comm] ranks need mpi4py and an MPI library") from None
         if not isinstance(comm, MPI.Intracomm):
@@ -91,5 +94,5 @@ class Ranks:
 
     def end_all(self, why: str, code: int) -> None:
         """End all processes: the others are not told otherwise that this one has failed."""
-        print(f"manymeans: error: {why}", file=sys.stderr, flush=True)
+        print(f"manymeans: error: {printable(why)}", file=sys.stderr, flush=True)
         self._comm.Abort(code)

@@ -9,15 +9,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import RegressorMixin, _fit_context
-from sklearn.utils import check_array, check_consistent_length
+from sklearn.utils import check_consistent_length
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_y, check_is_fitted
 
 from . import _manymeans, _threads
-from ._base import SHARED_CONSTRAINTS, _FittingEstimator
+from ._base import SHARED_CONSTRAINTS, _FittingEstimator, initial_of
 from ._errors import UsageError
 from ._functions import run_regress
-from ._input import Points, Target, on_host, unmasked
+from ._input import Points, Target, in_order, plain_numbers
+from ._outside import warn_of_outside
 from ._progress import Callback
 from ._result import FitResult, Model, matching
 from ._tables import columns_by_name, naming
@@ -225,22 +226,27 @@ default="auto"
         if isinstance(self.init, str):
             options["init"] = self.init
         else:
-            initial = check_array(
-                unmasked(on_host(self.init), "init"), dtype=[np.float64, np.float32], order="C", input_name="init"
-            )
+            given = in_order(self.init, "init", self._columns_of_models(points, target))
+            initial = initial_of(given, [np.float64, np.float32])
             options["models"] = 1
         result = run_regress(points, target, weights, options, initial=initial, **self._shown())
         self._keep(result, result.best())
         self._warn(result.warnings)
         return self
 
+    def _columns_of_models(self, points: Points, target: Target) -> list[str]:
+        """Give the names of the columns of initial models: behind the features stands the intercept, however called."""
+        names = list(points.names or ())
+        # A column of pandas may be called column_names.
+        given = () if hasattr(self.init, "iloc") else getattr(self.init, "column_names", ())
+        given = given or getattr(self.init, "columns", ())
+        return names and [*names, next((str(name) for name in given if str(name) not in names), target.name)]
+
     def _target(self, y: Any, points: Points) -> Target:
         if y is None:
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
         name = getattr(y, "name", None)
-        values = _check_y(unmasked(on_host(y), "y"), y_numeric=True, estimator=self)
-        if values.dtype.kind == "c":
-            raise ValueError("Complex data not supported")
+        values = _check_y(plain_numbers(y, "y"), y_numeric=True, estimator=self)
         check_consistent_length(points.array, values)
         column = np.ascontiguousarray(values.reshape(-1, 1), dtype=np.float64)  # so are the rows that it is part of
         return Target(column, name if isinstance(name, str) else "y")
@@ -272,16 +278,14 @@ default="auto"
         array = columns_by_name(points.array, points.names, names)
         if array is not points.array:
             points = Points(array, points.bfloat16, names, points.source)
-        if scaling["kind"] == "none":
-            return points
-        points = matching(points, self._model.cluster_centers)  # scaled as wide as the fit scaled them
-        scaling = scaling | {name: list(scaling[name])[:-1] for name in ("offset", "divisor")}
-        threads = _threads.effective(self.n_threads)
-        return Points(
-            _manymeans.apply_scaling(points.array, points.bfloat16, scaling, threads),
-            names=points.names,
-            source=points.source,
-        )
+        warn_of_outside(points, self.result_._ranges, scaling)
+        if scaling["kind"] != "none":
+            points = matching(points, self._model.cluster_centers)  # scaled as wide as the fit scaled them
+            scaling = scaling | {name: list(scaling[name])[:-1] for name in ("offset", "divisor")}
+            threads = _threads.effective(self.n_threads)
+            array = _manymeans.apply_scaling(points.array, points.bfloat16, scaling, threads)
+            points = Points(array, names=points.names, source=points.source)
+        return points
 
     def _how_and_where(self) -> dict[str, Any]:
         return {"backend": self.backend, "threads": _threads.effective(self.n_threads)}
@@ -374,7 +378,8 @@ default="auto"
         """
         if self.gating == "columns":
             raise UsageError('[gating] "columns" predicts no single target; score needs "nearest" or "prior"')
-        return float(super().score(X, y, sample_weight))
+        weights = None if sample_weight is None else plain_numbers(sample_weight, "sample_weight")
+        return float(super().score(X, plain_numbers(y, "y"), weights))
 
     def __getstate__(self) -> Any:
         """Give what pickling keeps: of the fits the best one, and the digest of all."""
@@ -400,9 +405,9 @@ default="auto"
 
         The parameters are those of the fit, so that a clone of the estimator fits the same models to the same rows
         (unless initial models were given, or the command line had ``--scale``, ``--model-seed``, ``--dtype`` or
-        ``--max-iter 0``: such fits have no parameters here). What never changes the answer and depends on the
-        machine (`backend`, `n_threads`, `memory_limit`) or on the program (`verbose`, `progress`, `callback`) has its
-        default.
+        ``--max-iter 0``: such fits have no parameters here). What belongs to
+        the run and not to the answer has its default: `algorithm`, `backend`, `n_threads`, `memory_limit`,
+        `time_limit`, `verbose`, `progress`, `callback`.
 
         Parameters
         ----------
@@ -431,7 +436,6 @@ default="auto"
 _PARAMETERS = {
     "n_init": "models", "init": "init", "swaps": "swaps", "fit_intercept": "intercept", "ridge": "ridge",
     "gating": "gating", "max_iter": "max_iter", "tol": "tol", "stop": "stop", "empty": "empty", "random_state": "seed",
-    "algorithm": "algorithm", "time_limit": "time_limit",
 }  # fmt: skip
 
 
@@ -439,4 +443,4 @@ def _parameters_of(options: dict[str, Any]) -> dict[str, Any]:
     """Give the parameters of the estimator that fits as the options of a model file say."""
     found = {parameter: options[name] for parameter, name in _PARAMETERS.items() if options.get(name) is not None}
     found["n_init"], found["max_iter"] = max(1, found["n_init"]), max(1, found["max_iter"])
-    return {name: value for name, value in found.items() if name != "time_limit" or value > 0}  # 0: there was none
+    return found

@@ -14,7 +14,7 @@ from ._functions import _opened, _weights_of
 from ._input import Points, plain_points, plain_weights
 from ._parameters import integer, path_of
 from ._result import FitResult, Model, predict_points
-from ._tables import check_output, columns_of_fit, naming
+from ._tables import check_output, columns_of_fit, files_of, naming
 
 # Models of the shown k that are compared with each other.
 _MOST_MEMBERS = 10
@@ -83,8 +83,8 @@ def report(
     )
     weights = None if points is None else plain_weights(_weights_of(X, sample_weight), len(points.array))
     name = b"" if path is None else path_of("path", path)
-    if name and fitted._source.path:
-        check_output("path", name, [fitted._source.path])
+    if name:
+        check_output("path", name, files_of(fitted._source, X, sample_weight))
     wanted = {
         "name": os.fsdecode(fitted._source.path) if title is None else title, "path": name, "k": shown,
         "threads": _threads.effective(n_threads), "times": True, "whole": True,

@@ -14,10 +14,13 @@ import numpy.typing as npt
 
 from . import _manymeans, _threads
 from ._errors import StoppedError, UsageError
+from ._imports import importing
 from ._input import Points, plain_points, sparse_points
+from ._outside import UNSCALED, Ranges, warn_of_outside
 from ._parameters import integer, path_of, real
-from ._summary import read_provenance, read_summary, written_provenance
-from ._tables import Source, check_output, columns_by_name, columns_of_fit, naming
+from ._summary import provenance_of_answer, read_provenance, read_summary, written_provenance
+from ._tables import Source, check_output, columns_by_name, columns_of_fit, files_of, naming
+from ._wording import in_python
 
 #: How one of several models is chosen: by its inertia, or by what a function says of it; the least wins.
 Criterion = str | Callable[["Model"], float]
@@ -64,11 +67,12 @@ class Model:
         ``"strict"`` (no label changed), ``"tol"``, ``"max_iter"``, ``"time_limit"``, ...; ``"not_begun"`` when the fit
         was stopped before this model's first pass.
     seconds : float
-        Its share of the passes.
+        Its share of the passes; NaN after loading and unpickling: equal models have equal files.
     rounds : int or None
         Of a model that was searched for: rounds of the search; so many of them give the same model again.
     search : list of (int, float, float) or None
-        How it was found: round, seconds and inertia of what the search began with, and of everything better.
+        How it was found: round, seconds and inertia of what the search began with, and of everything better. Seconds
+        are NaN after unpickling.
     r2, bic : float or None
         Of linear models: the share of the target's variance that they explain, each row by its own model, and the
         Bayesian information criterion.
@@ -92,7 +96,7 @@ class Model:
         self.labels: npt.NDArray[Any] | None = values.get("labels")
         self.counts: npt.NDArray[np.int64] = values["counts"]
         self.weights: npt.NDArray[np.float64] = values["weights"]
-        self.seconds: float = values.get("seconds", 0.0)
+        self.seconds: float = values.get("seconds", math.nan)
         self.rounds: int | None = values.get("rounds")
         self.search: list[tuple[int, float, float]] | None = values.get("search")
         self.r2: float | None = values.get("r2")
@@ -119,6 +123,11 @@ class Model:
             labels = np.ascontiguousarray(self.labels, dtype=np.uint32)
             self._digest = _manymeans.digest(self._as_dict() | {"labels": labels})
         return self._digest
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Keep what equal models share, so that their pickles are the same bytes."""
+        search = None if self.search is None else [(step, math.nan, inertia) for step, _, inertia in self.search]
+        return vars(self) | {"seconds": math.nan, "search": search, "_digest": self.digest}
 
     def _as_dict(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in (*_FIELDS, *(_LINEAR_FIELDS if self.linear else ()))}
@@ -151,20 +160,33 @@ class FitResult:
 
     """
 
+    _ranges: Ranges | None = None  # that older pickles do not have
+
     def __init__(
         self, values: dict[str, Any], column_names: list[str] | None = None, source: Source | None = None
     ) -> None:
         self.models = [Model(model) for model in values["models"]]
         self.warnings: list[str] = values["warnings"]
         self.interrupted: bool = values["interrupted"]
-        self.scaling: dict[str, Any] = {"kind": "none", "offset": [], "divisor": []}
+        self.scaling: dict[str, Any] = dict(UNSCALED)
         self.metric: str = values.get("metric", "euclidean")
         for model in self.models:
             model._metric = self.metric
         self.column_names = list(column_names or [])
         self._source = source or Source()
         self._provenance: str = values["provenance"]
+        self._ranges = values.get("ranges")
         self._digest: str | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Keep what equal results share, so that their pickles are the same bytes."""
+        provenance = written_provenance(provenance_of_answer(self.provenance))
+        lasting = {
+            "_provenance": json.dumps(provenance),
+            "_digest": self.digest,
+            "warnings": self._warnings_of_answer(),
+        }
+        return vars(self) | lasting
 
     @property
     def digest(self) -> str:
@@ -175,7 +197,7 @@ class FitResult:
 
     @property
     def provenance(self) -> dict[str, Any]:
-        """Where the answer came from and what it cost: see docs/user/json.md."""
+        """Where the answer came from and, unless it was loaded, what it cost: see docs/user/json.md."""
         return read_provenance(self._provenance)
 
     @property
@@ -259,11 +281,9 @@ class FitResult:
 
         """
         centers = self._of_kind(linear=False).best(k, criterion).cluster_centers
-        if isinstance(X, (str, bytes, os.PathLike)):
-            from ._functions import read  # which itself needs this module
+        from ._functions import _opened  # which itself needs this module
 
-            X = read(X, like=self)
-        points = self._points_of(X, n_threads)
+        points = self._points_of(_opened(X, self), n_threads)
         labels, _, _ = predict_points(points, centers, _manymeans.Predictor(centers), n_threads=n_threads)
         return labels
 
@@ -272,27 +292,40 @@ class FitResult:
         points = plain_points(columns_of_fit(X, self.column_names), keep_sparse=True)
         return self._scaled(points, n_threads)
 
-    def _in_units(self, points: Points, n_threads: int | None = None) -> Points:
+    def _in_units(self, points: Points, n_threads: int | None = None, *, compare: bool = True) -> Points:
         """Pick the columns of the fit where names tell them, and apply the scaling that the model file has, if any."""
         array = columns_by_name(points.array, points.names, self.column_names)
         if array is not points.array:
             points = Points(array, points.bfloat16, self.column_names, points.source)
+        if compare:
+            warn_of_outside(points, self._ranges, self.scaling)
         if self.scaling["kind"] != "none":
             threads = _threads.effective(n_threads)
             array = _manymeans.apply_scaling(points.array, points.bfloat16, self.scaling, threads)
             points = Points(array, names=points.names, source=points.source)
         return points
 
-    def _scaled(self, points: Points, n_threads: int | None = None) -> Points:
+    def _scaled(self, points: Points, n_threads: int | None = None, *, compare: bool = True) -> Points:
         """Give them as the models measure them: scaled, and rows of length one with the metric cosine."""
-        points = self._in_units(points, n_threads)
+        points = self._in_units(points, n_threads, compare=compare)
         centers = next((model.cluster_centers for model in self.models if model.begun), points.array)
         return as_measured(points, self.metric, centers, n_threads)
 
+    def _best_models(self) -> dict[int, Model]:
+        """Give the best model of each k of which a model has begun; `best` for one k takes as long as this for all."""
+        best: dict[int, Model] = {}
+        for model in self.models:
+            known = best.get(model.k_requested)
+            if model.begun and (known is None or model.inertia < known.inertia):
+                best[model.k_requested] = model
+        return best
+
     def to_frame(self) -> Any:
         """Give a pandas DataFrame with one row for each model: k, replica, seed, inertia, iterations, digest, ..."""
-        import pandas
+        with importing:
+            import pandas
 
+        best = self._best_models()
         rows = [
             {
                 "k": model.k,
@@ -305,7 +338,7 @@ class FitResult:
                 "stop_reason": model.stop_reason,
                 "seconds": model.seconds,
                 "digest": model.digest,
-                "best": model.begun and model is self.best(model.k_requested),
+                "best": model is best.get(model.k_requested),
             }
             | ({"r2": model.r2, "bic": model.bic} if model.linear else {})
             for model in self.models
@@ -329,6 +362,7 @@ class FitResult:
                 "interrupted": self.interrupted,
                 "provenance": self._provenance,
                 "metric": self.metric,
+                "ranges": self._ranges,
             },
             self.column_names,
         )
@@ -354,7 +388,7 @@ class FitResult:
 
         """
         name = path_of("path", path)
-        check_output("path", name, [self._source.path] if self._source.path else [])
+        check_output("path", name, files_of(self._source))
         _manymeans.save_model(
             name,
             {
@@ -365,6 +399,7 @@ class FitResult:
                 "scale_divisor": list(self.scaling["divisor"]),
                 "column_names": self.column_names,
                 "source": self._source.as_dict(),
+                "ranges": self._ranges,
                 "json": json.dumps(self._summary(), indent=2),
             },
         )
@@ -377,15 +412,18 @@ class FitResult:
             "column_names": self.column_names, "columns": centers.shape[1], "wide": wide
         }  # fmt: skip
 
+    def _warnings_of_answer(self) -> list[str]:
+        of_run = {in_python(text) for text in self.provenance.get("warnings", [])}
+        return [text for text in self.warnings if text not in of_run]
+
     def _summary(self) -> dict[str, Any]:
-        models = []
+        models, best = [], self._best_models()
         for model in self.models:
             values = {name: getattr(model, name) for name in ("k", "k_requested", "replica", "seed", "init")}
             values["seed"] = str(model.seed)  # many readers of JSON round integers above 2^53
             values["inertia"] = model.inertia if math.isfinite(model.inertia) else None  # JSON has no infinity
             values |= {"iterations": model.n_iter, "stop_reason": model.stop_reason, "digest": model.digest}
-            best = model.begun and model is self.best(model.k_requested)
-            values |= {"seconds": model.seconds, "best": best}
+            values |= {"best": model is best.get(model.k_requested)}
             if model.linear:
                 numbers = {name: getattr(model, name) for name in ("r2", "bic")}
                 values |= {name: value if math.isfinite(value) else None for name, value in numbers.items()}
@@ -397,9 +435,9 @@ class FitResult:
             "n_rows": provenance["rows"],
             "n_columns": provenance["columns"],
             "interrupted": self.interrupted,
-            "warnings": self.warnings,
+            "warnings": self._warnings_of_answer(),
             "models": models,
-            "provenance": written_provenance(provenance),
+            "provenance": written_provenance(provenance_of_answer(provenance)),
         }
 
     @classmethod
@@ -424,7 +462,7 @@ class FitResult:
         """
         name = _existing(path_of("path", path))
         file = _manymeans.load_model(name)
-        summary, rest = read_summary(os.fsdecode(name), file)
+        summary, digests = read_summary(os.fsdecode(name), file)
         result = cls(
             {
                 "models": file["models"],
@@ -432,12 +470,13 @@ class FitResult:
                 "interrupted": summary.interrupted,
                 "provenance": summary.provenance_text,
                 "metric": file["metric"],
+                "ranges": file["ranges"],
             },
             file["column_names"],
             Source(**file["source"]),
         )
-        for model, (digest, seconds) in zip(result.models, rest, strict=True):
-            model._digest, model.seconds = digest, seconds
+        for model, digest in zip(result.models, digests, strict=True):
+            model._digest = digest
         result._digest = summary.digest
         result.scaling = {
             "kind": file["scale_kind"], "offset": file["scale_offset"], "divisor": file["scale_divisor"]

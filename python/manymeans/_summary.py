@@ -45,13 +45,13 @@ class Summary:
         for name, check in _OPTIONS.items():
             if options.get(name) is not None:
                 check(options[name])
-        self._models: dict[_Key, tuple[str, float]] = {}
+        self._models: dict[_Key, str] = {}
         for model in _of(list, values["models"]):
             key = _whole(model["k_requested"]), _whole(model["replica"]), seed_value(model["seed"])
-            self._models[key] = _digest(model["digest"]), _number(model["seconds"])
+            self._models[key] = _digest(model["digest"])
 
-    def of_model(self, k_requested: int, replica: int, seed: int) -> tuple[str, float]:
-        """Give digest and seconds of a model."""
+    def of_model(self, k_requested: int, replica: int, seed: int) -> str:
+        """Give the digest of a model."""
         return self._models[k_requested, replica, seed]
 
 
@@ -98,6 +98,17 @@ def written_provenance(provenance: dict[str, Any]) -> dict[str, Any]:
     return provenance | {"options": options | texts}
 
 
+# Options that never change the answer of a fit that runs to its end.
+_OPTIONS_OF_RUN = {"time_limit", "algorithm", "backend", "strategy", "threads", "memory"}
+
+
+def provenance_of_answer(provenance: dict[str, Any]) -> dict[str, Any]:
+    """Leave out what tells of the run, so that files and pickles of equal answers are the same bytes."""
+    options = provenance["options"]
+    kept = {name: provenance[name] for name in ("version", "rows", "columns", "dtype") if name in provenance}
+    return kept | {"options": {name: value for name, value in options.items() if name not in _OPTIONS_OF_RUN}}
+
+
 def _digest(value: Any) -> str:
     if not re.fullmatch("[0-9a-f]{32}", _of(str, value)):
         raise ValueError(f"{value!r:.60} stands where a digest of 32 hexadecimal digits is needed")
@@ -114,13 +125,13 @@ def _truth(value: Any) -> bool:
 
 #: Options of which files of other versions or programs may say nothing.
 _OPTIONS: dict[str, Callable[[Any], object]] = {
-    "swaps": _whole, "seed": seed_value, "model_seed": seed_value, "ridge": _number, "time_limit": _number,
-    "init": _text, "stop": _text, "empty": _text, "algorithm": _text, "gating": _text, "intercept": _truth,
+    "swaps": _whole, "seed": seed_value, "model_seed": seed_value, "ridge": _number,
+    "init": _text, "stop": _text, "empty": _text, "gating": _text, "intercept": _truth,
 }  # fmt: skip
 
 
-def read_summary(path: str, file: dict[str, Any]) -> tuple[Summary, list[tuple[str, float]]]:
-    """Read the JSON of a model file that `_manymeans.load_model` gave; also digest and seconds of each of its models.
+def read_summary(path: str, file: dict[str, Any]) -> tuple[Summary, list[str]]:
+    """Read the JSON of a model file that `_manymeans.load_model` gave; also the digest of each of its models.
 
     Raises
     ------

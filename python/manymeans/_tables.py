@@ -7,13 +7,15 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from . import _manymeans
 from ._errors import BadDataError, UsageError
+from ._parameters import path_of
 
 # How the library says where a value stands.
 _PLACE = re.compile(r"^\[X\] row (\d+), column (\d+)")
@@ -44,7 +46,9 @@ class Source:
     decimal : str
         Decimal sign of numbers in text.
     path : bytes
-        The file itself, which nothing may be written to.
+        The file itself.
+    others : tuple of bytes
+        Files of weights and initial centres, and those of memory maps. No output replaces any of these files.
     dropped : ndarray of int64
         Rows of the file, from 0, that have gaps and are no points.
 
@@ -58,12 +62,17 @@ class Source:
     drops_gaps: bool = False
     decimal: str = "."
     path: bytes = b""
+    others: tuple[bytes, ...] = ()
     dropped: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64), compare=False)
 
     def as_dict(self) -> dict[str, Any]:
         """Give what the library calls the columns of a file."""
         names = ("count", "numbers", "names", "rules", "drops_gaps", "decimal")
         return {name: getattr(self, name) for name in names}
+
+    def and_files_of(self, *given: Any) -> Source:
+        """Add what has gone into a fit, too."""
+        return replace(self, others=(*self.others, *files_of(*given)))
 
 
 @dataclass(frozen=True)
@@ -99,7 +108,7 @@ class Dataset:
 
 
 def check_output(name: str, path: bytes, inputs: list[bytes]) -> None:
-    """Refuse to write to a file of which the points are.
+    """Refuse to write to a file that was read.
 
     Raises
     ------
@@ -110,15 +119,26 @@ def check_output(name: str, path: bytes, inputs: list[bytes]) -> None:
     for file in inputs:
         with contextlib.suppress(OSError):  # what is not there is no input
             if os.path.samefile(path, file):
-                raise UsageError(f"[{name}] {os.fsdecode(path)!r} is the file of the points; another file is right")
+                raise UsageError(
+                    f"[{name}] {os.fsdecode(path)!r} is the file of the points or other input; name another"
+                )
 
 
-def files_of(X: Any) -> list[bytes]:
-    """Give the files that points are read from."""
-    if isinstance(X, Dataset):
-        return [X.source.path] if X.source.path else []
-    name = getattr(X, "filename", None) if isinstance(X, np.memmap) else None
-    return [] if name is None else [os.fsencode(name)]
+def files_of(*given: Any) -> list[bytes]:
+    """Give the files that points, weights and centres were or will be read from."""
+    files: list[bytes] = []
+    for X in given:
+        source = X.source if isinstance(X, Dataset) else X
+        if isinstance(source, Source):
+            files += [file for file in (source.path, *source.others) if file]
+        elif isinstance(X, (str, bytes, os.PathLike)):
+            files.append(_manymeans.points_file(path_of("X", X)))
+        while isinstance(X, np.ndarray):  # a view of a memory map is none itself
+            if isinstance(X, np.memmap) and X.filename is not None:
+                files.append(os.fsencode(X.filename))
+                break
+            X = X.base
+    return files
 
 
 @contextlib.contextmanager

@@ -23,7 +23,7 @@ _PHRASES = {
 _NAMES = {"clusters": "k", "device": "backend", "threads": "n_threads", "device_memory": "memory"}
 
 _VALUES = (
-    r"-?\d+(?:\.\d+)?|drop|mean|median|onehot|cpu|reference|float32|float64|bfloat16|auto|brute|farthest|keep|"
+    r"-?\d+(?:\.\d+)?|yes|no|drop|mean|median|onehot|cpu|reference|float32|float64|bfloat16|auto|brute|farthest|keep|"
     r"k-means\+\+|k-means\|\||random|first"
 )
 _TOKEN = re.compile(
@@ -37,6 +37,19 @@ _TOKEN = re.compile(
 _PLACE = re.compile(
     r"(?P<rank>\[rank \d+\] )?(?P<error>\w*(?:Error|Exception|Interrupt): )?(?:\[(?P<place>[^\]]*)\] )?"
 )
+
+
+# As in cli/streams/printable.cpp. Line breaks stay, and so do surrogates: names of files stay as they are.
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
+    "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U00013430-\U0001343f"
+    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+
+
+def printable(text: str) -> str:
+    """Escape what would control a terminal, turn the text around, or not be seen there."""
+    return _UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def in_python(text: str) -> str:
@@ -64,6 +77,34 @@ def in_python(text: str) -> str:
     if place in _PARAMETERS and not (place == "weights" and rest.startswith("'")):  # those are a column's or a file's
         place = _PARAMETERS[place]
     return f"{found['rank'] or ''}[{place}] {rest}"
+
+
+# Parameters of `read` that its messages name, with their value; what stands in quotes stays as it is.
+_OF_READ = re.compile(
+    r"(?<!\w)'[^']*'|^\[[^\]]*\]"
+    r"|(?<!\w)(?P<name>columns|exclude|numeric_only|missing|categories|most_categories|decimal|dtype|id|weights|format|header)="
+    r'(?P<value>True|"[^"]*"|-?\d+)?'
+)
+
+
+def of_read(text: str) -> str:
+    """Say whose parameters a message of `read` names, where another function has read the file.
+
+    Parameters
+    ----------
+    text : str
+        A message in the words of Python.
+
+    Returns
+    -------
+    text : str
+        For ``leave it out with exclude=`` this is ``leave it out with manymeans.read(path, exclude=...)``.
+
+    """
+    return _OF_READ.sub(
+        lambda found: f"manymeans.read(path, {found['name']}={found['value'] or '...'})" if found["name"] else found[0],
+        text,
+    )
 
 
 def _said(token: re.Match[str], *, of_array: bool) -> str:

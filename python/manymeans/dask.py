@@ -20,7 +20,9 @@ from sklearn.utils.validation import check_is_fitted
 from . import _ensemble, _kmeans, _manymeans
 from ._errors import BadDataError, UsageError
 from ._functions import k_list, run_fit_shards
-from ._input import plain_centers, plain_points
+from ._imports import importing
+from ._input import plain_centers, plain_numbers, plain_points
+from ._outside import Ranges, warn_of_outside
 from ._progress import Callback
 from ._result import Criterion, FitResult, predict_points, transform_points
 from ._shards import Shard
@@ -133,7 +135,8 @@ def _futures_of(persisted: Sequence[Any]) -> list[Any]:
     Nor in a task, which has a thread of its worker: `dask.compute` gives that back while it waits.
     """
     try:
-        from distributed import futures_of, get_worker
+        with importing:
+            from distributed import futures_of, get_worker
     except ImportError:
         return []
     try:
@@ -234,7 +237,7 @@ def _weights_of(weights: Any, lengths: list[int]) -> list[Any]:
                 "known sizes (compute_chunk_sizes)"
             )
         return blocks
-    array = np.asarray(weights, dtype=np.float64)
+    array = plain_numbers(weights, "sample_weight").astype(np.float64)
     if array.ndim == 0:
         return [float(array)] * len(lengths)
     if array.ndim != 1:
@@ -251,34 +254,42 @@ def _check_weights(count: int, lengths: list[int]) -> None:
 # --- what becomes of each partition by a fitted model -----------------------------------------------------------------
 
 
-def _labels_of_block(block: Any, centers: npt.NDArray[Any], n_threads: int) -> npt.NDArray[np.int32]:
+def _labels_of_block(
+    block: Any, centers: npt.NDArray[Any], ranges: Ranges | None, n_threads: int
+) -> npt.NDArray[np.int32]:
     points = plain_points(block, empty=True)
     if points.array.shape[0] == 0:
         return np.empty(0, dtype=np.int32)
+    warn_of_outside(points, ranges)
     labels, _, _ = predict_points(points, centers, _manymeans.Predictor(centers), n_threads=n_threads)
     return labels.astype(np.int32)
 
 
-def _distances_of_block(block: Any, centers: npt.NDArray[Any], n_threads: int) -> npt.NDArray[Any]:
+def _distances_of_block(
+    block: Any, centers: npt.NDArray[Any], ranges: Ranges | None, n_threads: int
+) -> npt.NDArray[Any]:
     points = plain_points(block, empty=True)
     if points.array.shape[0] == 0:
         return np.empty((0, len(centers)), dtype=np.float64 if points.wide else centers.dtype)
+    warn_of_outside(points, ranges)
     return transform_points(points, centers, _manymeans.Predictor(centers), n_threads=n_threads)
 
 
-def _labels(X: Any, centers: npt.NDArray[Any], n_threads: int | None) -> da.Array:
+def _labels(X: Any, centers: npt.NDArray[Any], n_threads: int | None, ranges: Ranges | None = None) -> da.Array:
     """Give labels in the chunks of X."""
     threads = 1 if n_threads is None else n_threads
     array = X.to_dask_array() if _is_frame(X) else X
-    return array.map_blocks(_labels_of_block, centers, threads, dtype=np.int32, drop_axis=1, meta=np.empty(0, np.int32))
+    return array.map_blocks(
+        _labels_of_block, centers, ranges, threads, dtype=np.int32, drop_axis=1, meta=np.empty(0, np.int32)
+    )
 
 
-def _distances(X: Any, centers: npt.NDArray[Any], n_threads: int | None) -> da.Array:
+def _distances(X: Any, centers: npt.NDArray[Any], n_threads: int | None, ranges: Ranges | None) -> da.Array:
     threads = 1 if n_threads is None else n_threads
     array = X.to_dask_array() if _is_frame(X) else X
     dtype = np.float64 if np.float64 in (array.dtype, centers.dtype) else np.float32
     return array.map_blocks(
-        _distances_of_block, centers, threads, dtype=dtype, chunks=(array.chunks[0], (len(centers),)),
+        _distances_of_block, centers, ranges, threads, dtype=dtype, chunks=(array.chunks[0], (len(centers),)),
         meta=np.empty((0, 0), dtype),
     )  # fmt: skip
 
@@ -309,7 +320,7 @@ class _OnDask:
         algorithm = "auto" if self.algorithm in ("lloyd", "elkan") else self.algorithm
         names = [str(name) for name in X.columns] if _is_frame(X) else None
         partitions = Partitions(X, sample_weight, n_threads=self.n_threads, backend=self.backend, algorithm=algorithm)
-        initial = None if isinstance(self.init, str) else plain_centers(self.init, "init")
+        initial = None if isinstance(self.init, str) else plain_centers(self.init, "init", names)
         options = options | {"backend": None, "init": self.init if initial is None else None}
         result = run_fit_shards(partitions.ask, options, initial=initial, names=names, **self._shown())  # type: ignore[attr-defined]
         self.n_features_in_ = result.models[0].cluster_centers.shape[1]
@@ -317,6 +328,10 @@ class _OnDask:
         if names is not None and all(isinstance(name, str) for name in X.columns):
             self.feature_names_in_ = np.asarray(names, dtype=object)
         return result
+
+    def _ranges_of_fit(self) -> Ranges | None:
+        result: FitResult | None = getattr(self, "result_", None)
+        return None if result is None else result._ranges
 
     def _checked(self, X: Any) -> Any:
         """Check that the columns are those of the fit."""
@@ -455,14 +470,14 @@ class KMeans(_OnDask, _kmeans.KMeans):
         if not is_dask(X):
             return super().predict(X)
         check_is_fitted(self)
-        return _labels(self._checked(X), self._fitted_centers(), self.n_threads)
+        return _labels(self._checked(X), self._fitted_centers(), self.n_threads, self._ranges_of_fit())
 
     def transform(self, X: Any) -> Any:
         """Give the distances of all points to all centres: lazily, in the chunks of a dask `X`."""
         if not is_dask(X):
             return super().transform(X)
         check_is_fitted(self)
-        return _distances(self._checked(X), self._fitted_centers(), self.n_threads)
+        return _distances(self._checked(X), self._fitted_centers(), self.n_threads, self._ranges_of_fit())
 
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Fit the model and give the distances of its points to all centres, lazily."""
@@ -543,14 +558,14 @@ class EnsembleKMeans(_OnDask, _ensemble.EnsembleKMeans):
         if not is_dask(X):
             return super().predict(X, k)
         check_is_fitted(self)
-        return _labels(self._checked(X), self._centers_of(k), self.n_threads)
+        return _labels(self._checked(X), self._centers_of(k), self.n_threads, self._ranges_of_fit())
 
     def transform(self, X: Any, k: int | None = None) -> Any:
         """Give the distances of all points to all centres of the best model: lazily."""
         if not is_dask(X):
             return super().transform(X, k)
         check_is_fitted(self)
-        return _distances(self._checked(X), self._centers_of(k), self.n_threads)
+        return _distances(self._checked(X), self._centers_of(k), self.n_threads, self._ranges_of_fit())
 
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Fit all models and give the distances of the points to all centres of the best, lazily."""

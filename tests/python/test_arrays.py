@@ -111,6 +111,19 @@ def fixed_size_lists(X):
     return pyarrow.FixedSizeListArray.from_arrays(values, X.shape[1])
 
 
+@pytest.mark.parametrize(
+    ("lie", "words"),
+    [({"shape": (4, -2)}, "negative"), ({"data": ()}, "no address"), ({"strides": (8,)}, "strides"),
+     ({"typestr": "<c8"}, "type <c8"), ({"data": (16, False)}, "do not lie in the memory of a CUDA device")],
+)  # fmt: skip
+def test_cuda_interfaces_that_lie(lie, words):
+    class Array:
+        __cuda_array_interface__ = {"shape": (4, 2), "typestr": "<f4", "data": (16, True), "version": 3, **lie}  # noqa: RUF012
+
+    with pytest.raises(manymeans.BadDataError, match=words):
+        _manymeans.DeviceArray.from_interface(Array())
+
+
 def address(arrow_array):
     return arrow_array.flatten().buffers()[1].address
 

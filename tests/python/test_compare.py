@@ -5,6 +5,8 @@ import os
 import subprocess
 
 import numpy as np
+import pandas
+import pyarrow
 import pytest
 from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import adjusted_rand_score
@@ -63,7 +65,7 @@ def test_models(tmp_path):
 def test_what_cannot_be_compared():
     with pytest.raises(manymeans.UsageError, match="3 and 2 labels"):
         manymeans.compare([0, 1, 2], [0, 1])
-    with pytest.raises(manymeans.BadDataError, match="labels are integers"):
+    with pytest.raises(manymeans.BadDataError, match="labels are whole numbers"):
         manymeans.compare([0.5, 1], [0, 1])
     with pytest.raises(manymeans.BadDataError, match="a label for each row"):
         manymeans.compare([[0, 1]], [0, 1])
@@ -80,3 +82,55 @@ def test_the_program_says_the_same(tmp_path):
     found = json.loads(done.stdout)["labels"]
     assert found["adjusted_rand"] == manymeans.compare(a, b).adjusted_rand
     assert found["moved"] == manymeans.compare(a, b).moved
+
+
+TRUTH = [0, 0, 1, 1, 2, 2, 0, 1]
+LABELS = {
+    "whole floats": [1.0, 1.0, 2.0, 2.0, 0.0, 0.0, 1.0, 3.0],
+    "noise": [1, 1, -1, 2, -2, 0, 1, -3],
+    "gaps": [1.0, None, 2.0, 2.0, float("nan"), 0.0, 1.0, 3.0],
+    "texts": ["b", "b", "a", "a", "c", "c", "b", "a"],
+    "texts with gaps": ["b", "b", "", "NA", "c", None, "b", "null"],
+    "texts that are numbers": ["1", "1", "-1", "2", "0", "0", "1", "2"],
+    "bools": [True, True, False, False, True, False, True, False],
+    "texts among numbers": ["1", "1", "x", "x", "2", "2", "1", "NA"],
+}
+
+
+@pytest.mark.skipif(not PROGRAM, reason="no program")
+@pytest.mark.parametrize("what", LABELS)
+def test_labels_of_every_type_are_those_of_the_program(what, tmp_path):
+    labels = LABELS[what]
+    pandas.DataFrame({"label": labels}).to_csv(tmp_path / "a.csv", index=False)
+    np.save(tmp_path / "b.npy", np.array(TRUTH))
+    command = [PROGRAM, "compare", tmp_path / "a.csv", tmp_path / "b.npy", "--json"]
+    expected = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)["labels"]
+    series = pandas.Series(labels)
+    given = [labels, np.array(labels, dtype=object), series, pyarrow.array(series), series.astype("category")]
+    for one in given:
+        found = manymeans.compare(one, TRUTH)
+        assert found.adjusted_rand == expected["adjusted_rand"]
+        assert (found.moved, found.left_out, found.rows) == (
+            expected["moved"],
+            expected["left_out"],
+            expected["n_rows"],
+        )
+        pairs = [(pair["a"], pair["b"], pair["rows"]) for pair in expected["pairs"]]
+        assert found.pairs == pairs
+        assert found.classes_a == expected.get("classes_a")
+
+
+@pytest.mark.parametrize(
+    "kind", ["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "?", "U1", "S1", "O"]
+)
+def test_labels_of_every_type_of_numpy(kind):
+    labels = np.array([0, 0, 1, 1, 1, 0, 0, 1]).astype(kind)
+    found = manymeans.compare(labels, TRUTH)
+    assert found.adjusted_rand == manymeans.compare(labels.astype(str) == labels.astype(str)[0], TRUTH).adjusted_rand
+    assert found.left_out == 0
+
+
+def test_labels_that_are_none():
+    for labels in ([0.5, 1], [2.0**53, 1], np.array([2**63, 1], dtype="u8"), [1j, 0], [[1], [2, 3]], [float("inf"), 0]):
+        with pytest.raises(manymeans.BadDataError, match=r"^\[a\]"):
+            manymeans.compare(labels, [0, 1])

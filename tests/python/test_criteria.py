@@ -70,14 +70,29 @@ def test_what_it_takes():
     ("labels", "text"),
     [
         ([0, 1], r"\[labels\] there are 2 labels of 3 rows"),
-        ([0, -1, 1], r"\[labels\] row 1 has -1; labels are 0 to 2147483647"),
-        ([0.0, 1.0, 1.0], r"\[labels\] holds float64; labels are integers"),
+        ([0, 2**31, 1], r"\[labels\] row 1 has 2147483648; labels are at most 2147483647"),
+        ([0.0, 1.5, 1.0], r"\[labels\] row 1 has .*1.5.*; labels are whole numbers"),
         ([[0], [1], [1]], r"\[labels\] has the shape \(3, 1\)"),
     ],
 )
 def test_errors(labels, text):
     with pytest.raises(ValueError, match=text):
         manymeans.criteria([[0.0], [1.0], [5.0]], labels)
+
+
+def test_rows_without_a_label_are_left_out():
+    X, labels = made(4)
+    labels[::5] = -1
+    there = labels >= 0
+    expected = manymeans.criteria(X[there], labels[there])
+    for given in (labels, labels.astype(float), np.where(there, labels, np.nan), np.where(there, labels, -2)):
+        found = manymeans.criteria(X, given)
+        assert found[:6] == expected[:6] and found.silhouette == expected.silhouette
+    texts = np.array(["a", "b", "c"])[labels % 3].astype(object)
+    texts[~there] = None
+    assert manymeans.criteria(X, texts).n_clusters == 3
+    with pytest.raises(manymeans.BadDataError, match="no rows"):
+        manymeans.criteria(X, np.full(len(X), -1))
 
 
 def test_choose_k_judges_two_to_twenty_where_nobody_says_others():

@@ -161,6 +161,27 @@ def test_errors(mixture):
         KMeans(4).fit(torch_tensor(mixture)).predict(torch_tensor(mixture[:, :1].copy()))
 
 
+@pytest.mark.parametrize("wrap", [torch_tensor, cupy_array, interface_of_cupy])
+@pytest.mark.parametrize("shape", [(), (12,), (4, 3, 1), (2, 2, 3, 1)])
+def test_other_dimensions(wrap, shape):
+    given = wrap(np.ones(shape, dtype=np.float32))
+    fitted = KMeans(1).fit(np.eye(2, dtype=np.float32))
+    for use in (
+        lambda X: manymeans.fit(X, 2),
+        lambda X: manymeans.search(X, 2, rounds=1),
+        lambda X: manymeans.kmeans_plusplus(X, 2),
+        lambda X: manymeans.predict(np.eye(2), X),
+        lambda X: manymeans.criteria(X, [0, 1]),
+        lambda X: manymeans.multiply(X, np.eye(2)),
+        KMeans(2).fit,
+        EnsembleKMeans(2).fit,
+        fitted.predict,
+        fitted.transform,
+    ):
+        with pytest.raises(manymeans.BadDataError, match="shape"):
+            use(given)
+
+
 @pytest.mark.parametrize("wrap", WAYS)
 @pytest.mark.parametrize("dtype", ["f4", "f8", "f2", "u1"])
 def test_products(wrap, dtype, mixture):

@@ -210,3 +210,89 @@ def test_answers_that_are_neither(mixture):
         KMeans(9, callback=lambda progress: np.zeros(2)).fit(mixture)
     with pytest.raises(Mine):
         KMeans(9, callback=lambda progress: Undecided()).fit(mixture)
+
+
+CUT = """
+import os, sys, threading
+import numpy as np
+import manymeans
+
+path, way = sys.argv[1:]
+X = manymeans.read(path).points if way == "read" else np.load(path, mmap_mode="r")
+X = X[5:] if way == "rows" else X
+shard, labels = manymeans.Shard(X), manymeans.fit(X, 3, seed=1).models[0].labels
+threading.Timer(0.3, os.truncate, (path, 4096)).start()
+def fit_on():
+    while True:
+        manymeans.fit(X, 20, seed=1, tol=0, max_iter=20)
+uses = [
+    fit_on,
+    lambda: manymeans.fit(X, 3, seed=1),
+    lambda: manymeans.predict(np.zeros((2, 8), np.float32), X),
+    lambda: manymeans.criteria(X, labels),
+    lambda: manymeans.fit_shards(shard.answer, 3),
+]
+if way != "read":  # which the library maps itself: it checks the points of a call, not the centres
+    uses.append(lambda: manymeans.predict(X, np.zeros((2, 8), np.float32)))
+for use in uses:
+    try:
+        print("no error", use())
+    except manymeans.BadDataError as error:
+        print(error)
+"""
+
+
+# NumPy itself would end the process: whatever reads the points is a call of the library.
+@pytest.mark.parametrize("way", ["read", "memmap", "rows"])
+def test_a_file_that_is_cut_off_while_it_is_mapped(way, tmp_path):
+    path = tmp_path / "x.npy"
+    np.save(path, np.random.default_rng(3).random((20_000, 8), dtype=np.float32))
+    done = subprocess.run([sys.executable, "-c", CUT, path, way], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert len(lines) == (5 if way == "read" else 6)
+    assert all("cut off" in line for line in lines), lines
+
+
+FORK = """
+import os, signal, sys, threading, time
+import numpy as np
+import manymeans
+begun = threading.Event()
+
+class Slow:
+    def find_spec(self, name, path=None, target=None):
+        if name == "sklearn.base":
+            begun.set()
+            time.sleep(1)
+
+sys.meta_path.insert(0, Slow())
+X = np.arange(40.0).reshape(20, 2)
+thread = threading.Thread(target=lambda: manymeans.KMeans(2, random_state=0).fit(X))
+thread.start()
+begun.wait()
+process = os.fork()
+if process == 0:
+    signal.alarm(120)
+    manymeans.KMeans(2, random_state=0).fit(X)
+    manymeans.fit(X, 2)
+    os._exit(0)
+thread.join()
+print(os.waitpid(process, 0)[1])
+"""
+
+
+def test_a_fork_while_another_thread_fits_for_the_first_time():
+    done = subprocess.run([sys.executable, "-c", FORK], capture_output=True, text=True, check=False)
+    assert done.stdout == "0\n", done.stderr
+
+
+def test_no_import_is_left_for_the_first_fit():
+    fits = "manymeans.KMeans(2, random_state=0).fit(X); manymeans.EnsembleKMeans(2, random_state=0).fit(X).predict(X)"
+    code = (
+        "import sys, numpy as np, manymeans; X = np.arange(40.0).reshape(20, 2); manymeans.KMeans, "
+        "manymeans.EnsembleKMeans; before = set(sys.modules); manymeans.fit(X, 2); " + fits + "; "
+        "print(sorted(set(sys.modules) - before))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout == "[]\n", done.stdout + done.stderr

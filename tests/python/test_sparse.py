@@ -114,10 +114,47 @@ def test_what_is_wrong_is_named():
     X = made(20, 10, 0.3)
     assert X.has_canonical_format
     X.indices[0] = 10
-    with pytest.raises(manymeans.BadDataError, match="a value in column 10"):
+    with pytest.raises(manymeans.BadDataError, match="do not fit together: .*indices must be < 10"):
         manymeans.fit(X, 2)
     with pytest.raises(manymeans.BadDataError, match="numbers are needed"):
         manymeans.fit(sparse.csr_matrix(np.eye(3) * 1j), 2)
+
+
+FAR = 10**8
+
+
+@pytest.mark.parametrize(
+    ("kind", "part", "value"),
+    [
+        ("csr", "indptr", FAR),
+        ("csr", "indptr", -FAR),
+        ("csr", "indices", FAR),
+        ("csr", "indices", -FAR),
+        ("csc", "indptr", FAR),
+        ("csc", "indices", FAR),
+        ("csc", "indices", -FAR),
+        ("bsr", "indices", FAR),
+        ("coo", "row", FAR),
+        ("coo", "col", -FAR),
+        ("lil", "rows", [FAR]),
+        ("lil", "rows", [-1]),
+    ],
+)
+def test_indices_that_point_elsewhere(kind, part, value):
+    """SciPy would write there, as soon as it converts such a matrix."""
+    X = made(60, 10, 0.3).asformat(kind)
+    getattr(X, part)[3] = value
+    centers = manymeans.fit(np.eye(10), 2)
+    for use in (
+        lambda: manymeans.fit(X, 2),
+        lambda: manymeans.KMeans(2).fit(X),
+        lambda: manymeans.MiniBatchKMeans(2).fit(X),
+        lambda: centers.predict(X),
+        lambda: manymeans.Shard(X),
+        lambda: manymeans.choose_k(X, [1, 2]),
+    ):
+        with pytest.raises(manymeans.BadDataError, match="X is a sparse matrix whose parts do not fit together"):
+            use()
 
 
 def test_what_does_not_read_sparse_matrices_says_so():

@@ -1,5 +1,7 @@
 """Tables in files: which type their numbers get, which columns a model needs, and how errors name them."""
 
+import contextlib
+import os
 import subprocess
 
 import numpy as np
@@ -318,8 +320,257 @@ def test_no_output_is_the_file_of_the_points(tmp_path):
     manymeans.fit(data, 2, checkpoint=tmp_path / "c").save(tmp_path / "m.npz")
 
 
+@pytest.fixture
+def inputs(tmp_path, monkeypatch):
+    """Files that fits read, with all their names; they must not change."""
+    monkeypatch.chdir(tmp_path)
+    rows = np.arange(40.0).reshape(20, 2)
+    np.save("x.npy", rows)
+    np.save("w.npy", np.ones(20))
+    np.save("start.npy", rows[:2])
+    (tmp_path / "x.csv").write_text("".join(f"{a},{b}\n" for a, b in rows))
+    (tmp_path / "start.csv").write_text("0,1\n2,3\n")
+    files = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    for name in files:
+        (tmp_path / f"soft-{name}").symlink_to(name)
+        (tmp_path / f"hard-{name}").hardlink_to(name)
+    yield lambda name: (name, tmp_path / name, tmp_path / f"soft-{name}", f"hard-{name}", f"../{tmp_path.name}/{name}")
+    assert files == {name: (tmp_path / name).read_bytes() for name in files}
+
+
+def test_no_output_is_an_input(inputs, tmp_path):
+    mapped = {name: np.load(f"{name}.npy", mmap_mode="r") for name in ("x", "w", "start")}
+    fits = [
+        ("x.npy", lambda **more: manymeans.fit("x.npy", 2, **more)),
+        ("x.npy", lambda **more: manymeans.fit(tmp_path / "x.npy", 2, **more)),
+        ("x.csv", lambda **more: manymeans.fit(b"soft-x.csv", 2, **more)),
+        ("x.npy", lambda **more: manymeans.search("x.npy", 2, rounds=1, **more)),
+        ("x.npy", lambda **more: manymeans.fit(mapped["x"][:, ::-1][:, ::-1], 2, **more)),
+        ("x.npy", lambda **more: manymeans.fit(np.asarray(mapped["x"])[3:], 2, **more)),
+        ("w.npy", lambda **more: manymeans.fit("x.csv", 2, sample_weight=mapped["w"], **more)),
+        ("w.npy", lambda **more: manymeans.fit(manymeans.read("x.csv", weights=b"w.npy"), 2, **more)),
+        ("w.npy", lambda **more: manymeans.fit(manymeans.read("x.csv", weights="w.npy"), 2, **more)),
+        ("start.npy", lambda **more: manymeans.fit("x.csv", 2, init=mapped["start"], **more)),
+    ]
+    for name, fit in fits:
+        result = fit()
+        page = manymeans.report(result)
+        for path in inputs(name):
+            for resume in False, True:
+                with pytest.raises(manymeans.UsageError, match=r"\[checkpoint\] .* is the file of"):
+                    fit(checkpoint=path, resume=resume)
+            with pytest.raises(manymeans.UsageError, match=r"\[path\] .* is the file of"):
+                result.save(path)
+            with pytest.raises(manymeans.UsageError, match=r"\[path\] .* is the file of"):
+                manymeans.report(result, path=path)
+        assert manymeans.report(result) == page
+
+
+COMMANDS = {
+    "fit x.csv -k 2 --weights w.npy --init start.csv": "--model .npz --labels .csv --append .csv --summary .json "
+    "--report .html --checkpoint .npz",
+    "search x.csv -k 2 --weights w.npy --init start.csv": "--model .npz --labels .csv --append .csv --checkpoint .npz",
+    "regress x.csv --target 2 -k 2 --weights w.npy": "--model .npz --labels .csv --checkpoint .npz",
+    "choose x.csv -k 2": "--model .npz --labels .csv --report .html",
+    "predict model.npz x.csv": "--labels .csv --distances .csv --append .csv --predictions .csv",
+    "consensus model.npz x.csv --clusters 2": "--labels .csv --agreement .csv",
+    "convert x.csv": " .npy",
+    "multiply x.csv start.csv": "--output .npy",
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_no_output_of_the_program_is_an_input(command, inputs, program, tmp_path):
+    manymeans.fit("x.csv", 2).save("model.npz")
+    words = COMMANDS[command].split()
+    options = [words[i : i + 2] for i in range(0, len(words), 2)] if len(words) > 1 else [["", words[0]]]
+    model = (tmp_path / "model.npz").read_bytes()
+    for name in {word for word in command.split() if "." in word}:
+        for option, ending in options:
+            links = [f"soft{ending}", str(tmp_path / f"hard{ending}"), f"../{tmp_path.name}/chain{ending}"]
+            for link in links:
+                (tmp_path / link).unlink(missing_ok=True)
+            os.symlink(name, links[0])
+            os.link(name, links[1])
+            os.symlink(links[0], links[2])
+            for link in links:
+                given = [program, *command.split(), *([option] if option else []), link]
+                done = subprocess.run(given, capture_output=True, text=True, check=False)
+                assert done.returncode == 2, (given, done.stderr)
+                assert f"would overwrite the input '{name}'" in done.stderr, given
+    assert (tmp_path / "model.npz").read_bytes() == model
+
+
+def test_no_output_of_an_estimator_is_an_input(inputs):
+    X, w = np.load("x.npy", mmap_mode="r"), np.load("w.npy", mmap_mode="r")
+    for model in manymeans.KMeans(2), manymeans.EnsembleKMeans(2), manymeans.RegressionClustering(2):
+        model.fit(X, X[:, 0] if isinstance(model, manymeans.RegressionClustering) else None, sample_weight=w)
+        for name in "x.npy", "w.npy":
+            for path in inputs(name):
+                with pytest.raises(manymeans.UsageError, match=r"\[path\] .* is the file of"):
+                    model.save(path)
+    choice = manymeans.choose_k("x.npy", [2, 3], references=0, bootstraps=0)
+    for path in inputs("x.npy"):
+        with pytest.raises(manymeans.UsageError, match=r"\[path\] .* is the file of"):
+            choice.result.save(path)
+    result = manymeans.fit(np.arange(40.0).reshape(20, 2), 2)
+    for path in inputs("x.csv"):
+        with pytest.raises(manymeans.UsageError, match=r"\[path\] .* is the file of"):
+            manymeans.report(result, "x.csv", path=path)
+
+
+@pytest.mark.parametrize("call", [manymeans.fit, lambda *given, **more: manymeans.search(*given, rounds=1, **more)])
+def test_a_checkpoint_replaces_no_other_file(call, inputs, tmp_path):
+    X = np.arange(40.0).reshape(20, 2)
+    manymeans.fit(X, 2).save("model.npz")
+    (tmp_path / "text").write_text("mine")
+    (tmp_path / "empty").touch()
+    (tmp_path / "folder").mkdir()
+    os.mkfifo("pipe")
+    for name in "model.npz", "text", "empty", "x.npy", "hard-w.npy", "soft-x.csv":
+        before = (tmp_path / name).read_bytes()
+        with pytest.raises(manymeans.UsageError, match=rf"\[{name}\] is there and is no whole checkpoint"):
+            call(X, 2, checkpoint=name)
+        with pytest.raises(manymeans.BadDataError, match=name):
+            call(X, 2, checkpoint=name, resume=True)
+        assert (tmp_path / name).read_bytes() == before
+    for name in "pipe", "/dev/null", "folder", "text/c", "missing/c":
+        for resume in False, True:
+            with pytest.raises((manymeans.UsageError, manymeans.UnavailableError), match=name):
+                call(X, 2, checkpoint=name, resume=resume)
+    digest = call(X, 2, checkpoint="run.ckpt").digest
+    for resume in False, True:
+        assert call(X, 2, checkpoint="run.ckpt", resume=resume).digest == digest
+
+
+def test_two_fits_do_not_share_a_checkpoint(tmp_path):
+    X, path, problems = np.random.default_rng(0).random((500, 3)), tmp_path / "run.ckpt", []
+
+    def begin_another(progress):
+        for resume in False, True:
+            try:
+                manymeans.fit(X, 9, seed=1, checkpoint=path, resume=resume)
+            except manymeans.UsageError as error:
+                problems.append(str(error))
+
+    with pytest.raises(manymeans.UsageError, match="another fit has this checkpoint"):  # it was not first to write
+        manymeans.fit(X, 9, tol=0, callback=begin_another, checkpoint=path)
+    path.unlink()
+    problems.clear()
+    whole = manymeans.fit(X, 9, tol=0)
+    stopped = manymeans.fit(X, 9, tol=0, callback=lambda progress: progress.iteration < 2, checkpoint=path)
+    assert stopped.interrupted
+    went_on = manymeans.fit(X, 9, tol=0, callback=begin_another, checkpoint=path, resume=True)
+    assert went_on.digest == whole.digest
+    assert problems
+    assert all("another fit has this checkpoint" in text for text in problems)
+
+
 def test_models_that_predict_cannot_use(table):
     X = np.arange(6.0).reshape(3, 2)
     for model in table, manymeans.KMeans(2, random_state=0).fit(X):
         with pytest.raises(manymeans.UsageError, match=r"\[model\] is .*; a FitResult is right"):
             manymeans.predict(model, X)
+
+
+NUMBERED = "0,1,2\n0.5,1.5,2.5\n0.25,1.75,2.5\n8.5,9.5,7.5\n8.25,9.5,7.25\n"
+
+
+def test_header(tmp_path):
+    path = tmp_path / "numbered.csv"
+    path.write_text(NUMBERED)
+    with pytest.warns(UserWarning, match='names of columns, though some of them are numbers; header="no" takes it'):
+        assert manymeans.read(path).column_names == ["0", "1", "2"]
+    assert manymeans.read(path, header="yes").points.shape == (4, 3)
+    assert manymeans.read(path, header="no").points.shape == (5, 3)
+    path.write_text("12,305\n1.5,2.5\n0.25,1.5\n2.5,3.5\n")
+    with pytest.warns(UserWarning, match='taken as a row, though it may hold .*; header="yes" takes it as names'):
+        assert manymeans.read(path).points.shape == (4, 2)
+    with pytest.raises(manymeans.UsageError, match=r"\[header\] is True"):
+        manymeans.read(path, header=True)
+    np.save(tmp_path / "a.npy", np.ones((2, 2)))
+    with pytest.raises(manymeans.UsageError, match="no text table"):
+        manymeans.read(tmp_path / "a.npy", header="no")
+
+
+@pytest.mark.parametrize("columns", [["a", "b"], [0, 1], ["2019", "2020"]])
+def test_what_pandas_writes_is_read(tmp_path, columns):
+    frame = pandas.DataFrame(np.random.default_rng(1).normal(size=(30, 2)), columns=columns)
+    for index in (False, True):
+        frame.to_csv(tmp_path / "frame.csv", index=index)
+        with pytest.warns(UserWarning) if index or columns != ["a", "b"] else contextlib.nullcontext():
+            data = manymeans.read(tmp_path / "frame.csv")
+            manymeans.fit(data, 2)
+        assert data.points.shape == (30, 2 + index)
+        assert data.column_names[index:] == [str(name) for name in columns]
+
+
+def test_decimal_commas_in_quotes(tmp_path):
+    path = tmp_path / "quoted.csv"
+    path.write_text('a,b\n"52,5",3\n"1.001,5","2,25"\n')
+    assert manymeans.read(path, decimal=",").points.tolist() == [[52.5, 3], [1001.5, 2.25]]
+
+
+def _given(frame, folder):
+    """Initial centres in all forms that have names."""
+    import polars
+    import pyarrow
+
+    frame.to_csv(folder / "start.csv", index=False)
+    manymeans.fit(frame, len(frame), init="first", max_iter=0).save(folder / "start.npz")
+    return {
+        "pandas": frame,
+        "polars": polars.DataFrame({name: frame[name].to_numpy() for name in frame.columns}),
+        "pyarrow": pyarrow.table({name: frame[name].to_numpy() for name in frame.columns}),
+        "dataset": manymeans.read(folder / "start.csv", dtype="float64"),
+        "path": folder / "start.csv",
+        "name": str(folder / "start.csv"),
+        "model": folder / "start.npz",
+        "result": manymeans.FitResult.load(folder / "start.npz"),
+    }
+
+
+def test_initial_centres_by_name(tmp_path):
+    X = pandas.DataFrame(np.random.default_rng(2).normal(size=(60, 2)) * [1, 9], columns=["x", "y"])
+    start = X.iloc[:3]
+    wanted = manymeans.fit(X, 3, init=start.to_numpy()).digest
+    turned = start.assign(more=1.5)[["y", "more", "x"]]
+    for form, init in _given(turned, tmp_path).items():
+        assert manymeans.fit(X, 3, init=init).digest == wanted, form
+        assert manymeans.search(X, 3, rounds=1, init=init).digest, form
+    expected_answer = manymeans.KMeans(3, init=start.to_numpy()).fit(X).answer_
+    for form, init in list(_given(turned, tmp_path).items())[:3]:
+        assert manymeans.KMeans(3, init=init).fit(X).answer_ == expected_answer, form
+        assert manymeans.EnsembleKMeans(3, init=init, models_per_k=1).fit(X).answer_ == wanted, form
+        centers = manymeans.MiniBatchKMeans(3, init=init, random_state=1).fit(X).cluster_centers_
+        expected = manymeans.MiniBatchKMeans(3, init=start.to_numpy(), random_state=1).fit(X).cluster_centers_
+        assert (centers == expected).all(), form
+    called = manymeans.KMeans(3, init=lambda *_, **__: turned).fit(X)
+    assert called.answer_ == manymeans.KMeans(3, init=lambda *_, **__: start.to_numpy()).fit(X).answer_
+    others = start.rename(columns={"x": "z"})
+    for init in _given(others, tmp_path).values():
+        with pytest.raises(manymeans.BadDataError, match="init has no column 'x'; X has the columns x, y, init"):
+            manymeans.fit(X, 3, init=init)
+    with pytest.raises(manymeans.BadDataError, match="init has no column 'x'"):
+        manymeans.KMeans(3, init=others).fit(X)
+    # Without names on one side, by place.
+    assert manymeans.fit(X.to_numpy(), 3, init=start).digest == wanted
+    assert manymeans.fit(X, 3, init=pandas.DataFrame(start.to_numpy())).digest == wanted
+
+
+def test_initial_linear_models_by_name():
+    random = np.random.default_rng(3)
+    X = pandas.DataFrame(random.normal(size=(80, 2)), columns=["x", "y"])
+    y = np.where(random.random(80) < 0.5, X["x"] + 1, 5 - 2 * X["y"])
+    models = np.array([[1.0, 0, 1], [0, -2, 5]])
+    wanted = manymeans.RegressionClustering(2, init=models).fit(X, y).answer_
+    turned = pandas.DataFrame(models, columns=["x", "y", "intercept"])[["intercept", "y", "x"]]
+    assert manymeans.RegressionClustering(2, init=turned).fit(X, y).answer_ == wanted
+    with pytest.raises(manymeans.BadDataError, match="init has no"):
+        manymeans.RegressionClustering(2, init=turned.rename(columns={"x": "z"})).fit(X, y)
+
+
+def test_predict_says_first_that_a_path_is_no_model(tmp_path):
+    (tmp_path / "text.csv").write_text("name,x\na,1\nb,2\n")
+    with pytest.raises(manymeans.UsageError, match=r"\[model\] is 'm.npz'; a FitResult is right \(FitResult.load"):
+        manymeans.predict("m.npz", tmp_path / "text.csv")

@@ -1,6 +1,8 @@
 """Messages of the library as users of Python see them: parameters, rows from 0, columns by name."""
 
+import pickle
 import re
+import unicodedata
 
 import numpy as np
 import pandas
@@ -8,7 +10,8 @@ import pytest
 
 import manymeans
 from manymeans import EnsembleKMeans, KMeans
-from manymeans._wording import in_python
+from manymeans._errors import exception_of, warn
+from manymeans._wording import in_python, printable
 
 WORDS = {
     "[points] row 3, column 2 is NaN": "[X] row 2, column 1 is NaN",
@@ -36,6 +39,38 @@ WORDS = {
 @pytest.mark.parametrize("text", WORDS)
 def test_words(text):
     assert in_python(text) == WORDS[text]
+
+
+UNSEEN = "\x00\x1b\r\x7f\x9b\xad\u061c\u200b\u200d\u200e\u2028\u202a\u202e\u2060\u2066\u2069\ufe0f\ufeff\U000e0041"
+
+
+def test_what_nobody_sees_is_escaped():
+    for character in UNSEEN:
+        assert printable(f"a{character}b").isascii()
+    for character in "\n\tä中🙂ع":
+        assert printable(character) == character
+    bidirectional = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI", "BN"}
+    for code in range(0x110000):
+        if unicodedata.bidirectional(chr(code)) in bidirectional or unicodedata.category(chr(code)) in ("Zl", "Zp"):
+            assert printable(chr(code)) != chr(code), hex(code)
+
+
+def test_no_message_brings_it_to_a_terminal(tmp_path):
+    name = "a\u202eb\x1b[31m\u200b"
+    shown = re.escape(r"a\u202eb\x1b[31m\u200b")
+    (tmp_path / f"{name}.csv").write_text(f"{name},c\n1,x\n")
+    for use in (
+        lambda: manymeans.read(tmp_path / f"{name}.csv"),
+        lambda: manymeans.read(tmp_path / f"{name}.csv", columns=[f"{name}?"]),
+        lambda: manymeans.fit(pandas.DataFrame({name: ["x"], "c": [1.0]}), 1),
+    ):
+        with pytest.raises(manymeans.Error, match=shown) as caught:
+            use()
+        assert str(caught.value).isprintable()
+        assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
+    with pytest.warns(UserWarning, match=shown):
+        warn(name)
+    assert re.search(shown, str(exception_of(3, f"[{name}] is damaged")))
 
 
 TABLES = {
