@@ -2,6 +2,7 @@
 #include <manymeans/io.h>
 
 #include "comm/or_abort.h"
+#include "core/column_lanes.h"
 #include "core/data_type.h"
 #include "core/fp_environment.h"
 #include "core/lower_case.h"
@@ -10,6 +11,7 @@
 #include "core/out_of_memory.h"
 #include "core/row_window.h"
 #include "data/input.h"
+#include "data/row_blocks.h"
 
 #include <fmt/format.h>
 
@@ -17,16 +19,23 @@
 #include <cmath>
 #include <iterator>
 #include <limits>
+#include <numeric>
 #include <string_view>
+#include <utility>
 
 namespace manymeans {
 namespace {
 
 // Below, rows in order are nothing to wonder about.
 constexpr int64_t kLeastRows = 10;
-// Of more values than these (0.03 s on one thread) so many rows are looked at: a file may lie on a slow disk.
-constexpr int64_t kMostValues = int64_t{1} << 24;
+// Of more values than these some rows are looked at, evenly spread: one thread takes a millisecond or two for them, and
+// a fit of 50 million values takes a graphics processor 50. Wide rows are looked at all the same, this many of them.
+constexpr int64_t kMaxValues = int64_t{1} << 18;
+constexpr int64_t kMinRows = 64;
+// Of so many rows numbers of rows are told.
 constexpr int64_t kMostRows = int64_t{1} << 15;
+// Rows that repeat by hours, minutes or months show all their values to a step without these factors.
+constexpr int64_t kPeriods = 2 * 3 * 5;
 // A share of 19 parts of 20 among several columns. Of two, one that spreads some times farther is ordinary (95.4 % in
 // data/unbalance.txt.gz): there it has to spread ten times as far.
 constexpr double kNearlyAll = 0.95;
@@ -38,13 +47,15 @@ struct Sample {
   int64_t first = 0;       // of all rows, that this rank has
   int64_t all = 0;         // rows of all ranks
   int64_t step = 1;        // one row in so many is looked at
-  bool looked_at = false;  // whether there is something to look at
+  bool readable = false;   // whether there is something to look at
+  bool looked_at = false;  // and so many rows that it tells something
 
   // The first of this rank's rows, counted from its first one, that is `start` of all or some steps behind it.
   int64_t begin(int64_t start) const { return start >= first ? start - first : (step - (first - start) % step) % step; }
 };
 
-Sample find_sample(const PointsView& points, Comm& comm) {
+// `looked_at`: how many values of a row will be.
+Sample find_sample(const PointsView& points, int64_t looked_at, Comm& comm) {
   Sample sample{points.n, points.n};
   comm.scan({&sample.first, 1});
   comm.sum({&sample.all, 1});
@@ -52,10 +63,11 @@ Sample find_sample(const PointsView& points, Comm& comm) {
   int64_t least[] = {points.d, -points.d, int64_t{here}};
   comm.min(least);
   const bool same_columns = least[0] == -least[1];  // else the fit says it
-  sample.looked_at = sample.all >= kLeastRows && points.d >= 2 && same_columns && least[2] == 1;
-  if (sample.all > kMostValues / std::max<int64_t>(1, points.d)) {
-    sample.step = std::max<int64_t>(1, sample.all / kMostRows);
-  }
+  sample.readable = sample.all > 0 && points.d >= 2 && same_columns && least[2] == 1;
+  sample.looked_at = sample.readable && sample.all >= kLeastRows;
+  const int64_t max_rows = std::max(kMinRows, kMaxValues / std::max<int64_t>(1, looked_at));
+  sample.step = std::max<int64_t>(1, (sample.all + max_rows - 1) / max_rows);
+  while (std::gcd(sample.step, kPeriods) > 1) ++sample.step;
   return sample;
 }
 
@@ -77,7 +89,7 @@ void for_sample(const PointsView& points, const RowWindow& window, const Sample&
 class Sequences {
  public:
   // `first`: row 0 of all ranks.
-  explicit Sequences(const std::vector<double>& first) : row_(first.size()) {
+  explicit Sequences(const std::vector<double>& first) : columns_(first.size()) {
     for (size_t j = 0; j < first.size(); ++j) {
       if (std::trunc(first[j]) == first[j] && std::fabs(first[j]) < 0x1p53) left_.push_back({j, first[j]});
     }
@@ -85,11 +97,14 @@ class Sequences {
   bool any() const { return !left_.empty(); }
   // `number`: that of the row among those of all ranks.
   void look_at(const PointsView& points, int64_t row, int64_t number) {
-    widen_row(points, row, row_.data());
-    std::erase_if(left_, [&](const auto& one) { return row_[one.first] != one.second + static_cast<double>(number); });
+    std::erase_if(left_, [&](const auto& one) {
+      double value = 0;
+      widen(points.data, points.type, row * points.d + static_cast<int64_t>(one.first), 1, &value);
+      return value != one.second + static_cast<double>(number);
+    });
   }
   void keep_those_of_all(Comm& comm) {
-    std::vector<int64_t> kept(row_.size());
+    std::vector<int64_t> kept(columns_);
     for (const auto& one : left_) kept[one.first] = 1;
     comm.min(kept);
     std::erase_if(left_, [&](const auto& one) { return kept[one.first] == 0; });
@@ -97,7 +112,7 @@ class Sequences {
   const std::vector<std::pair<size_t, double>>& left() const { return left_; }
 
  private:
-  std::vector<double> row_;
+  size_t columns_;
   std::vector<std::pair<size_t, double>> left_;  // column, its first value
 };
 
@@ -109,117 +124,164 @@ std::vector<double> first_row(const PointsView& points, const Sample& sample, Co
   return row;
 }
 
-// Ranges of the columns among the rows that are looked at.
-struct Ranges {
-  std::vector<double> lowest, highest;
-  int64_t count = 0;  // of those rows
-  bool finite = true;
-
-  explicit Ranges(size_t columns)
-      : lowest(columns, std::numeric_limits<double>::infinity()),
-        highest(columns, -std::numeric_limits<double>::infinity()) {}
-  void add(const std::vector<double>& row) {
-    for (size_t j = 0; j < row.size(); ++j) {
-      if (!(std::fabs(row[j]) <= kMaxMagnitude)) finite = false;
-      lowest[j] = std::min(lowest[j], row[j]);
-      highest[j] = std::max(highest[j], row[j]);
-    }
-    ++count;
-  }
-  void merge_ranks(Comm& comm) {
-    comm.min(lowest);
-    comm.max(highest);
-    comm.sum({&count, 1});
-    finite = comm.min(int64_t{finite}) == 1;
-  }
-};
+// take(values, rows) for blocks of the rows that are looked at, widened.
+template <class Take>
+void for_sample_blocks(const PointsView& points, const RowWindow& window, const Sample& sample, Take&& take) {
+  const int64_t max_rows = rows_per_block(points.d);
+  std::vector<double> block(static_cast<size_t>(max_rows * points.d));
+  int64_t rows = 0;
+  for_sample(points, window, sample, 0, [&](int64_t i) {
+    widen_row(points, i, block.data() + rows * points.d);
+    if (++rows == max_rows) take(block.data(), std::exchange(rows, 0));
+    return true;
+  });
+  take(block.data(), rows);
+}
 
 // Variances of the columns among the rows that are looked at, in integers, so that they are the same however many ranks
 // there are. Nothing where a value is none whose square can be summed; the fit refuses it.
 std::vector<double> sample_variances(const PointsView& points, int64_t memory, const Sample& sample, Comm& comm) {
   const RowWindow window = reading_window(points, memory);
-  std::vector<double> row(static_cast<size_t>(points.d));
-  Ranges ranges(row.size());
-  for_sample(points, window, sample, 0, [&](int64_t i) {
-    widen_row(points, i, row.data());
-    ranges.add(row);
-    return true;
+  ColumnScanner<double> scanner(points.d);
+  int64_t count = 0;
+  bool usable = true;
+  for_sample_blocks(points, window, sample, [&](const double* x, int64_t rows) {
+    usable = scanner.add(x, rows) && usable;
+    count += rows;
   });
+  ColumnScan ranges(points.d);
+  if (usable) scanner.merge_into(ranges);
   ranges.merge_ranks(comm);
-  if (!ranges.finite) return {};
-  std::vector<MomentFormats> formats;
-  std::vector<MomentAdder> adders;
-  for (size_t j = 0; j < row.size(); ++j) {
-    formats.push_back(MomentFormats::make(limb_bits(ranges.count), ranges.lowest[j], ranges.highest[j]));
-    adders.emplace_back(formats.back());
+  comm.sum({&count, 1});
+  for (size_t j = 0; j < ranges.low.size(); ++j) {
+    usable = usable && std::max(-ranges.minimum[j], ranges.maximum[j]) <= kMaxMagnitude;
   }
-  std::vector<MomentSums> sums(row.size());
-  for_sample(points, window, sample, 0, [&](int64_t i) {
-    widen_row(points, i, row.data());
-    for (size_t j = 0; j < row.size(); ++j) adders[j].add(row[j], sums[j]);
-    return true;
-  });
+  if (comm.min(int64_t{usable}) == 0) return {};
+  // Limbs that are shorter than they might be: vectors add many of them up before they have to be carried.
+  const int bits = limb_bits(std::max(count, kMaxValues));
+  std::vector<MomentFormats> formats;
+  for (size_t j = 0; j < ranges.low.size(); ++j) {
+    formats.push_back(MomentFormats::make(bits, ranges.minimum[j], ranges.maximum[j]));
+  }
+  MomentSummer<double> summer(formats);
+  for_sample_blocks(points, window, sample, [&](const double* x, int64_t rows) { summer.add(x, rows); });
+  std::vector<MomentSums> sums = summer.sums();
   sum_ranks(sums, comm);
   std::vector<double> variances;
-  for (size_t j = 0; j < row.size(); ++j) variances.push_back(moments(sums[j], formats[j], ranges.count).variance);
+  for (size_t j = 0; j < sums.size(); ++j) variances.push_back(moments(sums[j], formats[j], count).variance);
   return variances;
 }
 
 // Whether a column of this name holds numbers that name things and measure nothing.
 bool is_named_like_id(const std::string& any_case) {
   const std::string name = lower_case(any_case);
-  constexpr std::string_view kNames[] = {"id", "index", "idx", "rowid", "row_number", "unnamed: 0", "uuid"};
-  return std::ranges::find(kNames, name) != std::end(kNames) || name.ends_with("_id") || name.ends_with("-id") ||
-         name.ends_with(" id");
+  constexpr std::string_view kNames[] = {
+      "id",       "_id",      "index",    "idx",       "uuid",     "guid",      "level_0",    "rowid",
+      "row.name", "row_name", "rowname",  "row.names", "rownames", "row_names", "row number", "row_number",
+      "rownum",   "row_num",  "rowindex", "row_index", "row_nr",   "objectid",  "ogc_fid",    "__null_dask_index__"};
+  if (std::ranges::find(kNames, name) != std::end(kNames)) return true;
+  if (name.starts_with("unnamed: ") || name.starts_with("__index_level_") || name.starts_with("...")) return true;
+  return name.ends_with("_id") || name.ends_with("-id") || name.ends_with(" id") || name.ends_with(".id");
 }
 
-// objid and custId, and also humid and grid: what such a column holds has to look like ids, too.
-bool may_be_named_like_id(const std::string& name) {
+// Names of ids, and also of other things: what such a column holds has to look like ids, too. objid and custId, but
+// also humid and grid.
+bool may_be_named_like_id(const std::string& any_case) {
+  const std::string name = lower_case(any_case);
+  constexpr std::string_view kNames[] = {"#",   "_1",    "ix",     "level_1", "no",     "no.",   "nr",  "nr.",
+                                         "obs", "oid",   "number", "recno",   "record", "rn",    "row", "s.no",
+                                         "seq", "s.no.", "serial", "sno",     "sr.no",  "sr.no."};
   constexpr size_t kLeast = 4;  // two letters and "id"
-  return name.size() >= kLeast && lower_case(name).ends_with("id");
+  return (name.size() >= kLeast && name.ends_with("id")) || std::ranges::find(kNames, name) != std::end(kNames);
 }
 
-// Whether a column holds integers that are all different, among at most 2^12 rows, spread evenly over those of all
-// ranks. Beyond 2^53 a few may have become one, because they were rounded.
-bool has_distinct_integers(const PointsView& points, size_t column, const Sample& sample, Comm& comm) {
-  constexpr int64_t kMost = 4096;
-  const int64_t step = (sample.all + kMost - 1) / kMost;
+// The values of a column in at most so many rows, spread evenly over those of all ranks; sorted.
+std::vector<double> sampled(const PointsView& points, size_t column, const Sample& sample, int64_t most, Comm& comm) {
+  const int64_t step = (sample.all + most - 1) / most;
   const int64_t count = (sample.all + step - 1) / step;
-  constexpr double kNone = -std::numeric_limits<double>::infinity();
-  std::vector<double> values(static_cast<size_t>(count), kNone);
+  std::vector<double> values(static_cast<size_t>(count), -std::numeric_limits<double>::infinity());
   for (int64_t i = (sample.first + step - 1) / step; i < count && i * step < sample.first + points.n; ++i) {
     const int64_t at = (i * step - sample.first) * points.d + static_cast<int64_t>(column);
-    double value = 0;
+    double& value = values[static_cast<size_t>(i)];
     widen(points.data, points.type, at, 1, &value);
-    values[static_cast<size_t>(i)] = std::trunc(value) == value ? value : std::numeric_limits<double>::infinity();
+    if (std::trunc(value) != value) value = std::numeric_limits<double>::infinity();  // NaN is none, too
   }
   comm.max(values);
   std::ranges::sort(values);
-  if (!std::isfinite(values.front()) || !std::isfinite(values.back())) return false;
-  const bool exact = std::max(-values.front(), values.back()) < 0x1p53;
-  const auto distinct = std::unique(values.begin(), values.end()) - values.begin();
-  return exact ? distinct == count : distinct > count / 2;
+  return values;
+}
+
+// Whether these are integers that are all different. Beyond 2^53 a few may have become one, because they were rounded.
+bool are_distinct_integers(const std::vector<double>& sorted) {
+  if (!std::isfinite(sorted.front()) || !std::isfinite(sorted.back())) return false;
+  const bool exact = std::max(-sorted.front(), sorted.back()) < 0x1p53;
+  int64_t distinct = 1;
+  for (size_t i = 1; i < sorted.size(); ++i) distinct += sorted[i] != sorted[i - 1] ? 1 : 0;
+  return exact ? distinct == std::ssize(sorted) : 2 * distinct > std::ssize(sorted);
+}
+
+bool has_integers(const PointsView& points, size_t column, const Sample& sample, Comm& comm) {
+  constexpr int64_t kMost = 64;
+  const std::vector<double> values = sampled(points, column, sample, kMost, comm);
+  return std::isfinite(values.front()) && std::isfinite(values.back());
+}
+
+bool has_distinct_integers(const PointsView& points, size_t column, const Sample& sample, Comm& comm) {
+  constexpr int64_t kMost = 4096;
+  return are_distinct_integers(sampled(points, column, sample, kMost, comm));
+}
+
+// Whether a column holds the integers from 0 or 1 on, one for each row, in any order. A few rows tell that most columns
+// do not. Of more than 2^15 rows as many are looked at: so many integers of which none comes twice are no random ones.
+bool numbers_rows(const PointsView& points, size_t column, const Sample& sample, Comm& comm) {
+  constexpr double kLeastShare = 0.8;  // of the integers lies between the lowest and the highest of some rows
+  constexpr int64_t kFew = 3, kSome = 64;
+  constexpr int64_t kBytes = 256;  // integers that a byte has
+  if (size_of(points.type) == 1 && sample.all > kBytes) return false;
+  for (const int64_t most : {kFew, kSome, kMostRows}) {
+    const std::vector<double> values = sampled(points, column, sample, most, comm);
+    const auto rows = static_cast<double>(sample.all);
+    const bool whole = std::ssize(values) == sample.all;
+    if (!are_distinct_integers(values) || values.front() < 0 || values.back() > rows) return false;
+    if (most > kFew && values.back() - values.front() < (whole ? rows - 1 : kLeastShare * rows)) return false;
+  }
+  return true;
+}
+
+// Whether ids are in this column, so that nothing is gained where it is scaled.
+bool holds_ids(const Dataset& points, size_t column, const Sample& sample, Comm& comm) {
+  if (column < points.column_names.size()) {
+    const std::string& name = points.column_names[column];
+    if (is_named_like_id(name)) return true;
+    // An index without a name counts anew in each of several files.
+    if (sample.readable && name.empty() && has_integers(points.view, column, sample, comm)) return true;
+    if (sample.readable && may_be_named_like_id(name) && has_distinct_integers(points.view, column, sample, comm))
+      return true;
+  }
+  return sample.looked_at && numbers_rows(points.view, column, sample, comm);
 }
 
 // Of columns that `warned` does not name yet.
 void add_ids(const Dataset& points, const std::vector<bool>& warned, const Sample& sample, Comm& comm,
              std::vector<std::string>& warnings) {
   if (points.view.d < 2) return;
-  for (size_t j = 0; j < std::min(warned.size(), points.column_names.size()); ++j) {
-    const std::string& name = points.column_names[j];
-    if (warned[j]) continue;
-    const bool may_be = sample.looked_at && may_be_named_like_id(name);  // the same on all ranks
-    if (!is_named_like_id(name) && !(may_be && has_distinct_integers(points.view, j, sample, comm))) continue;
-    warnings.push_back(
-        fmt::format("{} is named like an id, and ids measure nothing; leave it out: --exclude, or --id, which lets it "
-                    "name the rows",
-                    column_label(points, static_cast<int64_t>(j) + 1)));
+  for (size_t j = 0; j < warned.size(); ++j) {
+    if (warned[j] || !holds_ids(points, j, sample, comm)) continue;  // the same on all ranks
+    const std::string name = j < points.column_names.size() ? points.column_names[j] : "";
+    const bool named = is_named_like_id(name) || may_be_named_like_id(name);
+    const bool unnamed = name.empty() && !points.column_names.empty();
+    warnings.push_back(fmt::format(
+        "{} {}; leave it out: --exclude, or --id, which lets it name the rows",
+        column_label(points, static_cast<int64_t>(j) + 1),
+        named     ? "is named like an id, and ids measure nothing"
+        : unnamed ? "has no name, as the index that pandas and R write, and numbers of rows measure nothing"
+                  : "holds a number for each row, in some order, as an index does, and these measure nothing"));
   }
 }
 
 std::vector<std::string> find_row_numbers(const Dataset& points, int64_t memory, Comm& comm) {
   const PointsView& view = points.view;
-  const Sample sample = find_sample(view, comm);
+  const Sample sample = find_sample(view, 1, comm);
   std::vector<std::string> warnings;
   std::vector<bool> warned(static_cast<size_t>(view.d));
   if (!sample.looked_at) {
@@ -268,7 +330,7 @@ int64_t clusters_of(const PointsView& points, size_t column, const Sample& sampl
 
 std::vector<std::string> find_earlier_clusters(const Dataset& points, Comm& comm) {
   const PointsView& view = points.view;
-  const Sample sample = find_sample(view, comm);
+  const Sample sample = find_sample(view, 1, comm);
   std::vector<std::string> warnings;
   if (!sample.looked_at) return warnings;
   for (size_t j = 0; j < std::min(static_cast<size_t>(view.d), points.column_names.size()); ++j) {
@@ -286,7 +348,7 @@ std::vector<std::string> find_earlier_clusters(const Dataset& points, Comm& comm
 }
 
 std::vector<std::string> find_dominance(const Dataset& points, const PointsView& scaled, int64_t memory, Comm& comm) {
-  const Sample sample = find_sample(scaled, comm);
+  const Sample sample = find_sample(scaled, scaled.d, comm);
   if (!sample.looked_at) return {};
   const std::vector<double> variances = sample_variances(scaled, memory, sample, comm);
   check_mapped(scaled.data);
@@ -297,11 +359,15 @@ std::vector<std::string> find_dominance(const Dataset& points, const PointsView&
   const double nearly_all = others == 1 ? kNearlyAllOfTwo : kNearlyAll;
   if (others < 1 || !std::isfinite(sum) || !(*largest > nearly_all * sum)) return {};
   const double share = *largest / sum;
+  const bool ids =
+      holds_ids(points, static_cast<size_t>(largest - variances.begin()), find_sample(points.view, 1, comm), comm);
   return {
       fmt::format("{} holds {} % of the variance of all columns and decides nearly alone which rows are near each "
-                  "other; scale the columns (--scale standard), or leave it out (--columns chooses others)",
+                  "other; {}",
                   column_label(points, largest - variances.begin() + 1),
-                  share > 0.9995 ? "more than 99.9" : fmt::format("{:.1f}", 100 * share))};
+                  share > 0.9995 ? "more than 99.9" : fmt::format("{:.1f}", 100 * share),
+                  ids ? "it looks like an index, which measures nothing at any scale; leave it out (--exclude)"
+                      : "scale the columns (--scale standard), or leave it out (--columns chooses others)")};
 }
 
 }  // namespace

@@ -8,9 +8,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <ctime>
 #include <memory>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace manymeans {
@@ -61,6 +63,38 @@ TEST(ColumnWarnings, NamesOfIds) {
     EXPECT_TRUE(row_number_warnings(table(5, {"x", name}, normal(1, 1), normal(2, 1)).dataset).empty()) << name;
   }
   EXPECT_TRUE(row_number_warnings(table(5, {"id"}, normal(1, 1)).dataset).empty()) << "the only column";
+}
+
+// The index that pandas, R and databases write, by the names that readers give it.
+TEST(ColumnWarnings, NamesOfIndexes) {
+  for (const char* name : {"level_0", "Unnamed: 0.1", "row.names", "rownames", "rowid", "...1", "__index_level_0__",
+                           "row_names", "OBJECTID", "ogc_fid", "__null_dask_index__", "person.id"}) {
+    const auto warnings = row_number_warnings(table(5, {"x", name}, normal(1, 1), normal(2, 1)).dataset);
+    ASSERT_EQ(warnings.size(), 1u) << name;
+    EXPECT_TRUE(warnings[0].starts_with(std::string("column 2 ('") + name + "') is named like an id")) << warnings[0];
+  }
+  const auto parts = [](int64_t i) { return static_cast<double>(i % 20); };  // anew in each of three files
+  const auto warnings = row_number_warnings(table(60, {"", "x"}, parts, normal(1, 1)).dataset);
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_TRUE(warnings[0].starts_with("column 1 has no name, as the index that pandas and R write")) << warnings[0];
+  const auto distinct = [](int64_t i) { return static_cast<double>(i * i + 4); };
+  for (const char* name : {"row", "No.", "obs", "#", "serial"}) {
+    EXPECT_EQ(row_number_warnings(table(8, {"x", name}, normal(1, 1), distinct).dataset).size(), 1u) << name;
+    EXPECT_TRUE(row_number_warnings(table(8, {"x", name}, normal(1, 1), normal(2, 1)).dataset).empty()) << name;
+  }
+}
+
+// Scaling silences what is said of the variance, and keeps the index among the columns.
+TEST(ColumnWarnings, AnIndexIsNotScaled) {
+  const auto shuffled = [](int64_t i) { return static_cast<double>((i * 37) % 101); };
+  const auto spread = [](int64_t i) { return static_cast<double>((i * 37) % 10) * 100; };
+  for (const char* name : {"", "key", "Unnamed: 0"}) {
+    const auto found = dominance(table(101, {"x", name}, normal(1, 0.1), shuffled));
+    ASSERT_EQ(found.size(), 1u) << name;
+    EXPECT_EQ(found[0].find("--scale"), std::string::npos) << found[0];
+    EXPECT_NE(found[0].find("leave it out (--exclude)"), std::string::npos) << found[0];
+  }
+  EXPECT_NE(dominance(table(101, {"x", "key"}, normal(1, 0.1), spread))[0].find("--scale standard"), std::string::npos);
 }
 
 // Names that may end so for another reason: the values have to look like ids.
@@ -133,6 +167,24 @@ std::vector<std::string> of_ranks(const Columns& columns, int ranks) {
   return found[0];
 }
 
+TEST(ColumnWarnings, ShuffledNumbersOfRows) {
+  for (const int64_t rows : {int64_t{10}, int64_t{101}, int64_t{40009}}) {  // 37 and these have no common divisor
+    for (const int64_t first : {0, 1}) {
+      const auto shuffled = [&](int64_t i) { return static_cast<double>((i * 37 + 5) % rows + first); };
+      const Columns columns = table(rows, {"x", "key"}, normal(1, 1), shuffled);
+      const auto warnings = row_number_warnings(columns.dataset);
+      ASSERT_EQ(warnings.size(), 1u) << rows;
+      EXPECT_TRUE(warnings[0].starts_with("column 2 ('key') holds a number for each row")) << warnings[0];
+      for (const int ranks : {2, 5}) EXPECT_EQ(of_ranks(columns, ranks)[0], warnings[0]) << ranks;
+      const auto twice = [&](int64_t i) { return i == 0 ? shuffled(1) : shuffled(i); };
+      if (rows > 1000) continue;  // a sample need not see both
+      EXPECT_TRUE(row_number_warnings(table(rows, {"x", "key"}, normal(1, 1), twice).dataset).empty());
+    }
+  }
+  const auto random = [random = std::mt19937(5)](int64_t) mutable { return static_cast<double>(random() % 40009); };
+  EXPECT_TRUE(row_number_warnings(table(40009, {"x", "key"}, normal(1, 1), random).dataset).empty());
+}
+
 TEST(ColumnWarnings, OfRanksAreThoseOfOne) {
   const auto rising = [](int64_t i) { return static_cast<double>(i + 7); };
   const auto no_more = [](int64_t i) { return static_cast<double>(i == 299 ? 5 : i); };
@@ -172,6 +224,42 @@ TEST(ColumnWarnings, OfManyRowsLookAtTheSameOnes) {
   const std::vector<std::string> wanted = dominance(columns);
   EXPECT_EQ(wanted.size(), 1u);
   for (const int ranks : {2, 5}) EXPECT_EQ(of_ranks(columns, ranks), wanted) << ranks;
+}
+
+// What alternates, as by the hours of a day, is not always met in the same state.
+TEST(ColumnWarnings, OfManyRowsThatRepeat) {
+  for (const int64_t period : {2, 3, 4, 12, 24, 60}) {
+    const auto at_times = [period](int64_t i) { return i % period == 1 ? 100.0 : 0.0; };
+    EXPECT_EQ(dominance(table(300'000, {}, normal(1, 1), at_times, normal(2, 1), normal(3, 1), normal(4, 1))).size(),
+              1u)
+        << period;
+  }
+}
+
+double processor_seconds() {
+  timespec time{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+// Of images or of few wide rows, processor time for processor time.
+TEST(ColumnWarnings, TakeLittleTimeBesideAFit) {
+  for (const auto& [rows, columns] : {std::pair<int64_t, int64_t>{20'000, 784}, {1000, 20'000}}) {
+    std::vector<uint8_t> values(static_cast<size_t>(rows * columns));
+    for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<uint8_t>((i * 2654435761) >> 16);
+    Dataset dataset;
+    dataset.view = {values.data(), rows, columns, DataType::kUInt8};
+    double begin = processor_seconds();
+    EXPECT_TRUE(dominance_warnings(dataset, dataset.view).empty());
+    EXPECT_TRUE(row_number_warnings(dataset).empty());
+    const double warnings = processor_seconds() - begin;
+    begin = processor_seconds();
+    FitOptions options;
+    options.max_iter = 5;
+    options.threads = 1;
+    fit(dataset.view, {}, options);
+    EXPECT_LT(warnings, 0.05 * (processor_seconds() - begin)) << rows;
+  }
 }
 
 TEST(ColumnWarnings, OneColumnThatDecides) {
