@@ -27,7 +27,7 @@ REFERENCE = re.compile(r"`([\w./-]+\.(?:h|cpp|cu|cuh|py|md|cmake))`")
 
 # Options of other programs that documents name.
 FOREIGN_OPTIONS = {"--bind-to", "--map-by", "--mpi", "--long", "--nredo", "--prefix", "--args", "--gtest_filter",
-                   "--use_fast_math"}
+                   "--use_fast_math", "--n_clusters", "--n_jobs"}
 
 # Numbers that stand in a document or in a help text, and the constants that they quote.
 NUMBERS = [

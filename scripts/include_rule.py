@@ -47,6 +47,7 @@ VOCABULARY = {
     "consensus.h",
     "criteria.h",
     "error.h",
+    "models_by_k.h",
     "points.h",
     "multiply.h",
     "options.h",
@@ -134,7 +135,7 @@ def public_use(own, angled):
     if not angled.startswith("manymeans/"):
         return "write folders of src/ in quotes" if angled.split("/")[0] in HEIGHT else None
     header = angled.split("/")[1]
-    of_io = {"io.h", "summary.h", "choose_columns.h", "label_table.h", "report.h", "sparse_file.h"}
+    of_io = {"io.h", "mapped_files.h", "summary.h", "choose_columns.h", "label_table.h", "report.h", "sparse_file.h"}
     if header in VOCABULARY or (header in of_io and own in ROOMS_OF_IO_H):
         return None
     return f"{own} may use only the vocabulary of the public headers"

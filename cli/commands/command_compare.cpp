@@ -170,8 +170,10 @@ void warn_of_rows(const Clustering& a, const Clustering& b, Comparison& result) 
 }
 
 Comparison compare(const CompareCommand& command) {
-  Clustering a = read_clustering(command.a, command.k_a, command.columns);
-  LabelColumns columns_of_b = command.columns;
+  LabelColumns columns = command.columns;
+  columns.header = command.data.reading.header;
+  Clustering a = read_clustering(command.a, command.k_a, columns);
+  LabelColumns columns_of_b = columns;
   columns_of_b.labels = command.labels_of_b;
   Clustering b = read_clustering(command.b, command.k_b, columns_of_b);
   Comparison result{.title_a = title_of(a), .title_b = title_of(b)};

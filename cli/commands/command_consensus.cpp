@@ -73,6 +73,7 @@ std::vector<ConsensusMember> members_of(const ConsensusCommand& command, const M
 
 Dataset read_scaled(const ConsensusCommand& command, const ModelFile& file, Matrix& scaled) {
   Dataset points = read_like_fit(command.data, command.reading, points_of_fit(file));
+  for (auto& text : outside_warnings(points, file.ranges, file.scaling)) points.warnings.push_back(std::move(text));
   if (file.scaling.kind == Scale::kNone) return points;
   scaled = apply_scaling(points.view, file.scaling, command.options.threads);
   points.view = scaled.view();

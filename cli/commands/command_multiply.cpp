@@ -230,6 +230,7 @@ void add_multiply_command(CLI::App& program, int& exit_code) {
   add_file_argument(*app, "B", command->b, "Likewise: as many rows as A has columns.");
   app->add_flag("--transpose-a", command->options.transpose_a, "Multiply the transpose of A.")->group("Product");
   app->add_flag("--transpose-b", command->options.transpose_b, "Multiply by the transpose of B.")->group("Product");
+  bind_header_flag(*app, command->reading);
   bind_type_flag(*app, command->reading,
                  "Read both factors as float32, float64, float16, bfloat16, uint8 or int8. Left out: " +
                      std::string(kTypeLeftOut));

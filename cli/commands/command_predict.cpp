@@ -62,7 +62,8 @@ const char* const kExamples =
     "they are picked by name where DATA names its columns, else by their place in a\n"
     "file of as many columns, so --columns and --numeric-only need not be repeated.\n"
     "Points are read in the number type of the model, so the points of a fit get the\n"
-    "labels of that fit.\n\n"
+    "labels of that fit. A warning says so where most of them lie far outside the\n"
+    "points of the fit: unscaled rows, other units, swapped columns.\n\n"
     "Linear models of 'manymeans regress': --predictions needs the features only.\n"
     "--labels and --distances need the target, too: a row gets the label of the model\n"
     "with the least residual, and its distance is the size of that residual. Which\n"
@@ -94,10 +95,15 @@ struct ModelPoints {
   Matrix scaled;
 };
 
-ModelPoints read_scaled(const PredictCommand& command, const PointsOfFit& fit, Scaling scaling, ProgressLine& line) {
+ModelPoints read_scaled(const PredictCommand& command, const PointsOfFit& fit, const ModelFile& file,
+                        ProgressLine& line) {
+  Scaling scaling = file.scaling;
   line.show("reading " + command.data.name());
   ModelPoints points{read_like_fit(command.data, command.reading, fit), {}};
   check_same_reading(command.comm(), points.read, scaling.kind);
+  if (command.comm().rank() == 0) {  // its rows speak for all
+    for (auto& text : outside_warnings(points.read, file.ranges, scaling)) points.read.warnings.push_back(text);
+  }
   if (scaling.kind != Scale::kNone) {
     scaling.offset.resize(static_cast<size_t>(fit.columns));  // features alone have no target behind them
     scaling.divisor.resize(static_cast<size_t>(fit.columns));
@@ -133,7 +139,7 @@ Outcome use_centroids(const PredictCommand& command, const ModelFile& file, cons
     throw Error(ErrorCode::kUsage, command.predictions.empty() ? "--gating" : "--predictions",
                 fmt::format("is for linear models, '{}' holds centroids; --labels is right", command.model));
   }
-  ModelPoints points = read_scaled(command, points_of_fit(file), file.scaling, line);
+  ModelPoints points = read_scaled(command, points_of_fit(file), file, line);
   const PointsView view = points.read.view;
   const DeviceWatch watch(command.options.backend);
   PredictOptions options = command.options;
@@ -160,7 +166,7 @@ Outcome use_linear_models(const PredictCommand& command, const ModelFile& file, 
   }
   const bool residuals = !command.labels.empty() || !command.distances.empty();
   const PointsOfFit fit = residuals ? points_of_fit(file) : features_of_fit(file);
-  ModelPoints points = read_scaled(command, fit, file.scaling, line);
+  ModelPoints points = read_scaled(command, fit, file, line);
   const int64_t features = model.prototypes.columns() - 1;
   const Gating gating = command.gating.value_or(Gating::kNearest);
   const DeviceWatch watch(command.options.backend);

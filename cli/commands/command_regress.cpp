@@ -75,7 +75,7 @@ RegressResult run_regress(RegressCommand& command, JobPoints& points, ProgressLi
   if (!command.initial_file.empty()) {
     initial = read_initial({.path = command.initial_file,
                             .k = command.k_given ? command.options.k[0] : 0,
-                            .d = points.view.d,
+                            .like = points_of_fit(points.dataset),
                             .scale = command.job.scale,
                             .kind = ModelKind::kLinear});
     command.options.k = {initial.view.n};
@@ -114,15 +114,20 @@ ReportStyle regress_style(const JobPoints& points, const RegressResult& result) 
           .details = equations(points, result)};
 }
 
-void write_results(const FitJob& job, const JobPoints& points, const RegressResult& result) {
+void write_results(const FitJob& job, JobPoints& points, RegressResult& result) {
   write_job(
       job, result.fit.warnings,
       {.model =
            [&] { save_model(job.model, result, points.scaling, points.dataset.column_names, points.dataset.source); },
        .labels = [&] { write_labels(job.labels, result.fit, job.comm(), file_rows(points.dataset)); },
-       .json = [&] { return to_json(result); },
+       .json =
+           [&] {
+             end_points(points, result.fit.provenance.seconds);
+             return to_json(result);
+           },
        .report =
            [&](const std::vector<std::string>& files) {
+             end_points(points, result.fit.provenance.seconds);
              return fit_report(job.data.name(), result.fit, files, regress_style(points, result));
            }});
 }
@@ -142,7 +147,7 @@ int run(RegressCommand& command) {
   ProgressLine line(!job.quiet && !job.json);
   if (!job.quiet) announce_resuming(job.checkpoint);
   JobPoints points = read_job_points(job, command.options, line);
-  const RegressResult result = run_regress(command, points, line);
+  RegressResult result = run_regress(command, points, line);
   line.erase();
   if (result.fit.interrupted && !job.quiet) announce_going_on(job.checkpoint);
   write_results(job, points, result);

@@ -76,6 +76,7 @@ FitResult recommended(ChosenK& chosen) {
   FitResult result;
   result.models = {chosen.fit.models[static_cast<size_t>(chosen.fit.best(chosen.k))]};
   result.provenance = chosen.fit.provenance;
+  result.ranges = chosen.fit.ranges;
   result.warnings = chosen.warnings;
   result.interrupted = chosen.interrupted;
   return result;
@@ -86,7 +87,7 @@ Found run_fit(FitCommand& command, JobPoints& points, bool initial_file, Progres
   if (initial_file) {
     initial = read_initial({.path = command.options.init,
                             .k = command.k_given ? command.options.k[0] : 0,
-                            .d = points.view.d,
+                            .like = points_of_fit(points.dataset),
                             .scale = command.job.scale,
                             .metric = command.options.metric});
     command.options.k = {initial.view.n};
@@ -158,8 +159,6 @@ Clusters summarise_best(const FitCommand& command, const JobPoints& points, FitR
   if (!command.always && from.rows > kMostValues / from.columns) {
     return {.report = {}, .note = "\nno summary of the clusters of so many points; --summary FILE takes the time\n"};
   }
-  using Clock = std::chrono::steady_clock;
-  const auto begin = Clock::now();
   Clusters clusters;
   try {
     clusters.report = summarise_model(command, points, result.models[static_cast<size_t>(best)]);
@@ -170,7 +169,7 @@ Clusters summarise_best(const FitCommand& command, const JobPoints& points, FitR
       result.warnings.push_back(std::string("the clusters could not be summarised: ") + error.what());
     }
   }
-  result.provenance.seconds.emplace_back("summary", std::chrono::duration<double>(Clock::now() - begin).count());
+  end_phase("summary", result.provenance.seconds);
   return clusters;
 }
 
@@ -231,9 +230,9 @@ std::string report_of(const FitCommand& command, const Found& found, const std::
   return fit_report(command.job.data.name(), found.fit(), files, style);
 }
 
-void write_results(const FitCommand& command, const JobPoints& points, const Found& found, const Clusters& clusters) {
+void write_results(const FitCommand& command, JobPoints& points, Found& found, const Clusters& clusters) {
   const FitJob& job = command.job;
-  const FitResult& result = found.fit();
+  FitResult& result = found.fit();
   const ClusterReport* report = clusters.report ? &*clusters.report : nullptr;
   write_job(
       job, result.warnings,
@@ -243,9 +242,14 @@ void write_results(const FitCommand& command, const JobPoints& points, const Fou
        .append = [&] { append_labels(command, points, result); },
        .summary = [&] { write_summary(job, clusters); },
        .page = [&] { write_page(command, points, found); },
-       .json = [&] { return json_of(found, report); },
+       .json =
+           [&] {
+             end_points(points, result.provenance.seconds);
+             return json_of(found, report);
+           },
        .report =
            [&](const std::vector<std::string>& files) {
+             end_points(points, result.provenance.seconds);
              return report_of(command, found, files, report == nullptr ? clusters.note : cluster_table(*report));
            }});
 }

@@ -40,6 +40,7 @@ void read_labels(Clustering& clustering, const LabelColumns& columns) {
   options.rules.missing_value = -1;
   if (!columns.labels.empty()) options.columns = {columns.labels};
   options.id = columns.ids;
+  options.header = columns.header;
   LabelTable found = naming_columns(path, [&] { return read_label_table(path, options); });
   Dataset& table = found.labels;
   if (table.view.d != 1) {
@@ -52,7 +53,7 @@ void read_labels(Clustering& clustering, const LabelColumns& columns) {
   const auto* values = static_cast<const double*>(table.view.data);
   for (int64_t row = 0; row < table.view.n; ++row) {
     const double value = values[row];
-    if (!(value >= -1 && value < 0x1p32 && value == std::floor(value))) {
+    if (!(value > -0x1p32 && value < 0x1p32 && value == std::floor(value))) {
       throw Error(ErrorCode::kBadData, path,
                   fmt::format("{} holds {}; labels are whole numbers from 0 to 2^32 - 1, or -1 where a row has none",
                               row_label(table, row + 1), value));

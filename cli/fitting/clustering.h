@@ -24,9 +24,10 @@ struct Clustering {
 
 /// Which columns of a file of labels are meant.
 struct LabelColumns {
-  std::string labels = {};  ///< where there are several; empty: there is one
-  std::string ids = {};     ///< names of rows; empty: those that read_label_table() finds
-  bool by_order = false;    ///< names of rows are left out
+  std::string labels = {};        ///< where there are several; empty: there is one
+  std::string ids = {};           ///< names of rows; empty: those that read_label_table() finds
+  bool by_order = false;          ///< names of rows are left out
+  Header header = Header::kAuto;  ///< of text
 };
 
 /// Reads a model file, and chooses the best model of this k (0: the only one), or a file of labels.

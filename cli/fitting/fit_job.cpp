@@ -14,8 +14,13 @@
 #include "streams/stop_signal.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
-#include <chrono>
+#include <algorithm>
+#include <ctime>
+#include <fstream>
+#include <iterator>
+#include <sstream>
 
 namespace manymeans::cli {
 namespace {
@@ -56,7 +61,39 @@ Scaling find_job_scaling(const FitJob& job, const FitOptions& options, const Poi
   return scaling;
 }
 
+double seconds_of(clockid_t clock) {
+  timespec time{};
+  ::clock_gettime(clock, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+// When this process was started, on the clock since the boot. The system says it to a hundredth of a second: within
+// that, the process has had the processor all the time, which it has on a machine with nothing else to do.
+double find_start() {
+  const double busy = seconds_of(CLOCK_BOOTTIME) - seconds_of(CLOCK_PROCESS_CPUTIME_ID);
+  std::ifstream file("/proc/self/stat");
+  std::string text;
+  std::getline(file, text);
+  std::istringstream fields(text.substr(text.rfind(')') + 1));  // the name before may hold spaces
+  constexpr int kStartTime = 22 - 2;                            // proc(5)
+  double ticks = 0;
+  std::string field;
+  for (int i = 1; i < kStartTime; ++i) fields >> field;
+  if (!(fields >> ticks)) return busy;
+  const double tick = 1 / static_cast<double>(::sysconf(_SC_CLK_TCK));
+  return std::clamp(busy, ticks * tick, (ticks + 1) * tick);
+}
+
 }  // namespace
+
+void end_phase(const char* name, Phases& phases) {
+  static const double kStart = find_start();
+  double rest = seconds_of(CLOCK_BOOTTIME) - kStart;
+  for (const auto& [phase, seconds] : phases) {
+    if (phase.find(':') == std::string::npos) rest -= seconds;  // the others are parts of these
+  }
+  phases.emplace_back(name, rest);
+}
 
 void share_job(const std::string& command, FitJob& job, FitOptions& options) {
   join_ranks();  // so that they say together what is wrong with the files
@@ -130,18 +167,14 @@ void check_job(FitJob& job, const FitOptions& options, bool initial_file) {
 }
 
 JobPoints read_job_points(const FitJob& job, const FitOptions& options, ProgressLine& line) {
-  using Clock = std::chrono::steady_clock;
-  const auto seconds_since = [](Clock::time_point begin) {
-    return std::chrono::duration<double>(Clock::now() - begin).count();
-  };
   JobPoints points;
-  auto begin = Clock::now();
+  end_phase("start", points.seconds);
   line.show("reading " + job.data.name());
   points.dataset =
       job.target.empty() ? job.data.read_any(job.reading) : read_with_target(job.data, job.reading, job.target);
   if (job.ranks) check_same_reading(*job.ranks, points.dataset, job.scale);
   points.view = points.dataset.view;
-  points.seconds.emplace_back("read", seconds_since(begin));
+  end_phase("read", points.seconds);
   const auto warn_of = [&](const std::vector<std::string>& texts) {
     points.dataset.warnings.insert(points.dataset.warnings.end(), texts.begin(), texts.end());
   };
@@ -154,11 +187,9 @@ JobPoints read_job_points(const FitJob& job, const FitOptions& options, Progress
   };
   if (!sparse) warn_of(row_number_warnings(points.dataset, memory, ranks));
   if (!sparse && job.target.empty()) warn_of(earlier_cluster_warnings(points.dataset, ranks));
-  if (job.scale == Scale::kNone) {
-    warn_of_dominance();
-    return points;
-  }
-  begin = Clock::now();
+  if (job.scale == Scale::kNone) warn_of_dominance();
+  end_phase("warnings", points.seconds);
+  if (job.scale == Scale::kNone) return points;
   line.show("scaling");
   points.scaling = naming_job_file(job, points.dataset, [&] { return find_job_scaling(job, options, points.view); });
   points.scaled = scale_points(points.view, points.scaling, options.threads, memory);
@@ -166,7 +197,7 @@ JobPoints read_job_points(const FitJob& job, const FitOptions& options, Progress
   warn_of_dominance();
   points.dataset.view.data = nullptr;  // its shape stays, for messages
   points.dataset.owner.reset();
-  points.seconds.emplace_back("scale", seconds_since(begin));
+  end_phase("scale", points.seconds);
   return points;
 }
 
@@ -228,6 +259,15 @@ void write_job(const FitJob& job, const std::vector<std::string>& warnings, cons
                     [&] { print_beside(job.streams_table, outputs.report(written)); }});
   }
   write_outputs(jobs);
+}
+
+void end_points(JobPoints& points, Phases& phases) {
+  end_phase("write", phases);
+  points.scaled = {};
+  points.dataset.owner.reset();
+  points.dataset.weights = {};
+  points.view.data = nullptr;
+  end_phase("end", phases);
 }
 
 int end_job(const FitJob& job, bool interrupted) {

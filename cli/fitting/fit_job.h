@@ -60,13 +60,19 @@ void check_job(FitJob& job, const FitOptions& options, bool initial_file);
 /// the first one does the rest. All of the command's threads are shared by the ranks of a machine.
 void share_job(const std::string& command, FitJob& job, FitOptions& options);
 
+/// Phases of the process, in order, and their parts: Provenance::seconds.
+using Phases = std::vector<std::pair<std::string, double>>;
+
+/// Adds a phase. It began where the others ended, the first one with the process: together they are its wall clock.
+void end_phase(const char* name, Phases& phases);
+
 /// Points as they go into the fit, and what keeps them in memory. A target is their last column and is not scaled.
 struct JobPoints {
   Dataset dataset;
   Scaling scaling;
   Dataset scaled;
   PointsView view;
-  std::vector<std::pair<std::string, double>> seconds;
+  Phases seconds;
 };
 JobPoints read_job_points(const FitJob& job, const FitOptions& options, ProgressLine& line);
 
@@ -88,6 +94,10 @@ struct JobOutputs {
   std::function<std::string(const std::vector<std::string>& files)> report;
 };
 void write_job(const FitJob& job, const std::vector<std::string>& warnings, const JobOutputs& outputs);
+
+/// To be called before the report is made: the last phases are the writing of files and the end of the points, whose
+/// memory is given back here.
+void end_points(JobPoints& points, Phases& phases);
 
 /// The exit code, after all outputs of all ranks are written. `interrupted`: the fit was.
 int end_job(const FitJob& job, bool interrupted);

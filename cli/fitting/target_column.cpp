@@ -4,6 +4,7 @@
 
 #include "flags/flag_values.h"
 #include "flags/model_columns.h"
+#include "flags/reworded.h"
 
 #include <fmt/ranges.h>
 
@@ -66,12 +67,31 @@ std::string columns_read(const Dataset& points) {
   return points.column_names.empty() ? list(points.source.numbers) : list(points.column_names);
 }
 
+// What is said of a column that can be left out, or be made columns of 0 and 1: the target cannot.
+std::string about_target(const std::string& what, const std::string& target) {
+  const size_t end = what.find("; ");
+  const bool named = what.find(fmt::format("('{}')", target)) < end;
+  const bool numbered =
+      what.find(fmt::format("column {}:", target)) < end || what.find(fmt::format("column {} (", target)) < end;
+  const bool advises = end != std::string::npos && (what.find("--exclude", end) != std::string::npos ||
+                                                    what.find("--numeric-only", end) != std::string::npos);
+  if (!(named || numbered) || !advises) return what;
+  const bool gap = what.find("--missing", end) != std::string::npos;
+  return what.substr(0, end) + "; the target needs numbers: " +
+         (gap ? "--missing drop leaves such rows out" : "--target names another column");
+}
+
 }  // namespace
 
 Dataset read_with_target(const DataFiles& data, const ReadOptions& options, const std::string& target) {
   ReadOptions with_target = options;
   if (!options.columns.empty()) with_target.columns.push_back(target);
-  Dataset points = data.read(with_target);
+  Dataset points;
+  try {
+    points = data.read(with_target);
+  } catch (const Error& error) {
+    throw reworded(error, [&](const std::string& what) { return about_target(what, target); });
+  }
   // Those that were asked for stand as they were asked for.
   const auto place = options.columns.empty() ? find_target(points, target) : points.view.d - 1;
   if (!place) {

@@ -23,7 +23,7 @@ std::string cluster_table(const ClusterReport& report);
 
 /// The summary of a fit as JSON with the member `summary`; null: there is none. Of very many cells it has no whole
 /// centroids.
-std::string with_clusters(const std::string& json, const ClusterReport* report);
+std::string with_clusters(std::string json, const ClusterReport* report);
 
 /// All clusters and all columns, to a .csv (or a pipe) or a .json.
 void write_clusters(const std::string& path, const ClusterReport& report);

@@ -19,6 +19,7 @@ const std::vector<Values>& known_values() {
       {"--backend", {"auto", "cpu", "reference", "cuda", "opencl"}},
       {"--strategy", {"concatenated", "data", "task"}},
       {"--dtype", {"float32", "float64", "float16", "bfloat16", "uint8", "int8"}},
+      {"--header", {"yes", "no", "auto"}},
       {"--decimal", {".", ","}},
       {"--missing", {"error", "drop", "mean", "median"}},
       {"--categories", {"error", "drop", "onehot"}},

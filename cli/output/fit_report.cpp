@@ -1,28 +1,17 @@
 #include "output/fit_report.h"
 
+#include <manymeans/models_by_k.h>
+
 #include "output/progress_line.h"
 #include "output/text_table.h"
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 namespace manymeans::cli {
 namespace {
 
-// The values of k that were asked for, each once, in order.
-std::vector<int64_t> requested_k(const FitResult& result) {
-  std::vector<int64_t> ks;
-  for (const ModelResult& model : result.models) {
-    if (std::ranges::find(ks, model.k_requested) == ks.end()) ks.push_back(model.k_requested);
-  }
-  return ks;
-}
-
-std::vector<std::string> row_of(const FitResult& result, int64_t k, const ReportStyle& style) {
-  const int64_t models =
-      std::ranges::count_if(result.models, [&](const ModelResult& model) { return model.k_requested == k; });
-  const int64_t index = result.best(k);
+std::vector<std::string> row_of(const FitResult& result, const ModelsOfK& of, const ReportStyle& style) {
+  const auto& [k, models, index] = of;
   std::vector<std::string> row = {fmt::format("{}", k), fmt::format("{}", models)};
   const auto add = [&](std::vector<std::string> cells) { row.insert(row.end(), cells.begin(), cells.end()); };
   if (index < 0) {
@@ -78,7 +67,7 @@ std::string fit_report(const std::string& data, const FitResult& result, const s
   for (const ReportStyle::Column& column : style.columns) titles.push_back(column.title);
   for (const char* title : {"iterations", "stop", "time", "digest"}) titles.emplace_back(title);
   std::vector<std::vector<std::string>> rows = {titles};
-  for (const int64_t k : requested_k(result)) rows.push_back(row_of(result, k, style));
+  for (const ModelsOfK& of : models_by_k(result)) rows.push_back(row_of(result, of, style));
   out += format_table("rrrr" + std::string(style.columns.size(), 'r') + "rlrl", rows);
   out += style.details;
   return out + fmt::format("\ndigest of the ensemble: {}", result.digest()) + ending_of(result, files);

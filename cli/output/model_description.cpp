@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include <cmath>
+#include <unordered_map>
 #include <vector>
 
 namespace manymeans::cli {
@@ -40,27 +41,20 @@ Json linear_clusters(const StoredModel& model, const Scaling& scaling) {
   return clusters;
 }
 
-namespace {
-
-// The best model of each k that was asked for, in the order of the file, and how many there are.
-struct BestModel {
-  const StoredModel* model;
-  int64_t models;
-};
 std::vector<BestModel> best_models(const ModelFile& file) {
   std::vector<BestModel> best;
+  std::unordered_map<int64_t, size_t> places;
   for (const StoredModel& model : file.models) {
-    const auto same_k = [&](const BestModel& other) { return asked_for(*other.model) == asked_for(model); };
-    const auto at = std::ranges::find_if(best, same_k);
-    if (at == best.end()) {
-      best.push_back({&model, 1});
-      continue;
-    }
-    ++at->models;
-    if (model.inertia < at->model->inertia) at->model = &model;
+    const auto [place, is_new] = places.try_emplace(asked_for(model), best.size());
+    if (is_new) best.push_back({&model, 0});
+    BestModel& found = best[place->second];
+    ++found.models;
+    if (model.inertia < found.model->inertia) found.model = &model;
   }
   return best;
 }
+
+namespace {
 
 std::string table_of(const ModelFile& file) {
   std::vector<std::vector<std::string>> rows = {{"k", "models", "best seed", file.linear() ? "error" : "inertia"}};

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace manymeans::cli {
 
@@ -18,6 +19,14 @@ nlohmann::ordered_json model_description_json(const std::string& path, const Mod
 /// Its first line, without the end of the line, and the equations of linear models, each after an empty line.
 std::string model_heading(const std::string& path, const ModelFile& file);
 std::string model_equations(const ModelFile& file);
+
+/// The best model of one k that was asked for.
+struct BestModel {
+  const StoredModel* model;
+  int64_t models;  ///< of this k
+};
+/// One for each k, in the order of the file. O(models).
+std::vector<BestModel> best_models(const ModelFile& file);
 
 /// "3", or "2 of 3" where clusters were dropped.
 std::string k_of(const StoredModel& model);

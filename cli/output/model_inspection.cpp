@@ -10,6 +10,7 @@
 #include <array>
 #include <map>
 #include <type_traits>
+#include <unordered_set>
 #include <vector>
 
 namespace manymeans::cli {
@@ -43,18 +44,11 @@ std::string plain(const Json& value) {
   return fmt::format("{}", fmt::join(parts, ","));
 }
 
-bool is_best(const ModelFile& file, const StoredModel& model) {
-  const auto better = [&](const StoredModel& other) {
-    if (asked_for(other) != asked_for(model)) return false;
-    return other.inertia < model.inertia || (other.inertia == model.inertia && &other < &model);
-  };
-  return std::ranges::none_of(file.models, better);
-}
-
-// What the summary says of each model.
+// What the summary says of each model, and which models are the best ones.
 class ModelSummaries {
  public:
-  explicit ModelSummaries(const Json& summary) {
+  ModelSummaries(const ModelFile& file, const Json& summary) {
+    for (const BestModel& best : best_models(file)) best_.insert(best.model);
     const Json& models = field(summary, "models");
     if (!models.is_array()) return;
     for (const Json& one : models) {
@@ -69,9 +63,11 @@ class ModelSummaries {
         models_.find({std::to_string(asked_for(model)), std::to_string(model.replica), std::to_string(model.seed)});
     return at == models_.end() ? none : field(*at->second, name);
   }
+  bool best(const StoredModel& model) const { return best_.contains(&model); }
 
  private:
   std::map<std::array<std::string, 3>, const Json*> models_;  // by k_requested, replica and seed
+  std::unordered_set<const StoredModel*> best_;
 };
 
 std::string table_of(const ModelFile& file, const ModelSummaries& summaries) {
@@ -81,7 +77,7 @@ std::string table_of(const ModelFile& file, const ModelSummaries& summaries) {
     if (rows.size() > kMostRows) break;
     rows.push_back({k_of(model), std::to_string(model.replica), std::to_string(model.seed),
                     fmt::format("{:.7g}", model.inertia), std::to_string(model.iterations), model.stop_reason,
-                    model.init, plain(summaries.of(model, "digest")), is_best(file, model) ? "*" : ""});
+                    model.init, plain(summaries.of(model, "digest")), summaries.best(model) ? "*" : ""});
   }
   std::string out = format_table("rrrrrllll", rows);
   if (file.models.size() > kMostRows) {
@@ -101,8 +97,9 @@ std::string range_of(const std::vector<Number>& values) {
 
 std::string text_of_clusters(const ModelFile& file) {
   std::string out;
-  for (const StoredModel& model : file.models) {
-    if (!is_best(file, model) || model.counts.empty()) continue;
+  for (const BestModel& best : best_models(file)) {
+    const StoredModel& model = *best.model;
+    if (model.counts.empty()) continue;
     out += fmt::format("clusters of k = {}: {} rows", k_of(model), range_of(model.counts));
     if (!std::ranges::equal(model.weights, model.counts)) out += ", weights " + range_of(model.weights);
     out += " in a cluster\n";
@@ -144,9 +141,8 @@ std::string text_of_options(const Json& options) {
 std::string text_of_fit(const Json& summary) {
   const Json& from = field(summary, "provenance");
   std::string out = fmt::format("digest of the ensemble: {}\n", plain(field(summary, "digest")));
-  out += fmt::format("fitted by manymeans {} to {} rows of {} columns; backend {} {}\n", plain(field(from, "version")),
-                     plain(field(from, "rows")), plain(field(from, "columns")), plain(field(from, "backend")),
-                     plain(field(from, "instruction_set")));
+  out += fmt::format("fitted by manymeans {} to {} rows of {} columns\n", plain(field(from, "version")),
+                     plain(field(from, "rows")), plain(field(from, "columns")));
   if (field(summary, "interrupted") == true) out += "the fit was interrupted\n";
   out += text_of_options(field(from, "options"));
   const Json& warnings = field(summary, "warnings");
@@ -185,8 +181,7 @@ Json model_json(const ModelFile& file, const StoredModel& model, const ModelSumm
                {"iterations", model.iterations},
                {"stop_reason", model.stop_reason},
                {"digest", summaries.of(model, "digest")},
-               {"seconds", summaries.of(model, "seconds")},
-               {"best", is_best(file, model)},
+               {"best", summaries.best(model)},
                {"counts", model.counts},
                {"weights", model.weights}};
   if (model.regression) {
@@ -202,7 +197,7 @@ Json model_json(const ModelFile& file, const StoredModel& model, const ModelSumm
 std::string model_inspection(const std::string& path, const ModelFile& file) {
   const Json summary = summary_of(file);
   std::string out =
-      model_heading(path, file) + "\n\n" + table_of(file, ModelSummaries(summary)) + model_equations(file) + "\n";
+      model_heading(path, file) + "\n\n" + table_of(file, ModelSummaries(file, summary)) + model_equations(file) + "\n";
   return out + text_of_clusters(file) + text_of_columns(file) + text_of_fit(summary);
 }
 
@@ -210,7 +205,7 @@ Json model_inspection_json(const std::string& path, const ModelFile& file) {
   const Json summary = summary_of(file);
   Json json = model_description_json(path, file);
   json["models"] = Json::array();
-  const ModelSummaries summaries(summary);
+  const ModelSummaries summaries(file, summary);
   for (const StoredModel& model : file.models) json["models"].push_back(model_json(file, model, summaries));
   json["columns"] = columns_json(file);
   json["scaling"] = {{"kind", std::string(name_of(file.scaling.kind))},

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <iterator>
 
@@ -30,8 +31,31 @@ Character first_of(std::string_view text) {
   return too_long || half || code > 0x10ffff ? Character{} : Character{code, length};
 }
 
-bool is_control(uint32_t code) {
-  return code < 0x20 || (code >= 0x7f && code < 0xa0);
+struct Range {
+  uint32_t first, last;
+};
+
+// Control characters, and what Unicode gives no width (Default_Ignorable_Code_Point), or an effect on the order or the
+// lines of the text beside it.
+constexpr Range kUnseen[] = {
+    {0x00, 0x1f},     {0x7f, 0x9f},       {0xad, 0xad},       {0x34f, 0x34f},     {0x61c, 0x61c},
+    {0x115f, 0x1160}, {0x17b4, 0x17b5},   {0x180b, 0x180f},   {0x200b, 0x200f},   {0x2028, 0x202e},
+    {0x2060, 0x206f}, {0x3164, 0x3164},   {0xfe00, 0xfe0f},   {0xfeff, 0xfeff},   {0xffa0, 0xffa0},
+    {0xfff0, 0xfffb}, {0x13430, 0x1343f}, {0x1bca0, 0x1bca3}, {0x1d173, 0x1d17a}, {0xe0000, 0xe0fff},
+};
+
+bool is_unseen(uint32_t code) {
+  const auto after = std::ranges::upper_bound(kUnseen, code, {}, &Range::first);
+  return after != std::begin(kUnseen) && code <= std::prev(after)->last;
+}
+
+// As JSON writes it: above 0xffff by two halves.
+void append_escaped(uint32_t code, std::string& out) {
+  if (code > 0xffff) {
+    append_escaped(0xd800 + ((code - 0x10000) >> 10), out);
+    code = 0xdc00 + ((code - 0x10000) & 0x3ff);
+  }
+  fmt::format_to(std::back_inserter(out), "\\u{:04x}", code);
 }
 
 }  // namespace
@@ -42,7 +66,7 @@ std::string printable(std::string_view text, Newlines newlines) {
     const Character character = first_of(text);
     const size_t length = character.length > 0 ? character.length : 1;
     const bool kept = newlines == Newlines::kKept && (character.code == '\n' || character.code == '\t');
-    if (character.length > 0 && (kept || !is_control(character.code))) {
+    if (character.length > 0 && (kept || !is_unseen(character.code))) {
       out += text.substr(0, length);
     } else {
       for (const char c : text.substr(0, length)) {
@@ -59,8 +83,8 @@ std::string printable_json(std::string_view json) {
   while (!json.empty()) {
     const Character character = first_of(json);
     const size_t length = character.length > 0 ? character.length : 1;
-    if (is_control(character.code) && character.code >= 0x7f) {
-      fmt::format_to(std::back_inserter(out), "\\u{:04x}", character.code);
+    if (is_unseen(character.code) && character.code >= 0x7f) {
+      append_escaped(character.code, out);
     } else {
       out += json.substr(0, length);
     }

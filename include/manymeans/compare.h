@@ -31,6 +31,9 @@ struct LabelComparison {
 /// exact integers and rounded at the end. O(N) but for the pairs, which take the cube of the number of clusters at
 /// worst. Throws Error(kUsage) for different numbers of rows, Error(kUnavailable) for more than 20,000 clusters.
 LabelComparison compare_labels(std::span<const int64_t> a, std::span<const int64_t> b);
+/// LabelComparison::adjusted_rand alone: O(N), whatever the numbers of clusters are. Throws Error(kUsage) for different
+/// numbers of rows.
+double adjusted_rand(std::span<const int64_t> a, std::span<const int64_t> b);
 
 struct PrototypeMatch {
   int64_t a = 0;

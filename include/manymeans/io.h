@@ -80,6 +80,13 @@ struct TableRules {
   bool any() const { return missing != Missing::kError || one_hot; }
 };
 
+/// Whether the first line of a text table holds the names of its columns.
+enum class Header : uint8_t {
+  kAuto,  ///< found from the first lines; a warning where they leave it open (docs/user/files.md, "Header")
+  kYes,
+  kNo,  ///< the first line is a row
+};
+
 /// How to read a file of points.
 struct ReadOptions {
   std::string format = "auto";  ///< a reader's name, or auto: by the file's ending
@@ -90,7 +97,8 @@ struct ReadOptions {
   std::vector<std::string> exclude = {};  ///< columns not to take, likewise
   bool numeric_only = false;              ///< leave out columns that hold text, with a note in `warnings`
   TableRules rules = {};
-  char decimal = 0;          ///< '.' or ',' in the numbers of text; 0: that of the model's fit, else '.'
+  char decimal = 0;               ///< '.' or ',' in the numbers of text; 0: that of the model's fit, else '.'
+  Header header = Header::kAuto;  ///< of text; another value is an error for other formats
   std::string id = {};       ///< a column of text files that names the rows (Dataset::ids), and is no column of points
   std::string weights = {};  ///< a column's name or number (text files), or a file of N numbers; empty: none
   int threads = 0;
@@ -323,6 +331,11 @@ std::vector<std::string> dominance_warnings(const Dataset& points, const PointsV
 /// appends them to its table. It looks at as many rows as those above; collective.
 std::vector<std::string> earlier_cluster_warnings(const Dataset& points, Comm& comm);
 
+/// Says so where most rows lie far outside the points of a fit: unscaled ones, other units, swapped columns. At most 32
+/// rows are looked at. `points` name the columns and are not scaled yet; `scaling` is that of the fit.
+std::vector<std::string> outside_warnings(const Dataset& points, const ColumnRanges& fitted,
+                                          const Scaling& scaling = {});
+
 /// What a model file holds.
 struct StoredModel {
   int64_t k = 0;
@@ -347,11 +360,15 @@ struct ModelFile {
   SourceColumns source;                   ///< the columns of the fitted file; of count 0 in files of version 0.1
   std::string json;                       ///< options and provenance
   Metric metric = Metric::kEuclidean;     ///< of the fit, for PredictOptions
+  ColumnRanges ranges = {};               ///< of the fitted points; none in older files
 
   bool linear() const { return !models.empty() && models[0].regression.has_value(); }
 };
 /// How to read points for a model of this file (ReadOptions::like): of linear models the features, then the target.
 PointsOfFit points_of_fit(const ModelFile& file);
+/// How to read initial prototypes for these points (FitHooks::initial): their columns by name, where both files have
+/// names, else all columns.
+PointsOfFit points_of_fit(const Dataset& points);
 /// How to read features for a linear model of this file, where the target is not known.
 PointsOfFit features_of_fit(const ModelFile& file);
 /// Whether there is a .npz at this path that has the keys of a model file.
@@ -386,10 +403,10 @@ void check_file_names(std::span<const NamedFile> outputs, std::span<const NamedF
 /// Throws Error(kUnavailable) unless a file could be written at this path now. Opens no pipe and no device: whoever
 /// reads from a pipe would see it end.
 void check_writable(const std::string& path);
-/// The same for a checkpoint, which replaces what is at its path and goes when it is not needed any more: throws
-/// Error(kUsage) for a pipe or a device.
+/// The same for a checkpoint: throws Error(kUsage) for a pipe, a device, and a file that is there and is no whole
+/// checkpoint. fit() calls it, too.
 void check_checkpoint_path(const std::string& path);
-/// Removes a checkpoint, where links lead. Throws Error(kUnavailable).
+/// Removes a checkpoint, where links lead. Throws Error(kUnavailable), or Error(kUsage) while a fit has it.
 void remove_checkpoint(const std::string& path);
 /// As check_writable for labels and values: also throws Error(kUsage) unless the ending is one that can be written.
 void check_table_path(const std::string& path);

@@ -10,6 +10,8 @@
 #include <manymeans/fit.h>
 #include <manymeans/io.h>
 #include <manymeans/label_table.h>
+#include <manymeans/mapped_files.h>
+#include <manymeans/models_by_k.h>
 #include <manymeans/multiply.h>
 #include <manymeans/options.h>
 #include <manymeans/points.h>

@@ -154,6 +154,9 @@ void for_each_option(Options& options, Visitor&& visit) {
         options.memory);
 }
 
+/// Whether the value of this option can change the answer of a fit that runs to its end.
+bool decides_the_answer(std::string_view option);
+
 /// The numbers in "8", "8,16,32", "2..20" or "2..20:2", in order. Throws Error(kUsage).
 std::vector<int64_t> parse_k_list(const std::string& text);
 

@@ -109,12 +109,20 @@ struct Provenance {
   PassLog total;                                        ///< of all passes
   std::vector<PassLog> pass_log;                        ///< of the first passes, in order
   std::vector<std::pair<std::string, double>> seconds;  ///< per phase, in order
+  std::vector<std::string> warnings;  ///< those of FitResult::warnings that equal answers need not share
+};
+
+/// Between which values the points of a fit lay, in the units in which it measured them: after scaling.
+struct ColumnRanges {
+  std::vector<double> minimum, maximum;  ///< per column; empty: not known, or not told (Metric::kCosine)
+  double rows = 0;                       ///< of the fit
 };
 
 /// All models of an ensemble: k in the order given, replicas inside.
 struct FitResult {
   std::vector<ModelResult> models;
   Provenance provenance;
+  ColumnRanges ranges;
   std::vector<std::string> warnings;
   bool interrupted = false;  ///< ended by time limit, callback or cancellation
 

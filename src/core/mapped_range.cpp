@@ -35,6 +35,9 @@ using Slot = MappedRange::Slot;
 std::atomic<Slot*> first_slot{nullptr};
 struct sigaction previous_action;
 std::atomic<bool> handles{false};
+std::mutex handling;  // of the two above and below
+int handlers = 0;     // that want lost pages to be replaced
+std::atomic<int64_t> losses{0};
 uintptr_t page_size = 4096;
 static_assert(std::atomic<uintptr_t>::is_always_lock_free && std::atomic<Slot*>::is_always_lock_free,
               "else a signal handler may not touch it");
@@ -73,6 +76,7 @@ void on_bus_error(int signal, siginfo_t* info, void* context) {
   Slot* const slot = info->si_code > 0 ? find_slot(address) : nullptr;  // 0 and below: sent by somebody
   const bool replaced = slot != nullptr && replace_by_zeros(*slot, address);
   errno = saved_errno;
+  losses += replaced ? 1 : 0;
   if (replaced) return;  // the read is tried again, and succeeds
   if ((previous_action.sa_flags & SA_SIGINFO) != 0) return previous_action.sa_sigaction(signal, info, context);
   if (previous_action.sa_handler != SIG_DFL && previous_action.sa_handler != SIG_IGN) {
@@ -84,20 +88,23 @@ void on_bus_error(int signal, siginfo_t* info, void* context) {
 
 }  // namespace
 
+MappedRange::MappedRange(const void* data, size_t size, std::string name)
+    : path_(std::move(name)), size_(size), slot_(take_slot()) {
+  slot_->range = this;
+  slot_->lost = false;
+  slot_->begin = reinterpret_cast<uintptr_t>(data);
+  slot_->end = reinterpret_cast<uintptr_t>(data) + size;
+}
+
 MappedRange::MappedRange(const void* data, size_t size, int file, std::string path)
-    : path_(std::move(path)), size_(size), slot_(take_slot()) {
+    : MappedRange(data, size, std::move(path)) {
   file_ = ::fcntl(file, F_DUPFD_CLOEXEC, 0);
   if (file_ < 0) {
-    slot_->taken = false;
     throw Error(ErrorCode::kUnavailable, path_,
                 std::string("cannot be kept open: ") + std::strerror(errno) + "; close other files first");
   }
   struct stat status {};
   if (::fstat(file_, &status) == 0) written_ = status.st_mtim;
-  slot_->range = this;
-  slot_->lost = false;
-  slot_->begin = reinterpret_cast<uintptr_t>(data);
-  slot_->end = reinterpret_cast<uintptr_t>(data) + size;
 }
 
 void MappedRange::unmap() {
@@ -107,7 +114,7 @@ void MappedRange::unmap() {
 MappedRange::~MappedRange() {
   unmap();
   slot_->taken = false;
-  ::close(file_);
+  if (file_ >= 0) ::close(file_);
 }
 
 void MappedRange::check() const {
@@ -120,6 +127,7 @@ void MappedRange::check() const {
     fail(fmt::format("the file was cut off while it was read: it had {} bytes, now {}", size_, status.st_size));
   }
   if (slot_->lost) fail("the file was cut off while it was read, or its disk failed");
+  if (file_ < 0) return;
   if (!known || status.st_mtim.tv_sec != written_.tv_sec || status.st_mtim.tv_nsec != written_.tv_nsec) {
     fail("somebody wrote to the file while it was read, so there is no answer for it");
   }
@@ -129,14 +137,34 @@ void check_mapped(const void* address) {
   if (const Slot* slot = find_slot(reinterpret_cast<uintptr_t>(address))) slot->range->check();
 }
 
+void begin_replacing_lost_pages() {
+  const std::lock_guard lock(handling);
+  if (handlers++ > 0) return;
+  page_size = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  ::sigaction(SIGBUS, nullptr, &previous_action);  // known before it can be needed
+  handles = true;
+  go_on_replacing_lost_pages();
+}
+
+void end_replacing_lost_pages() noexcept {
+  const std::lock_guard lock(handling);
+  if (--handlers > 0) return;
+  handles = false;
+  struct sigaction now {};
+  ::sigaction(SIGBUS, nullptr, &now);
+  // What somebody has put in its place meanwhile stays.
+  if ((now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == on_bus_error) {
+    ::sigaction(SIGBUS, &previous_action, nullptr);
+  }
+}
+
+int64_t lost_pages() noexcept {
+  return losses;
+}
+
 void replace_lost_pages() {
   static std::once_flag once;
-  std::call_once(once, [] {
-    page_size = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
-    ::sigaction(SIGBUS, nullptr, &previous_action);  // known before it can be needed
-    handles = true;
-    go_on_replacing_lost_pages();
-  });
+  std::call_once(once, begin_replacing_lost_pages);
 }
 
 void go_on_replacing_lost_pages() {

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <ctime>
 #include <string>
 
@@ -14,6 +15,8 @@ class MappedRange {
   /// [data, data + size) maps the open file `file` from its beginning; the file may be closed.
   /// Throws Error(kUnavailable) when the process has too many open files.
   MappedRange(const void* data, size_t size, int file, std::string path);
+  /// The same of a file that nobody here has open: check() knows of lost pages alone.
+  MappedRange(const void* data, size_t size, std::string name);
   ~MappedRange();
   MappedRange(const MappedRange&) = delete;
   MappedRange& operator=(const MappedRange&) = delete;
@@ -29,7 +32,7 @@ class MappedRange {
 
  private:
   std::string path_;
-  int file_;
+  int file_ = -1;
   size_t size_;
   timespec written_{};  // the file's last change, when this object was made
   Slot* slot_;
@@ -41,6 +44,12 @@ void check_mapped(const void* address);
 /// Handles SIGBUS from now on: reading a page of a MappedRange whose file has lost it gives zeros, and check() throws.
 /// Any other SIGBUS goes to the handler that was there before. Only the first call does anything.
 void replace_lost_pages();
+
+/// The same from the first of these calls until as many of the second: then the handler of before is there again.
+void begin_replacing_lost_pages();
+void end_replacing_lost_pages() noexcept;
+/// How often that has happened so far.
+int64_t lost_pages() noexcept;
 
 /// Where replace_lost_pages() was called: handles SIGBUS again, after a library that may have put a handler of its own
 /// there. LLVM does, in drivers that compile: its handler goes away with the first signal, and a second thread's ends

@@ -1,5 +1,7 @@
 #include "engine/best_labels.h"
 
+#include <manymeans/models_by_k.h>
+
 #include "core/philox_lanes.h"
 
 #include <algorithm>
@@ -27,9 +29,12 @@ bool BestLabels::wants(const Member& member) const {
 
 void BestLabels::keep_best(FitResult& result) const {
   if (all_) return;
-  for (size_t i = 0; i < result.models.size(); ++i) {
-    ModelResult& model = result.models[i];
-    if (result.best(model.k_requested) != static_cast<int64_t>(i)) model.labels = Labels();
+  std::vector<bool> best(result.models.size());
+  for (const ModelsOfK& found : models_by_k(result)) {
+    if (found.best >= 0) best[static_cast<size_t>(found.best)] = true;
+  }
+  for (size_t i = 0; i < best.size(); ++i) {
+    if (!best[i]) result.models[i].labels = Labels();
   }
 }
 

@@ -88,7 +88,7 @@ double agreement_of(const std::vector<const ModelResult*>& models) {
   double sum = 0;
   const size_t count = std::min(models.size(), kMost);
   for (size_t other = 1; other < count; ++other) {
-    sum += compare_labels(best, all_labels<int64_t>(models[other]->labels)).adjusted_rand;
+    sum += adjusted_rand(best, all_labels<int64_t>(models[other]->labels));
   }
   return sum / static_cast<double>(count - 1);
 }

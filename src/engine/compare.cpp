@@ -83,8 +83,29 @@ WideInt product(Sum a, Sum b) {
   return times(times(WideInt(1), a), b);
 }
 
+// The rows of two clusterings that have a label in both.
+struct Overlap {
+  std::vector<LabelCell> cells;
+  Side a, b;
+  int64_t rows = 0;
+};
+
+Overlap overlap_of(std::span<const int64_t> a, std::span<const int64_t> b) {
+  if (a.size() != b.size()) {
+    throw Error(ErrorCode::kUsage, "compare",
+                fmt::format("there are {} and {} labels; labels of the same rows are needed", a.size(), b.size()));
+  }
+  Overlap found;
+  found.cells = contingency(a, b);
+  found.a = side_of(found.cells, &LabelCell::a);
+  found.b = side_of(found.cells, &LabelCell::b);
+  for (const LabelCell& cell : found.cells) found.rows += cell.rows;
+  return found;
+}
+
 // Of ordered pairs of rows: together in both, in a only, in b only, in neither. As scikit-learn has it.
-double adjusted_rand(int64_t n, std::span<const LabelCell> cells, const Side& a, const Side& b) {
+double adjusted_rand(const Overlap& found) {
+  const auto& [cells, a, b, n] = found;
   Sum in_cells = 0;
   for (const LabelCell& cell : cells) in_cells += squared(cell.rows);
   const Sum both = in_cells - static_cast<Sum>(n);
@@ -122,22 +143,21 @@ void pair_clusters(std::span<const LabelCell> cells, const Side& a, const Side& 
 
 LabelComparison compare_labels(std::span<const int64_t> a, std::span<const int64_t> b) {
   const FpEnvironmentGuard guard;
-  if (a.size() != b.size()) {
-    throw Error(ErrorCode::kUsage, "compare",
-                fmt::format("there are {} and {} labels; labels of the same rows are needed", a.size(), b.size()));
-  }
-  const std::vector<LabelCell> cells = contingency(a, b);
-  const Side of_a = side_of(cells, &LabelCell::a);
-  const Side of_b = side_of(cells, &LabelCell::b);
+  const Overlap found = overlap_of(a, b);
   LabelComparison result;
-  for (const LabelCell& cell : cells) result.rows += cell.rows;
+  result.rows = found.rows;
   result.left_out = std::ssize(a) - result.rows;
-  result.clusters_a = std::ssize(of_a.labels);
-  result.clusters_b = std::ssize(of_b.labels);
+  result.clusters_a = std::ssize(found.a.labels);
+  result.clusters_b = std::ssize(found.b.labels);
   check_size(std::max(result.clusters_a, result.clusters_b), "clusters");
-  result.adjusted_rand = adjusted_rand(result.rows, cells, of_a, of_b);
-  pair_clusters(cells, of_a, of_b, result);
+  result.adjusted_rand = adjusted_rand(found);
+  pair_clusters(found.cells, found.a, found.b, result);
   return result;
+}
+
+double adjusted_rand(std::span<const int64_t> a, std::span<const int64_t> b) {
+  const FpEnvironmentGuard guard;
+  return adjusted_rand(overlap_of(a, b));
 }
 
 std::vector<PrototypeMatch> match_prototypes(std::span<const double> a, std::span<const double> b, int64_t columns) {

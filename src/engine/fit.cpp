@@ -20,6 +20,7 @@
 #include "core/threads.h"
 #include "data/content_hash.h"
 #include "data/unit_rows.h"
+#include "data/weight_range.h"
 #include "engine/check_clusters.h"
 #include "engine/fit_shard.h"
 #include "engine/gathered_warnings.h"
@@ -34,6 +35,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <limits>
 #include <optional>
 
@@ -124,32 +126,6 @@ std::vector<Member> make_members(const Task& task, const Input& input, int64_t s
     }
   }
   return members;
-}
-
-void collect(std::vector<Member>& members, FitResult& result) {
-  for (std::string& warning : gathered_warnings(members)) result.warnings.push_back(std::move(warning));
-  int64_t not_begun = 0;
-  for (Member& member : members) {
-    if (member.result.prototypes.empty()) {  // whatever a checkpoint knows of it
-      ++not_begun;
-      member.result.stop_reason = StopReason::kNotBegun;
-      member.result.k = member.result.k_requested;
-      member.result.iterations = 0;
-    }
-    result.models.push_back(std::move(member.result));
-  }
-  if (not_begun > 0) {
-    result.warnings.push_back(
-        fmt::format("{} of {} models had not begun when the fit was stopped", not_begun, members.size()));
-  }
-}
-
-void advise_ranks(std::span<const Member> members, int ranks, FitResult& result) {
-  int64_t k = 0;
-  for (const Member& member : members) {
-    if (member.result.init == "k-means++") k = std::max(k, member.result.k_requested);
-  }
-  if (auto advice = advice_for_ranks(k, ranks)) result.warnings.push_back(std::move(*advice));
 }
 
 // Made before anything is allocated.
@@ -287,6 +263,7 @@ class Fit {
   PointsView features() const;
   std::optional<Labels> cluster(const Clustering& clustering, int threads, TimeLimit limit);
   FitResult report(const Cost& cost);
+  void warn_of_weights(FitResult& result);
 
   Upload& labelled() { return balanced_ ? *balanced_ : *upload_; }
 
@@ -499,6 +476,13 @@ Cost Fit::iterate() {
   return run_and_save(context, members_, pool_);
 }
 
+void Fit::warn_of_weights(FitResult& result) {
+  if (!input_.weighted) return;
+  double smallest = place_.remote ? place_.remote->known().smallest_weight() : smallest_weight(task_.weights);
+  comm_.min(std::span(&smallest, 1));
+  if (auto warning = weight_warning(input_, smallest)) result.warnings.push_back(std::move(*warning));
+}
+
 FitResult Fit::report(const Cost& cost) {
   FitResult result;
   Provenance& provenance = result.provenance;
@@ -514,18 +498,29 @@ FitResult Fit::report(const Cost& cost) {
   provenance.options = task_.options;
   provenance.seconds = std::move(seconds_);
   tell_cost(cost, provenance);
+  if (task_.options.metric == Metric::kEuclidean)
+    result.ranges = {input_.minimum, input_.maximum, static_cast<double>(input_.shard.all)};
   result.interrupted = control_.stopped().has_value();
   result.warnings = upload_->warnings();
+  warn_of_weights(result);
   advise_ranks(members_, comm_.size(), result);
-  if (checkpoint_) {
-    result.warnings.insert(result.warnings.end(), checkpoint_->warnings().begin(), checkpoint_->warnings().end());
-  }
+  if (checkpoint_) std::ranges::copy(checkpoint_->warnings(), std::back_inserter(result.warnings));
+  provenance.warnings = result.warnings;
   collect(members_, result);
   labels_.keep_best(result);
   if (!comm_.alone()) add_label_sums(result, input_.shard.first, comm_);
   if (task_.hooks.log) {
     for (const std::string& warning : result.warnings) task_.hooks.log(warning);
   }
+  return result;
+}
+
+// A fit, and what giving back its memory took: its phases add up to the whole.
+FitResult fit_and_free(const Task& task, const FitPlace& place) {
+  using Clock = std::chrono::steady_clock;
+  const auto begin = Clock::now();
+  FitResult result = Fit(task, place).run();
+  add_rest("free", std::chrono::duration<double>(Clock::now() - begin).count(), result.provenance);
   return result;
 }
 
@@ -544,7 +539,7 @@ FitResult fit_at(const Task& task, const FitPlace& place) {
   return or_unavailable([] { return "memory"; }, too_much,
                         [&] {
                           check(task.options);
-                          return Fit(task, place).run();
+                          return fit_and_free(task, place);
                         });
 }
 

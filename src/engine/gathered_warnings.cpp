@@ -1,11 +1,14 @@
 #include "engine/gathered_warnings.h"
 
+#include "init/init.h"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 
 namespace manymeans {
 namespace {
@@ -74,6 +77,32 @@ std::vector<std::string> gathered_warnings(std::span<const Member> members) {
   std::vector<std::string> result;
   for (const Kind& kind : kinds) result.push_back(text_of(kind));
   return result;
+}
+
+void collect(std::vector<Member>& members, FitResult& result) {
+  for (std::string& warning : gathered_warnings(members)) result.warnings.push_back(std::move(warning));
+  int64_t not_begun = 0;
+  for (Member& member : members) {
+    if (member.result.prototypes.empty()) {  // whatever a checkpoint knows of it
+      ++not_begun;
+      member.result.stop_reason = StopReason::kNotBegun;
+      member.result.k = member.result.k_requested;
+      member.result.iterations = 0;
+    }
+    result.models.push_back(std::move(member.result));
+  }
+  if (not_begun > 0) {
+    result.warnings.push_back(
+        fmt::format("{} of {} models had not begun when the fit was stopped", not_begun, members.size()));
+  }
+}
+
+void advise_ranks(std::span<const Member> members, int ranks, FitResult& result) {
+  int64_t k = 0;
+  for (const Member& member : members) {
+    if (member.result.init == "k-means++") k = std::max(k, member.result.k_requested);
+  }
+  if (auto advice = advice_for_ranks(k, ranks)) result.warnings.push_back(std::move(*advice));
 }
 
 }  // namespace manymeans

@@ -8,6 +8,7 @@
 #include "core/out_of_memory.h"
 #include "core/random.h"
 #include "data/unit_rows.h"
+#include "data/weight_range.h"
 #include "engine/check_clusters.h"
 #include "engine/control.h"
 #include "engine/fit_shard.h"
@@ -48,6 +49,8 @@ Initialisation initialise_checked(const PointsView& points, std::span<const doub
     throw Error(ErrorCode::kInterrupted, "initialise", "it was stopped before there were prototypes");
   }
   check_mapped(points.data);
+  const auto warning = input.weighted ? weight_warning(input, smallest_weight(weights)) : std::nullopt;
+  if (warning) model.warnings.insert(model.warnings.begin(), *warning);
   return {std::move(model.prototypes), std::move(model.rows), std::move(model.warnings)};
 }
 

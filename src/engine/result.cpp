@@ -1,6 +1,7 @@
-#include <manymeans/result.h>
+#include <manymeans/models_by_k.h>
 
 #include <array>
+#include <unordered_map>
 
 namespace manymeans {
 
@@ -28,13 +29,27 @@ std::string_view name_of(StopReason reason) {
 }
 
 int64_t FitResult::best(int64_t k_requested) const {
-  int64_t best = -1;
-  for (size_t i = 0; i < models.size(); ++i) {
-    const ModelResult& model = models[i];
-    if (model.k_requested != k_requested || model.stop_reason == StopReason::kNotBegun) continue;
-    if (best < 0 || model.inertia < models[static_cast<size_t>(best)].inertia) best = static_cast<int64_t>(i);
+  for (const ModelsOfK& found : models_by_k(*this)) {
+    if (found.k == k_requested) return found.best;
   }
-  return best;
+  return -1;
+}
+
+std::vector<ModelsOfK> models_by_k(const FitResult& result) {
+  std::vector<ModelsOfK> all;
+  std::unordered_map<int64_t, size_t> places;
+  for (size_t i = 0; i < result.models.size(); ++i) {
+    const ModelResult& model = result.models[i];
+    const auto [place, is_new] = places.try_emplace(model.k_requested, all.size());
+    if (is_new) all.push_back({model.k_requested});
+    ModelsOfK& found = all[place->second];
+    ++found.models;
+    if (model.stop_reason == StopReason::kNotBegun) continue;
+    if (found.best < 0 || model.inertia < result.models[static_cast<size_t>(found.best)].inertia) {
+      found.best = static_cast<int64_t>(i);
+    }
+  }
+  return all;
 }
 
 }  // namespace manymeans

@@ -66,18 +66,21 @@ std::vector<int64_t> usable(const FitOptions& options, const Sides& sides) {
 }
 
 // The least, over clusters of at least two rows, of the share of their pairs that the other member has together.
-double prediction_strength(std::span<const uint32_t> own, std::span<const uint32_t> others, int64_t k) {
-  const auto count = static_cast<size_t>(k);
-  std::vector<int64_t> cells(count * count);
-  for (size_t i = 0; i < own.size(); ++i) ++cells[own[i] * count + others[i]];
+double prediction_strength(std::span<const uint32_t> own, std::span<const uint32_t> others) {
+  std::vector<std::pair<uint32_t, uint32_t>> rows;  // sorted: a table of all pairs of clusters would be quadratic in k
+  for (size_t i = 0; i < own.size(); ++i) rows.emplace_back(own[i], others[i]);
+  std::ranges::sort(rows);
   double least = 1;
-  for (size_t cluster = 0; cluster < count; ++cluster) {
-    const std::span<const int64_t> its(cells.data() + cluster * count, count);
-    const int64_t rows = std::accumulate(its.begin(), its.end(), int64_t{0});
-    if (rows < 2) continue;
-    int64_t pairs = 0;
-    for (const int64_t cell : its) pairs += cell * (cell - 1);
-    least = std::min(least, static_cast<double>(pairs) / static_cast<double>(rows * (rows - 1)));
+  for (auto at = rows.begin(); at != rows.end();) {
+    const uint32_t cluster = at->first;
+    int64_t count = 0, pairs = 0;
+    while (at != rows.end() && at->first == cluster) {
+      const auto cell = std::find_if(at, rows.end(), [&](const auto& row) { return row != *at; }) - at;
+      count += cell;
+      pairs += cell * (cell - 1);
+      at += cell;
+    }
+    if (count > 1) least = std::min(least, static_cast<double>(pairs) / static_cast<double>(count * (count - 1)));
   }
   return least;
 }
@@ -159,13 +162,13 @@ class StabilitySearch {
     for (size_t side = 0; side < 2; ++side) {
       const std::vector<uint32_t> own = all_labels(models[side]->labels);
       const std::vector<uint32_t> others = labels_by(*models[1 - side], sides[side].rows.view());
-      strength += prediction_strength(own, others, k) / 2;
+      strength += prediction_strength(own, others) / 2;
       all[side].insert(all[side].end(), own.begin(), own.end());
       all[1 - side].insert(all[1 - side].end(), others.begin(), others.end());
       its.together.add_member(labels_by(*models[side], sampled_.view()));
     }
     its.strengths.push_back(strength);
-    its.agreements.push_back(compare_labels(all[0], all[1]).adjusted_rand);
+    its.agreements.push_back(adjusted_rand(all[0], all[1]));
   }
 
   const Input& input_;

@@ -131,7 +131,7 @@ void do_and_save(const FitContext& context, const std::function<void()>& work) {
     }
     throw;
   }
-  context.checkpoint->write_now();
+  context.checkpoint->finish();
 }
 
 Cost run_and_save(const FitContext& context, std::span<Member> members, ThreadPool& pool) {

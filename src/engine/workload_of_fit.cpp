@@ -52,4 +52,11 @@ void tell_cost(const Cost& cost, Provenance& provenance) {
   provenance.pass_log = cost.log;
 }
 
+void add_rest(const char* phase, double whole, Provenance& provenance) {
+  for (const auto& [name, seconds] : provenance.seconds) {
+    if (name.find(':') == std::string::npos) whole -= seconds;  // the others are parts of these
+  }
+  provenance.seconds.emplace_back(phase, whole);
+}
+
 }  // namespace manymeans

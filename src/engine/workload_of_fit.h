@@ -24,5 +24,7 @@ Workload workload_before_models(const FitOptions& options, const SearchTask* sea
 
 /// Puts what the work did cost where users read it.
 void tell_cost(const Cost& cost, Provenance& provenance);
+/// Adds a phase: the rest of `whole` seconds, of which the others took their part.
+void add_rest(const char* phase, double whole, Provenance& provenance);
 
 }  // namespace manymeans

@@ -67,17 +67,20 @@ std::string run_part(const ShownModel& shown) {
                {"iterations, stop", fmt::format("{}, {}", shown.model.iterations, name_of(shown.model.stop_reason))},
                {"points", fmt::format("{} x {}, {}", from.rows, from.columns, name_of(from.type))},
                {"scaling", std::string(name_of(shown.input.scaling.kind))},
-               {"version", from.version},
-               {"backend", from.backend + (from.instruction_set.empty() ? "" : " (" + from.instruction_set + ")")},
-               {"threads", fmt::format("{}", from.threads)},
-               {"passes over the points", fmt::format("{}", from.passes)}};
+               {"version", from.version}};
+  if (from.threads > 0) {  // else the fit was loaded, and nothing is known of its run
+    rows.push_back({"backend", from.backend + (from.instruction_set.empty() ? "" : " (" + from.instruction_set + ")")});
+    rows.push_back({"threads", fmt::format("{}", from.threads)});
+    rows.push_back({"passes over the points", fmt::format("{}", from.passes)});
+  }
   if (shown.input.times) {
     for (const auto& [phase, seconds] : from.seconds)
       rows.push_back({"seconds, " + phase, fmt::format("{:.3f}", seconds)});
   }
   Rows options;
   for_each_option(from.options, [&](const OptionInfo& info, const auto& value) {
-    options.push_back({info.name, shortened(option_text(value), 200)});
+    const bool known = from.threads > 0 || decides_the_answer(info.name);
+    if (known) options.push_back({info.name, shortened(option_text(value), 200)});
   });
   return section("Run", "The digest is the same for equal answers, on every machine.",
                  table({"", ""}, rows, 2) + "<details><summary>All options</summary>\n" +

@@ -17,6 +17,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
 #include <queue>
 #include <utility>
@@ -88,15 +89,14 @@ std::vector<const ModelResult*> begun_models(const FitResult& fit, int64_t k) {
 }
 
 std::vector<const ModelResult*> best_models(const FitResult& fit) {
-  std::vector<int64_t> ks;
-  for (const ModelResult& model : fit.models) ks.push_back(model.k_requested);
-  std::ranges::sort(ks);
-  ks.erase(std::unique(ks.begin(), ks.end()), ks.end());
-  std::vector<const ModelResult*> models;
-  for (const int64_t k : ks) {
-    const auto begun = begun_models(fit, k);
-    if (!begun.empty()) models.push_back(begun[0]);
+  std::map<int64_t, const ModelResult*> best;
+  for (const ModelResult& model : fit.models) {
+    if (model.labels.empty()) continue;
+    const ModelResult*& known = best[model.k_requested];
+    if (known == nullptr || model.inertia < known->inertia) known = &model;
   }
+  std::vector<const ModelResult*> models;
+  for (const auto& [k, model] : best) models.push_back(model);
   return models;
 }
 

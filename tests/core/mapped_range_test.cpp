@@ -2,6 +2,7 @@
 #include "core/mapped_range.h"
 
 #include <manymeans/fit.h>
+#include <manymeans/mapped_files.h>
 
 #include "io/files.h"
 #include "io/files/file_watch.h"
@@ -66,6 +67,27 @@ TEST(MappedRange, ACutFileGivesZerosAndAnError) {
   // Made as long as before, it is still not what it was.
   ASSERT_EQ(::truncate(path.c_str(), 3 * kPage), 0);
   EXPECT_NE(complaint([&] { check_mapped(file->bytes().data()); }).find("cut off"), std::string::npos);
+}
+
+// What another library has mapped, and only until it is taken away.
+TEST(MappedRange, AForeignMappingThatIsCutIsAnError) {
+  const Folder folder;
+  const std::string path = folder.file("a", std::string(3 * kPage, 'x'));
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  void* const data = ::mmap(nullptr, 3 * kPage, PROT_READ, MAP_SHARED, file, 0);
+  ::close(file);
+  {
+    const ForeignMapping mapping(data, 3 * kPage);
+    const GuardedFiles guard;
+    EXPECT_EQ(complaint([&] { check_mapped(data); }), "");
+    ASSERT_EQ(::truncate(path.c_str(), kPage), 0);
+    const volatile char* bytes = static_cast<const char*>(data);
+    EXPECT_EQ(char{bytes[2 * kPage]}, '\0');
+    EXPECT_NE(complaint([&] { check_mapped(data); }).find("[points] the file was cut off"), std::string::npos);
+    EXPECT_NE(complaint([&] { check_mapped(data); }).find("cut off"), std::string::npos) << "for ever";
+  }
+  EXPECT_EQ(complaint([&] { check_mapped(data); }), "");
+  ::munmap(data, 3 * kPage);
 }
 
 TEST(MappedRange, AFileThatIsWrittenToIsAnError) {

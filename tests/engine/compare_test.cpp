@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 namespace manymeans::test {
 namespace {
@@ -15,7 +16,9 @@ using Labels64 = std::vector<int64_t>;
 using Cells = std::vector<LabelCell>;
 
 double adjusted_rand(const Labels64& a, const Labels64& b) {
-  return compare_labels(a, b).adjusted_rand;
+  const double alone = manymeans::adjusted_rand(a, b);
+  EXPECT_EQ(alone, compare_labels(a, b).adjusted_rand);
+  return alone;
 }
 
 // What sklearn.metrics.adjusted_rand_score says of the same labels (scikit-learn 1.9).
@@ -34,6 +37,16 @@ TEST(CompareLabels, AdjustedRandIndexIsThatOfScikitLearn) {
   EXPECT_DOUBLE_EQ(adjusted_rand({0, 0, 1, 2}, {0, 0, 1, 1}), 4.0 / 7);
   EXPECT_EQ(adjusted_rand({0}, {5}), 1);
   EXPECT_EQ(adjusted_rand({}, {}), 1);
+}
+
+// More clusters than can be matched one to one.
+TEST(CompareLabels, TheIndexAloneTakesAnyNumberOfClusters) {
+  Labels64 own(65'536), halves;
+  std::iota(own.begin(), own.end(), 0);
+  for (const int64_t label : own) halves.push_back(label / 2);
+  EXPECT_EQ(manymeans::adjusted_rand(own, own), 1);
+  EXPECT_EQ(manymeans::adjusted_rand(own, halves), 0);
+  expect_error(ErrorCode::kUsage, {"65536 and 1 labels"}, [&] { manymeans::adjusted_rand(own, Labels64{0}); });
 }
 
 TEST(CompareLabels, NumbersOfClustersMeanNothing) {

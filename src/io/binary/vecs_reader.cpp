@@ -61,7 +61,7 @@ StoredMatrix find_rows(std::span<const std::byte> bytes, const MappedFormat& for
 
 Reader vecs_reader(const MappedFormat& format) {
   return {format.description, {format.ending}, [format](const std::string& path, const ReadOptions& options) {
-            const auto file = MappedFile::open(path, Access::kAgainAndAgain);
+            const auto file = MappedFile::open(path, Access::kAgainAndAgain, options.memory);
             const StoredMatrix matrix = find_rows(file->bytes(), format, path);
             check_rows(file->bytes(), matrix, options.part, path);
             return read_stored(matrix, file, path, options);

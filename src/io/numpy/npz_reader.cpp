@@ -44,7 +44,7 @@ std::string find_member(const ZipReader& zip, const MemberPath& path) {
 
 Dataset read_npz(const std::string& path, const ReadOptions& options) {
   const MemberPath parts = split_member(path);
-  const auto file = MappedFile::open(parts.file, Access::kAgainAndAgain);
+  const auto file = MappedFile::open(parts.file, Access::kAgainAndAgain, options.memory);
   const ZipReader zip(file->bytes(), parts.file);
   if (parts.member.empty() && is_sparse_archive(zip)) {
     throw Error(
@@ -55,7 +55,8 @@ Dataset read_npz(const std::string& path, const ReadOptions& options) {
   }
   const std::string name = find_member(zip, parts);
   const std::string where = parts.file + ":" + without_ending(name);
-  if (const auto stored = zip.in_place(name)) return read_stored(npy_matrix(*stored, where), file, where, options);
+  if (const auto stored = zip.in_place(name, options.memory))
+    return read_stored(npy_matrix(*stored, where), file, where, options);
   const auto inflated = std::make_shared<const ByteBuffer>(zip.inflate(name, options.memory));
   const auto bytes = std::as_bytes(std::span(inflated->text().data(), inflated->size()));
   return read_stored(npy_matrix(bytes, where), inflated, where, options);

@@ -143,6 +143,7 @@ void check_options(const ReadOptions& options, const std::string& path) {
   refuse(!options.columns.empty(), "--columns");
   refuse(!options.exclude.empty(), "--exclude");
   refuse(!options.id.empty(), "--id");
+  refuse(options.header != Header::kAuto, "--header");
   refuse(options.rules.any(), "--missing and --categories");
   const bool narrow = options.dtype && *options.dtype != DataType::kFloat32 && *options.dtype != DataType::kFloat64;
   if (narrow) {

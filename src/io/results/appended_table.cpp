@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <iterator>
 #include <utility>
@@ -149,10 +150,9 @@ class CellWriter {
 
  private:
   void append_value(double value, std::string& text) const {
-    const size_t begin = text.size();
-    fmt::format_to(std::back_inserter(text), "{}", value);
-    if (layout_.decimal == '.') return;
-    std::replace(text.begin() + static_cast<std::ptrdiff_t>(begin), text.end(), '.', layout_.decimal);
+    std::string number = fmt::format("{}", value);
+    if (layout_.decimal != '.') std::ranges::replace(number, '.', layout_.decimal);
+    text += number.find(delimiter_) == std::string::npos ? number : '"' + number + '"';
   }
 
   const TextLayout& layout_;
@@ -234,6 +234,7 @@ AppendedTable::AppendedTable(const std::string& path, const std::string& output,
   if (path == MappedFile::kStandardInput) {
     throw Error(ErrorCode::kUsage, "append", std::string("standard input is gone once read; ") + kRight);
   }
+  check_file_names(std::array{NamedFile{"append", output}}, std::array{NamedFile{path, path}});
   const TableKind kind = table_kind(path, options);
   if (kind == TableKind::kOther) {
     throw Error(ErrorCode::kUsage, "append", fmt::format("'{}' is no such table; {}", path, kRight));
@@ -264,7 +265,12 @@ bool AppendedTable::write_rows(const Dataset& points, std::span<const AppendedCo
     unpacked = unpack(text, path_, memory_);
     text = unpacked.text();
   }
-  const TextLayout layout = find_layout(text, path_, points.source.decimal);
+  TextForm form{points.source.decimal, Header::kAuto, points.source.names};
+  TextLayout layout = find_layout(text, path_, form);
+  if (layout.first_line != points.first_line) {  // the header was asked for, or known
+    form.header = layout.first_line < points.first_line ? Header::kYes : Header::kNo;
+    layout = find_layout(text, path_, form);
+  }
   if (std::count(layout.body.begin(), layout.body.end(), '\n') + 1 != rows.rows) return false;
   if (is_file_of_fields(output_)) {
     rows.layout = &layout;

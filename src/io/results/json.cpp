@@ -1,5 +1,6 @@
 // The summary of a fit; docs/user/json.md lists the fields.
 #include <manymeans/io.h>
+#include <manymeans/models_by_k.h>
 
 #include "core/digest.h"
 #include "core/fp_environment.h"
@@ -7,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -96,10 +98,11 @@ Json provenance_json(const Provenance& provenance) {
           {"resolved_share", share(provenance.total.resolved)},
           {"pass_log", std::move(passes)},
           {"seconds", std::move(seconds)},
+          {"warnings", provenance.warnings},
           {"options", options_json(provenance.options)}};
 }
 
-Json model_json(const ModelResult& model, const std::string& digest, bool best) {
+Json model_json(const ModelResult& model, const std::string& digest) {
   return {{"k", model.k},
           {"k_requested", model.k_requested},
           {"replica", model.replica},
@@ -110,7 +113,7 @@ Json model_json(const ModelResult& model, const std::string& digest, bool best) 
           {"stop_reason", std::string(name_of(model.stop_reason))},
           {"digest", digest},
           {"seconds", model.seconds},
-          {"best", best}};
+          {"best", false}};
 }
 
 // Paths may hold bytes that are no UTF-8; they must not cost the user the summary.
@@ -121,10 +124,12 @@ std::string text_of(const Json& json) {
 Json summary_json(const FitResult& result) {
   std::vector<std::string> digests;  // each costs a reading of all labels: once
   Json models = Json::array();
-  for (size_t i = 0; i < result.models.size(); ++i) {
-    const ModelResult& model = result.models[i];
+  for (const ModelResult& model : result.models) {
     digests.push_back(model.digest());
-    models.push_back(model_json(model, digests.back(), result.best(model.k_requested) == static_cast<int64_t>(i)));
+    models.push_back(model_json(model, digests.back()));
+  }
+  for (const ModelsOfK& found : models_by_k(result)) {
+    if (found.best >= 0) models[static_cast<size_t>(found.best)]["best"] = true;
   }
   return {{"digest", combined_digest(digests)},
           {"n_rows", result.provenance.rows},
@@ -133,6 +138,35 @@ Json summary_json(const FitResult& result) {
           {"warnings", result.warnings},
           {"models", std::move(models)},
           {"provenance", provenance_json(result.provenance)}};
+}
+
+Json summary_json(const RegressResult& result) {
+  Json json = summary_json(result.fit);
+  for (size_t i = 0; i < result.summaries.size(); ++i) {
+    json["models"][i]["r2"] = result.summaries[i].r2;
+    json["models"][i]["bic"] = result.summaries[i].bic;
+    json["models"][i]["left_out"] = result.summaries[i].left_out;
+  }
+  json["provenance"]["options"] = options_json(result.options);
+  return json;
+}
+
+// Without what tells of the run and not of the answer: the same bytes for equal answers.
+std::string text_of_answer(Json summary) {
+  for (Json& model : summary["models"]) model.erase("seconds");
+  Json& run = summary["provenance"];
+  Json warnings = Json::array();
+  for (const Json& text : summary["warnings"]) {
+    if (std::ranges::find(run["warnings"], text) == run["warnings"].end()) warnings.push_back(text);
+  }
+  summary["warnings"] = std::move(warnings);
+  Json answer = Json::object();
+  for (const char* name : {"version", "rows", "columns", "dtype"}) answer[name] = run[name];
+  for (const auto& [name, value] : run["options"].items()) {
+    if (decides_the_answer(name)) answer["options"][name] = value;
+  }
+  run = std::move(answer);
+  return text_of(summary);
 }
 
 }  // namespace
@@ -144,14 +178,17 @@ std::string to_json(const FitResult& result) {
 
 std::string to_json(const RegressResult& result) {
   const FpEnvironmentGuard guard;
-  Json json = summary_json(result.fit);
-  for (size_t i = 0; i < result.summaries.size(); ++i) {
-    json["models"][i]["r2"] = result.summaries[i].r2;
-    json["models"][i]["bic"] = result.summaries[i].bic;
-    json["models"][i]["left_out"] = result.summaries[i].left_out;
-  }
-  json["provenance"]["options"] = options_json(result.options);
-  return text_of(json);
+  return text_of(summary_json(result));
+}
+
+std::string answer_json(const FitResult& result) {
+  const FpEnvironmentGuard guard;
+  return text_of_answer(summary_json(result));
+}
+
+std::string answer_json(const RegressResult& result) {
+  const FpEnvironmentGuard guard;
+  return text_of_answer(summary_json(result));
 }
 
 std::string to_json(const SearchResult& result) {

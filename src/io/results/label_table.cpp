@@ -96,8 +96,9 @@ FirstLine first_line_in(std::string_view text, const std::string& path, const Re
       unpacked = unpack(text, path, options.memory);
       text = unpacked.text();
     }
-    const TextLayout layout = find_layout(text, path, options.decimal == 0 ? '.' : options.decimal);
-    return layout.columns.names.empty() ? texts_of(layout) : FirstLine{layout.columns.names};
+    const TextLayout layout = find_layout(text, path, form_of(options));
+    if (!layout.columns.names.empty()) return {layout.columns.names};
+    return options.header == Header::kNo ? FirstLine{} : texts_of(layout);
   } catch (const Error&) {
     return {};
   }
@@ -185,7 +186,7 @@ LabelTable read_classes(const std::string& path, const ReadOptions& options, Fir
 }
 
 LabelTable read_text_labels(const std::string& path, ReadOptions options) {
-  auto file = MappedFile::open(path, Access::kOnce);
+  auto file = MappedFile::open(path, Access::kOnce, options.memory);
   const FirstLine line = first_line_in(file->text(), path, options);
   const bool has_ids = options.id.empty() && begins_with_ids(line.names, options);
   if (has_ids) options.id = kFirst;
@@ -257,7 +258,9 @@ LabelTable read_label_table(const std::string& path, const ReadOptions& options)
       case TableKind::kFields: return read_field_labels(path, options);
       case TableKind::kOther: break;
     }
-    return {read_points(path, options)};
+    ReadOptions all = options;
+    all.header = Header::kAuto;  // the other file of labels may be text
+    return {read_points(path, all)};
   });
 }
 

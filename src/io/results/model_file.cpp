@@ -104,6 +104,7 @@ class ModelLoader {
   Matrix load_matrix(const std::string& key, int64_t k) const;
   void load_summaries(Models& models) const;
   RegressionGate load_gate(size_t index, const StoredModel& model) const;
+  void load_ranges(ModelFile& result, int64_t columns) const;
   void load_scaling(ModelFile& result, int64_t columns) const;
   SourceColumns load_source(int64_t columns) const;
   void load_rules(SourceColumns& source, int64_t columns) const;
@@ -131,6 +132,7 @@ ModelFile ModelLoader::run() {
   load_models(result);
   const int64_t columns = result.models[0].prototypes.columns();
   load_scaling(result, columns);
+  load_ranges(result, columns);
   const NpzArray names = file_.array("column_names");
   result.column_names = names.vector<std::string>(names.header().count == 0 ? 0 : columns);
   const NpzArray json = file_.array("json");
@@ -320,6 +322,21 @@ void ModelLoader::load_scaling(ModelFile& result, int64_t columns) const {
   }
 }
 
+// Older files do not have them, nor do those of the metric cosine.
+void ModelLoader::load_ranges(ModelFile& result, int64_t columns) const {
+  if (!file_.has("column_minimum")) return;
+  const NpzArray maximum = file_.array("column_maximum");
+  ColumnRanges& ranges = result.ranges;
+  ranges = {file_.vector<double>("column_minimum", columns), maximum.vector<double>(columns), 0};
+  for (size_t j = 0; j < ranges.minimum.size(); ++j) {
+    if (std::isfinite(ranges.minimum[j]) && std::isfinite(ranges.maximum[j]) && ranges.minimum[j] <= ranges.maximum[j])
+      continue;
+    maximum.fail(fmt::format("column {}: {} to {} was found; finite numbers in order are needed", j + 1,
+                             ranges.minimum[j], ranges.maximum[j]));
+  }
+  for (const int64_t count : result.models[0].counts) ranges.rows += static_cast<double>(count);
+}
+
 // Those that had not begun hold nothing to save; the JSON lists them.
 bool has_begun(const ModelResult& model) {
   return model.stop_reason != StopReason::kNotBegun;
@@ -336,7 +353,8 @@ StoredModel stored_model(const ModelResult& model) {
 void save_model(const std::string& path, const FitResult& result, const Scaling& scaling,
                 const std::vector<std::string>& column_names, const SourceColumns& source) {
   or_out_of_memory(path, kNothing, [&] {
-    ModelFile file{{}, scaling, column_names, source, to_json(result), result.provenance.options.metric};
+    ModelFile file{{},           scaling, column_names, source, answer_json(result), result.provenance.options.metric,
+                   result.ranges};
     for (const ModelResult& model : result.models) {
       if (has_begun(model)) file.models.push_back(stored_model(model));
     }
@@ -347,7 +365,7 @@ void save_model(const std::string& path, const FitResult& result, const Scaling&
 void save_model(const std::string& path, const RegressResult& result, const Scaling& scaling,
                 const std::vector<std::string>& column_names, const SourceColumns& source) {
   or_out_of_memory(path, kNothing, [&] {
-    ModelFile file{{}, scaling, column_names, source, to_json(result)};
+    ModelFile file{{}, scaling, column_names, source, answer_json(result), Metric::kEuclidean, result.fit.ranges};
     for (size_t i = 0; i < result.fit.models.size(); ++i) {
       if (!has_begun(result.fit.models[i])) continue;
       file.models.push_back(stored_model(result.fit.models[i]));
@@ -384,6 +402,10 @@ void save_model(const std::string& path, const ModelFile& stored) {
     npz.add("file_column_numbers", stored.source.numbers);
     npz.add("file_column_names", stored.source.names);
     add_rules(npz, stored.source);
+    if (!stored.ranges.minimum.empty()) {
+      npz.add("column_minimum", stored.ranges.minimum);
+      npz.add("column_maximum", stored.ranges.maximum);
+    }
     npz.add_text("json", stored.json);
     npz.finish();
     file.commit();
@@ -397,6 +419,16 @@ PointsOfFit points_of_fit(const ModelFile& file) {
   if (file.models.empty()) return fit;
   fit.columns = file.models[0].prototypes.columns();
   fit.type = file.models[0].prototypes.type();
+  return fit;
+}
+
+PointsOfFit points_of_fit(const Dataset& points) {
+  PointsOfFit fit;
+  fit.column_names = points.column_names;
+  if (points.source.rules.empty()) fit.source.names = points.source.names;  // fields of lists have names of their own
+  fit.source.decimal = points.source.decimal;
+  fit.columns = points.view.d;
+  fit.type = points.view.type == DataType::kFloat64 ? DataType::kFloat64 : DataType::kFloat32;
   return fit;
 }
 

@@ -1,6 +1,7 @@
 // Labels and distances as tables.
 #include <manymeans/error.h>
 #include <manymeans/io.h>
+#include <manymeans/models_by_k.h>
 
 #include "comm/or_abort.h"
 #include "core/data_type.h"
@@ -119,27 +120,17 @@ std::string write_columns(const std::string& path, const std::vector<const Label
   return std::string(name_of(table.type));
 }
 
-// The numbers of clusters asked for, in order, each once.
-std::vector<int64_t> requested_k(const FitResult& result) {
-  std::vector<int64_t> list;
-  for (const ModelResult& model : result.models) {
-    if (std::find(list.begin(), list.end(), model.k_requested) == list.end()) list.push_back(model.k_requested);
-  }
-  return list;
-}
-
 }  // namespace
 
 std::vector<NamedLabels> best_labels(const std::string& path, const FitResult& result) {
   std::vector<NamedLabels> found;
-  for (const int64_t k : requested_k(result)) {
-    const int64_t best = result.best(k);
-    if (best < 0) {
+  for (const ModelsOfK& of : models_by_k(result)) {
+    if (of.best < 0) {
       throw Error(
           ErrorCode::kInterrupted, path,
-          fmt::format("there are no labels for k = {}: none of its models had begun; let the fit run longer", k));
+          fmt::format("there are no labels for k = {}: none of its models had begun; let the fit run longer", of.k));
     }
-    found.push_back({fmt::format("k{}", k), best});
+    found.push_back({fmt::format("k{}", of.k), of.best});
   }
   if (found.empty()) throw Error(ErrorCode::kInterrupted, path, "there are no labels: the fit has no models");
   if (found.size() == 1) found[0].name = "label";

@@ -32,6 +32,21 @@ TEST(Json, Fields) {
   EXPECT_EQ(model["best"], true);
 }
 
+TEST(Json, TheBestOfEachKOfThoseThatHaveBegun) {
+  FitResult result;
+  for (const int64_t k : {2, 3, 2, 4}) result.models.push_back(make_model(k, 0, 1));
+  result.models[1].stop_reason = StopReason::kNotBegun;
+  result.models.push_back(make_model(4, 1, 0.5));
+  std::vector<bool> best;
+  const auto json = nlohmann::json::parse(to_json(result));
+  for (const auto& model : json["models"]) best.push_back(model["best"]);
+  EXPECT_EQ(best, (std::vector<bool>{true, false, false, false, true}));
+  EXPECT_EQ(result.best(2), 0);
+  EXPECT_EQ(result.best(3), -1);
+  EXPECT_EQ(result.best(4), 4);
+  EXPECT_EQ(result.best(5), -1);
+}
+
 TEST(Json, Provenance) {
   FitResult result = make_result();
   const auto json = nlohmann::json::parse(to_json(result))["provenance"];

@@ -1,5 +1,6 @@
 #include "io/files.h"
 #include "io/numpy/npz.h"
+#include "io/results/json_text.h"
 #include "io/results/results.h"
 
 #include <cmath>
@@ -49,7 +50,10 @@ TEST(ModelFile, RoundTrip) {
   EXPECT_EQ(file.source.numbers, source.numbers);
   EXPECT_EQ(file.source.names, kNames);
   EXPECT_EQ(points_of_fit(file).columns, file.models[0].prototypes.columns());
-  EXPECT_EQ(file.json, to_json(result));
+  EXPECT_EQ(file.json, answer_json(result));
+  EXPECT_EQ(file.ranges.minimum, result.ranges.minimum);
+  EXPECT_EQ(file.ranges.maximum, result.ranges.maximum);
+  EXPECT_EQ(file.ranges.rows, 3);  // the counts of make_model()
 }
 
 // Weights near the largest numbers have sums beyond them; what such a fit wrote was refused.
@@ -133,6 +137,43 @@ TEST(ModelFile, MissingKeys) {
                           "scale_divisor", "column_names", "json"}) {
     expect_error(ErrorCode::kBadData, {"bad.npz", std::string("'") + key + "'"},
                  [&] { load_model(with(folder, key, {})); });
+  }
+}
+
+// What differs between two runs that gave the same answer is not in the file.
+TEST(ModelFile, NothingOfTheRun) {
+  const Folder folder;
+  FitResult one = make_result(), other = make_result();
+  other.models[0].seconds = 3;
+  Provenance& run = other.provenance;
+  run.backend = "cuda";
+  run.threads = 7;
+  run.passes = 9;
+  run.seconds = {{"read", 1}};
+  run.pass_log.clear();
+  run.total = {};
+  run.options.threads = 7;
+  run.options.time_limit = 60;
+  run.warnings = {"the device is slow"};
+  other.warnings.push_back(run.warnings[0]);
+  save_model(folder / "one.npz", one, {}, {});
+  save_model(folder / "other.npz", other, {}, {});
+  EXPECT_EQ(content_of(folder / "one.npz"), content_of(folder / "other.npz"));
+  other.provenance.options.tol = 1;
+  save_model(folder / "other.npz", other, {}, {});
+  EXPECT_NE(content_of(folder / "one.npz"), content_of(folder / "other.npz"));
+}
+
+TEST(ModelFile, RangesOfTheColumns) {
+  const Folder folder;
+  const auto without = load_model(with(folder, "", {}));  // as of before
+  EXPECT_TRUE(without.ranges.minimum.empty());
+  FitResult result = make_result();
+  for (const ColumnRanges& bad : {ColumnRanges{{0}, {1}}, ColumnRanges{{0, 2}, {1, 1}},
+                                  ColumnRanges{{0, -std::numeric_limits<double>::infinity()}, {1, 1}}}) {
+    result.ranges = bad;
+    save_model(folder / "bad.npz", result, {}, {});
+    expect_error(ErrorCode::kBadData, {"bad.npz", "column_m"}, [&] { load_model(folder / "bad.npz"); });
   }
 }
 

@@ -50,6 +50,7 @@ inline FitResult make_result() {
   result.provenance.pass_log = {{{4, 7, 0, 3, 2, 7, 0}, 2, 12}, {{1, 5, 2, 1, 0, 0, 0}, 1, 8}};
   result.provenance.options.k = {3, 300};
   result.provenance.seconds = {{"read", 0.25}, {"iterate", 1.5}};
+  result.ranges = {{0, -1.5}, {0.25, 3}};
   result.warnings = {"a warning with a \"quote\""};
   return result;
 }
