@@ -89,7 +89,8 @@ std::vector<Row> split_all(const std::vector<std::string_view>& lines, char deli
   for (const std::string_view line : lines) {
     Row& row = rows.emplace_back();
     for (const Field& field : split_line(trim_line(line, delimiter), delimiter)) {
-      Cell& cell = row.emplace_back(field);
+      row.push_back({field});
+      Cell& cell = row.back();
       cell.kind = parse_number(field.text, decimal, cell.value, digits);
     }
   }
