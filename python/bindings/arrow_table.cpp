@@ -220,7 +220,9 @@ Column describe(const ArrowSchema& schema) {
   const bool is_list = column.lists != Lists::kNone;
   if (is_list && schema.n_children != 1) throw bad(column.name, "the schema of its lists does not have one child");
   const ArrowSchema& values = is_list ? checked(schema.children[0], column.name) : schema;
-  if (values.dictionary != nullptr) checked(values.dictionary, column.name);
+  if (values.dictionary != nullptr && checked(values.dictionary, column.name).dictionary != nullptr) {
+    throw bad(column.name, "its dictionary has a dictionary; numbers are right");
+  }
   column.storage = checked_storage(values, column.name);
   if (values.dictionary != nullptr) column.codes = storage_of(values);
   const bool is_coded = column.codes && column.codes->number >= Number::kU8 && column.codes->number <= Number::kI64;
