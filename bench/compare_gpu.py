@@ -205,7 +205,7 @@ def measure(row, kind, options, meter):
 
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--program", type=pathlib.Path, default=ROOT / "build/cuda/bin/manymeans",
+    parser.add_argument("--program", type=pathlib.Path, default=ROOT / "build/dev/bin/manymeans",
                         help="beside it repeated_fits, and cuda_passes, which times and powers passes alone; default: %(default)s")
     parser.add_argument("--backend", default="cuda", help="another than cuda: to try the machinery without a GPU")
     parser.add_argument("--suite", type=pathlib.Path, default=HERE / "suites/gpu.json")

@@ -3,7 +3,7 @@
 
 usage: product_gpu.py [--program PROGRAM] [--cublas LIBRARY] [--out FOLDER] [--most COUNT]
 
-PROGRAM is product_times of the preset cuda, which multiplies matrices that lie on the device, both libraries in turns in
+PROGRAM is product_times of a build with CUDA, which multiplies matrices that lie on the device, both libraries in turns in
 one process. cuBLAS is taken where LIBRARY, the system or the Python package nvidia-cublas has it, without TF32. Writes
 product-gpu.md and product-gpu.svg into FOLDER (build/gpu-results). Shapes of more than COUNT multiply-adds are left out.
 Standard library only.
@@ -100,7 +100,7 @@ def device_name():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--program", default="build/cuda/bin/product_times")
+    parser.add_argument("--program", default="build/dev/bin/product_times")
     parser.add_argument("--cublas")
     parser.add_argument("--out", default="build/gpu-results")
     parser.add_argument("--most", type=float, default=1e13)

@@ -63,7 +63,7 @@ def run(program, points, side, shape, repeats):
 def main():
     """Runs all sides of all shapes."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--program", default="build/cuda/bin/repeated_fits")
+    parser.add_argument("--program", default="build/dev/bin/repeated_fits")
     parser.add_argument("--sides", nargs="+", default=["cuda:0", "cuda:0,cuda:1"])
     parser.add_argument("--turns", type=int, default=2)
     parser.add_argument("--repeats", type=int, default=3, help="fits of a turn")

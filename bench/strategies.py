@@ -335,7 +335,7 @@ def markdown(about, result, notes, files):
 
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--program", type=pathlib.Path, help="default: build/release/bin/manymeans, or build/cuda/bin/manymeans")
+    parser.add_argument("--program", type=pathlib.Path, help="default: build/release/bin/manymeans, or build/dev/bin/manymeans")
     parser.add_argument("--backend", default="cpu", choices=PARTS, help="whose strategies; default: cpu")
     parser.add_argument("--all", action="store_true", help="those of every backend that the program and this machine have")
     parser.add_argument("--threads", type=int, default=0, help="default: all that this machine gives")
@@ -348,7 +348,7 @@ def parse_arguments():
     parser.add_argument("--out", type=pathlib.Path,
                         help="folder for the results; default: bench/results/<machine>/, none of --quick")
     options = parser.parse_args()
-    built = "cuda" if options.backend == "cuda" else "release"
+    built = "dev" if options.backend == "cuda" else "release"
     options.program = (options.program or ROOT / f"build/{built}/bin/manymeans").resolve()
     return options
 
