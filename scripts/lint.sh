@@ -65,7 +65,7 @@ tidy_cuda() {
 }
 
 check "tree: include rule, parameters, lengths, names, private paths" python3 scripts/check_tree.py
-check "shell scripts" shellcheck "${shell[@]}"
+check "shell scripts" shellcheck --external-sources "${shell[@]}"
 check "CMake format" cmake_format
 check "C++ format" cpp_format
 check "Python style" ruff check --quiet .

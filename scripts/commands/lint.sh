@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# lint                  check formats, includes, names and the clang-tidy list
+
+# shellcheck source=scripts/dev_functions.sh
+source "${BASH_SOURCE[0]%/commands/*}/dev_functions.sh"
+
+main() {
+  need_lint_tools
+  lock
+  configure release "${python_arguments[@]}"
+  unlock
+  PATH=$venv/bin:$PATH scripts/lint.sh build/release
+}
+
+main "$@"
