@@ -6,7 +6,7 @@ source "${BASH_SOURCE[0]%/commands/*}/dev_functions.sh"
 
 main() {
   need_lint_tools
-  PATH=$venv/bin:$PATH scripts/lint.sh --fix
+  PATH=$venv/bin:$PATH scripts/checks.sh --fix
 }
 
 main "$@"

@@ -9,7 +9,7 @@ main() {
   lock
   configure release "${python_arguments[@]}"
   unlock
-  PATH=$venv/bin:$PATH scripts/lint.sh build/release
+  PATH=$venv/bin:$PATH scripts/checks.sh build/release
 }
 
 main "$@"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # All checks of ./dev lint, with the tools found in PATH.
-#   scripts/lint.sh BUILD   check; BUILD holds compile_commands.json
-#   scripts/lint.sh --fix   rewrite what a formatter can rewrite
+#   scripts/checks.sh BUILD   check; BUILD holds compile_commands.json
+#   scripts/checks.sh --fix   rewrite what a formatter can rewrite
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
