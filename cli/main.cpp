@@ -1,6 +1,7 @@
 // The program: parses, calls a subcommand, turns what was thrown into an exit code.
 #include <manymeans/error.h>
 #include <manymeans/fit.h>
+#include <manymeans/info.h>
 #include <manymeans/io.h>
 
 #include "commands/commands.h"

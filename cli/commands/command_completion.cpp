@@ -1,5 +1,6 @@
 // manymeans completion: what shells and man(1) know of the program, made from its own list of options.
 #include <manymeans/fit.h>
+#include <manymeans/info.h>
 
 #include "commands/commands.h"
 #include "flags/flag_values.h"

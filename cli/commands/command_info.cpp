@@ -1,5 +1,7 @@
 // manymeans info: what this build can do on this machine.
 #include <manymeans/fit.h>
+#include <manymeans/info.h>
+#include <manymeans/json.h>
 
 #include "commands/commands.h"
 #include "output/text_table.h"

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <manymeans/io.h>
+#include <manymeans/model_file.h>
 
 #include <optional>
 #include <string>

@@ -1,6 +1,7 @@
 #include "fitting/target_column.h"
 
 #include <manymeans/error.h>
+#include <manymeans/regress.h>
 
 #include "flags/flag_values.h"
 #include "flags/model_columns.h"

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <manymeans/io.h>
+#include <manymeans/options.h>
 
 #include <string>
 #include <vector>

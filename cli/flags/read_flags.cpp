@@ -1,6 +1,7 @@
 #include "flags/read_flags.h"
 
 #include <manymeans/fit.h>
+#include <manymeans/info.h>
 
 #include "flags/flag_values.h"
 

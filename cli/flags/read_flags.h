@@ -2,7 +2,6 @@
 #pragma once
 
 #include <manymeans/error.h>
-#include <manymeans/fit.h>
 #include <manymeans/io.h>
 
 #include <CLI/CLI.hpp>
@@ -10,6 +9,10 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+namespace manymeans {
+struct Choice;
+}  // namespace manymeans
 
 namespace manymeans::cli {
 

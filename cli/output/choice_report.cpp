@@ -1,6 +1,7 @@
 #include "output/choice_report.h"
 
 #include <manymeans/io.h>
+#include <manymeans/json.h>
 #include <manymeans/report.h>
 
 #include "output/fit_report.h"

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <manymeans/io.h>
+#include <manymeans/regress.h>
 
 #include <cstdint>
 #include <string>

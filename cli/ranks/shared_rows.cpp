@@ -2,6 +2,7 @@
 
 #include <manymeans/error.h>
 #include <manymeans/fit.h>
+#include <manymeans/info.h>
 
 #include "ranks/ranks.h"
 

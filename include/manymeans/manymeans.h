@@ -3,17 +3,22 @@
 
 #include <manymeans/choose.h>
 #include <manymeans/choose_columns.h>
+#include <manymeans/comm.h>
 #include <manymeans/compare.h>
 #include <manymeans/consensus.h>
 #include <manymeans/criteria.h>
 #include <manymeans/error.h>
 #include <manymeans/fit.h>
+#include <manymeans/info.h>
 #include <manymeans/io.h>
+#include <manymeans/json.h>
 #include <manymeans/label_table.h>
 #include <manymeans/mapped_files.h>
+#include <manymeans/model_file.h>
 #include <manymeans/models_by_k.h>
 #include <manymeans/multiply.h>
 #include <manymeans/options.h>
+#include <manymeans/pass_counts.h>
 #include <manymeans/points.h>
 #include <manymeans/regress.h>
 #include <manymeans/report.h>

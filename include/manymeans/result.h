@@ -2,6 +2,7 @@
 #pragma once
 
 #include <manymeans/options.h>
+#include <manymeans/pass_counts.h>
 #include <manymeans/points.h>
 
 #include <array>
@@ -55,33 +56,6 @@ struct ModelResult {
   /// stop reason and labels are the same bits. Computed when asked for: O(N + K D).
   std::string digest() const;
 };
-
-/// What is counted of the labels of a pass, or of several passes.
-struct PassCounts {
-  int64_t changed = 0;     ///< other than after the pass before (first pass: all)
-  int64_t repeated = 0;    ///< came with the label of a duplicate
-  int64_t skipped = 0;     ///< kept without a look, by bounds
-  int64_t certified = 0;   ///< certified by the screen
-  int64_t resolved = 0;    ///< decided by canonical distances
-  int64_t candidates = 0;  ///< canonical distances computed for the resolved
-  int64_t tightened = 0;   ///< canonical distances to a row's assigned prototype, computed to renew its bound
-
-  PassCounts& operator+=(const PassCounts& other);
-};
-/// One of these counts.
-struct PassCount {
-  using Member = int64_t PassCounts::*;
-  std::string_view name;
-  Member value = nullptr;
-};
-/// All of them.
-inline constexpr std::array<PassCount, 7> kPassCounts = {{{"changed", &PassCounts::changed},
-                                                          {"repeated", &PassCounts::repeated},
-                                                          {"skipped", &PassCounts::skipped},
-                                                          {"certified", &PassCounts::certified},
-                                                          {"resolved", &PassCounts::resolved},
-                                                          {"candidates", &PassCounts::candidates},
-                                                          {"tightened", &PassCounts::tightened}}};
 
 /// What one pass did, all models together. Under the strategies task and data: pass i of every model together.
 struct PassLog : PassCounts {

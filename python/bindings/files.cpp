@@ -3,6 +3,7 @@
 #include <manymeans/error.h>
 #include <manymeans/io.h>
 #include <manymeans/mapped_files.h>
+#include <manymeans/model_file.h>
 
 #include "arrays.h"
 #include "arrow.h"

@@ -3,7 +3,7 @@
 import re
 
 ORDER = ["fit.h", "options.h", "points.h", "sparse.h", "sparse_file.h", "result.h", "regress.h", "io.h",
-         "error.h", "comm.h", "mpi.h", "row_shards.h"]
+         "model_file.h", "json.h", "error.h", "comm.h", "mpi.h", "row_shards.h"]
 INTRODUCTION = """# C++ API
 
 This page is made from the comments of the public headers. `#include <manymeans/manymeans.h>` includes all of them but `<manymeans/mpi.h>`, which needs MPI.

@@ -12,7 +12,7 @@
 // Everything returned is exact, so it is the same from every backend: see docs/developer/contract.md.
 #pragma once
 
-#include <manymeans/fit.h>
+#include <manymeans/pass_counts.h>
 #include <manymeans/points.h>
 
 #include "backend/pass_limits.h"
@@ -37,6 +37,8 @@
 #include <vector>
 
 namespace manymeans {
+
+struct Choice;
 
 namespace device {
 class TeamMember;

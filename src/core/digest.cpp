@@ -1,6 +1,8 @@
 #define XXH_INLINE_ALL
 #include "core/digest.h"
 
+#include <manymeans/result.h>
+
 #include "core/philox_lanes.h"
 
 #include <fmt/format.h>

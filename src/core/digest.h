@@ -1,7 +1,7 @@
 // Digests of models, and the order-free sum over labels that they contain.
 #pragma once
 
-#include <manymeans/result.h>
+#include <manymeans/points.h>
 
 #include "core/label_term.h"
 
@@ -10,6 +10,8 @@
 #include <string>
 
 namespace manymeans {
+
+enum class StopReason : uint8_t;
 
 /// Sum over these rows, the first of which is number `first_row` of all.
 LabelSum label_sum(const Labels& labels, int64_t first_row = 0);

@@ -1,6 +1,7 @@
 #include "data/memory_plan.h"
 
 #include <manymeans/error.h>
+#include <manymeans/options.h>
 
 #include "core/fixed_point.h"
 #include "core/label_width.h"

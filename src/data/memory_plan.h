@@ -1,7 +1,6 @@
 // What a fit may hold in memory, decided before it allocates anything. docs/user/memory.md explains the plan to users.
 #pragma once
 
-#include <manymeans/options.h>
 #include <manymeans/points.h>
 
 #include "core/file_memory.h"
@@ -13,13 +12,15 @@
 
 namespace manymeans {
 
+enum class Strategy : uint8_t;
+
 /// What is asked of a fit, as far as its memory goes.
 struct MemoryTask {
   PointsView points;
   bool in_file = false;  ///< the points lie in a mapped file: their pages count, but can be given back
   bool weights = false;
   std::vector<int64_t> k;  ///< of every model
-  Strategy strategy = Strategy::kConcatenated;
+  Strategy strategy = {};  ///< by default kConcatenated
   int threads = 1;
   bool oversamples = false;      ///< some model begins with k-means||
   int64_t terms = 0;             ///< of linear models: sums of a cluster; 0: those of centroids, the columns

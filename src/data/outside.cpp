@@ -1,5 +1,6 @@
 // Rows that lie far outside the points of a fit: unscaled ones, other units, swapped columns.
 #include <manymeans/io.h>
+#include <manymeans/result.h>
 
 #include "core/data_type.h"
 #include "core/fp_environment.h"

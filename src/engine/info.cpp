@@ -1,5 +1,6 @@
 #include <manymeans/error.h>
 #include <manymeans/fit.h>
+#include <manymeans/info.h>
 
 #include "backend/backend.h"
 #include "backend/devices.h"

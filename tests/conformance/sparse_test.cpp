@@ -1,6 +1,7 @@
 // Sparse points: the bits of the dense points of the same values, on the reference and on the cpu backend.
 #include <manymeans/error.h>
 #include <manymeans/fit.h>
+#include <manymeans/info.h>
 #include <manymeans/io.h>
 #include <manymeans/regress.h>
 

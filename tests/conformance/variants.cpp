@@ -1,6 +1,7 @@
 #include "conformance/variants.h"
 
 #include <manymeans/error.h>
+#include <manymeans/info.h>
 
 #include "backend/cpu/choose/screen_costs.h"
 #include "backend/cpu/kernels/instruction_set.h"

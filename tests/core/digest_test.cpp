@@ -1,5 +1,7 @@
 #include "core/digest.h"
 
+#include <manymeans/result.h>
+
 #include <gtest/gtest.h>
 
 #include <algorithm>

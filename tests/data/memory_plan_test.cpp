@@ -1,6 +1,7 @@
 #include "data/memory_plan.h"
 
 #include <manymeans/error.h>
+#include <manymeans/options.h>
 
 #include "core/memory.h"
 #include "engine/exact_sum.h"

@@ -2,6 +2,7 @@
 #include "engine/checkpoint.h"
 
 #include <manymeans/error.h>
+#include <manymeans/model_file.h>
 #include <manymeans/search.h>
 
 #include "conformance/cases.h"

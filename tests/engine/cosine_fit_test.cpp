@@ -2,6 +2,7 @@
 #include <manymeans/error.h>
 #include <manymeans/fit.h>
 #include <manymeans/io.h>
+#include <manymeans/model_file.h>
 
 #include "comm/thread_ranks.h"
 #include "core/distance.h"

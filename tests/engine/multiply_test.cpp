@@ -1,3 +1,4 @@
+#include <manymeans/info.h>
 #include <manymeans/multiply.h>
 
 #include "backend/backend.h"

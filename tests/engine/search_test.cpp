@@ -1,4 +1,5 @@
 #include <manymeans/error.h>
+#include <manymeans/info.h>
 #include <manymeans/search.h>
 
 #include "io/files.h"

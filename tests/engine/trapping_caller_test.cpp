@@ -1,6 +1,8 @@
 // A caller that has set every floating-point trap: each entry point masks them, on all of its threads.
 #include <manymeans/fit.h>
+#include <manymeans/info.h>
 #include <manymeans/io.h>
+#include <manymeans/json.h>
 
 #include "conformance/variants.h"
 #include "core/hostile_environment.h"

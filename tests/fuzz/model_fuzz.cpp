@@ -1,6 +1,7 @@
 // Any bytes as a model file: a model that can be used, or an Error.
 #include <manymeans/error.h>
 #include <manymeans/io.h>
+#include <manymeans/model_file.h>
 
 #include "memory_file.h"
 

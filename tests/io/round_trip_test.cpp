@@ -1,4 +1,6 @@
 // Points through every pair of formats: the same bits come back, or an error says which value cannot be held.
+#include <manymeans/info.h>
+
 #include "io/files.h"
 #include "io/table/reader.h"
 #include "io/table/writer.h"

@@ -1,6 +1,8 @@
 // The summary of a fit; docs/user/json.md lists the fields.
 #include <manymeans/io.h>
+#include <manymeans/json.h>
 #include <manymeans/models_by_k.h>
+#include <manymeans/search.h>
 
 #include "core/digest.h"
 #include "core/fp_environment.h"

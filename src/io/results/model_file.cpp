@@ -1,6 +1,7 @@
 // Models as a .npz; docs/user/model-file.md lists the keys.
 #include <manymeans/error.h>
 #include <manymeans/io.h>
+#include <manymeans/model_file.h>
 
 #include "core/fp_environment.h"
 #include "core/out_of_memory.h"

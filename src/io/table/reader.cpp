@@ -1,6 +1,7 @@
 #include "io/table/reader.h"
 
 #include <manymeans/error.h>
+#include <manymeans/info.h>
 
 #include "core/fp_environment.h"
 #include "core/lower_case.h"

@@ -1,7 +1,6 @@
 // The readers of points: one file and one CMake line each.
 #pragma once
 
-#include <manymeans/fit.h>
 #include <manymeans/io.h>
 
 #include "io/table/found_format.h"
@@ -14,6 +13,8 @@
 #include <vector>
 
 namespace manymeans {
+
+struct Choice;
 
 /// Reads one format. A maker of it is registered as manymeans_register(reader name maker file...).
 struct Reader {

@@ -1,6 +1,7 @@
 #include "io/table/writer.h"
 
 #include <manymeans/error.h>
+#include <manymeans/info.h>
 #include <manymeans/io.h>
 
 #include "core/lower_case.h"

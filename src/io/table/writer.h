@@ -1,8 +1,6 @@
 // The writers of tables (points, labels, distances): one file and one CMake line each.
 #pragma once
 
-#include <manymeans/fit.h>
-
 #include "core/data_type.h"
 #include "io/files/output_file.h"
 #include "io/table/found_format.h"
@@ -16,6 +14,8 @@
 #include <vector>
 
 namespace manymeans {
+
+struct Choice;
 
 enum class CellType : uint8_t { kUInt8, kUInt16, kUInt32, kFloat64, kFloat32, kFloat16, kBFloat16, kInt8, kInt32 };
 std::string_view name_of(CellType type);

@@ -1,5 +1,7 @@
 #include "fuzz/answers/fuzz_case.h"
 
+#include <manymeans/info.h>
+
 #include "fuzz/answers/draw.h"
 
 #include <fmt/format.h>

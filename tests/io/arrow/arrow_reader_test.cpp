@@ -1,5 +1,6 @@
 // arrow/* were written by pyarrow: seven rows in pieces of three.
 #include <manymeans/comm.h>
+#include <manymeans/info.h>
 
 #include "io/files.h"
 #include "io/table/reader.h"

@@ -1,6 +1,8 @@
 // Names of files: where they lead, and which of them are one.
 #include "io/files/file_name.h"
 
+#include <manymeans/model_file.h>
+
 #include "io/files.h"
 #include "io/files/output_file.h"
 

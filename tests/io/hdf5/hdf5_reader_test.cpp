@@ -1,4 +1,6 @@
 // hdf5/*.h5 were written by h5py.
+#include <manymeans/info.h>
+
 #include "io/files.h"
 #include "io/table/reader.h"
 

@@ -1,4 +1,5 @@
 #include <manymeans/io.h>
+#include <manymeans/json.h>
 
 #include "core/digest.h"
 #include "io/results/results.h"

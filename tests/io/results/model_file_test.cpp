@@ -1,3 +1,5 @@
+#include <manymeans/model_file.h>
+
 #include "io/files.h"
 #include "io/numpy/npz.h"
 #include "io/results/json_text.h"

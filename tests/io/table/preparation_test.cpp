@@ -1,6 +1,7 @@
 #include "io/files.h"
 
 #include <fmt/format.h>
+#include <manymeans/comm.h>
 
 #include <algorithm>
 #include <cmath>

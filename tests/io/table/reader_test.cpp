@@ -1,5 +1,7 @@
 #include "io/table/reader.h"
 
+#include <manymeans/info.h>
+
 #include "io/files.h"
 
 #include <sys/stat.h>

@@ -1,6 +1,7 @@
 #include "backend/cpu/kernels/instruction_set.h"
 
 #include <manymeans/error.h>
+#include <manymeans/info.h>
 
 #include "backend/backend.h"
 #include "core/environment.h"

@@ -1,5 +1,7 @@
 #include "backend/cpu/choose/screen_costs.h"
 
+#include <manymeans/info.h>
+
 #include "backend/backend.h"
 
 #include <gtest/gtest.h>

@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""What a change that moves code must leave as it was: answers, code of kernels, times.
+
+freeze.py record BUILD FILE     writes digests of 300 random fits and hashes of kernel object code of a build
+                                (manymeans_answers and libmanymeans.a have to be there)
+freeze.py compare FILE OTHER    names what differs; exit code 1 if a digest does
+freeze.py times PROGRAM OTHER [ROUNDS]
+                                medians of twelve fits by two programs in turns, and their ratios
+"""
+
+import collections
+import hashlib
+import json
+import pathlib
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+CASES = ("--seed", "20261128", "--cases", "300", "--seconds", "0.5", "--most-values", "400000", "--steps")
+KERNELS = re.compile(r"/backend/(cpu/kernels/[^/]*|cuda/.*\.cu|opencl/kernels/.*)\.o$")
+# Rows, columns, and options of twelve fits of random points: few and many columns, models, clusters; all algorithms.
+ROWS = [
+    (n, d, flags.split())
+    for n, d, flags in [
+        (2_000_000, 2, "-k 16 -m 8 --max-iter 10"),
+        (1_000_000, 8, "-k 64 --max-iter 10"),
+        (200_000, 32, "-k 100 -m 4 --max-iter 10"),
+        (100_000, 128, "-k 256 --max-iter 10"),
+        (60_000, 784, "-k 10 --max-iter 10"),
+        (20_000, 784, "-k 1000 --max-iter 5"),
+        (500_000, 3, "-k 32 --algorithm kdtree --max-iter 10"),
+        (200_000, 16, "-k 200 --algorithm bounds --max-iter 20"),
+        (50_000, 32, "-k 50 --algorithm brute --max-iter 5"),
+        (20_000, 4, "-k 2..20 -m 20"),
+        (100_000, 16, "-k 64 --dtype float64 --max-iter 10"),
+        (500, 4, "-k 3 -m 100"),
+    ]
+]
+
+
+def run(*command):
+    return subprocess.run([str(word) for word in command], check=True, capture_output=True, text=True).stdout
+
+
+def digests(build):
+    """What each case came to, whichever way: its digest, or the code of its error."""
+    found, case = {}, None
+    for line in run(build / "bin/manymeans_answers", *CASES).splitlines():
+        if named := re.match(r"case (\d+)", line):
+            case = named.group(1)
+        elif case and (said := re.match(r" +[\d.]+ s \([\d.]+\) .*: ([0-9a-f]{32}$|\[\w+\])", line)):
+            found.setdefault(case, set()).add(said.group(1))
+    return {case: sorted(answers) for case, answers in found.items()}
+
+
+def kernels(build):
+    """Hashes of the code of each object file: of the processor's, and of what devices get."""
+    hashes = {}
+    for path in sorted((build / "src").rglob("*.o")):
+        if not KERNELS.search(str(path)):
+            continue
+        with tempfile.NamedTemporaryFile() as code:
+            sections = [flag for name in (".text*", ".rodata*", ".nv_fatbin") for flag in ("-j", name)]
+            run("objcopy", "-O", "binary", "--set-section-flags", ".nv_fatbin=alloc", *sections, path, code.name)
+            name = str(path.relative_to(build)).split(".dir/")[-1]
+            hashes[name] = hashlib.sha256(pathlib.Path(code.name).read_bytes()).hexdigest()[:16]
+    return hashes
+
+
+def record(build, out):
+    made = {"digests": digests(build), "kernels": kernels(build)}
+    pathlib.Path(out).write_text(json.dumps(made, indent=0))
+    print(f"{len(made['digests'])} cases, {len(made['kernels'])} object files")
+
+
+def compare(first, second):
+    old, new = (json.loads(pathlib.Path(path).read_text()) for path in (first, second))
+    differ = 0
+    for what in "digests", "kernels":
+        names = [name for name in old[what].keys() | new[what].keys() if old[what].get(name) != new[what].get(name)]
+        print(
+            f"{what}: {len(old[what])} and {len(new[what])}, {len(names)} differ {sorted(names)[:20] if names else ''}"
+        )
+        differ += len(names) if what == "digests" else 0
+    return differ
+
+
+def times(first, second, rounds=5):
+    import numpy as np
+
+    with tempfile.TemporaryDirectory() as folder:
+        for n, d, flags in ROWS:
+            path = pathlib.Path(folder) / "points.npy"
+            rng = np.random.default_rng(1)
+            np.save(path, (rng.normal(size=(n, d)) + 4 * rng.integers(0, 5, (n, 1))).astype(np.float32))
+            taken = collections.defaultdict(list)
+            for turn in range(int(rounds)):
+                for program in (first, second) if turn % 2 else (second, first):
+                    start = time.perf_counter()
+                    run(program, "fit", path, *flags, "--seed", 1, "--quiet", "--stop", "strict")
+                    taken[program].append(time.perf_counter() - start)
+            old, new = (statistics.median(taken[program]) for program in (first, second))
+            print(f"{n:9} x {d:<4} {' '.join(flags):45} {old:7.3f} {new:7.3f} s  {new / old:.3f}", flush=True)
+
+
+def main():
+    if len(sys.argv) < 4 or sys.argv[1] not in ("record", "compare", "times"):
+        sys.exit(__doc__)
+    what, first, *others = sys.argv[1:]
+    if what == "record":
+        record(pathlib.Path(first), *others)
+    elif what == "times":
+        times(first, *others)
+    elif compare(first, *others):
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()
