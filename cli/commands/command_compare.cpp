@@ -213,7 +213,7 @@ void run(const CompareCommand& command) {
   const Comparison result = compare(command);
   for (const std::string& warning : result.warnings) warn(warning);
   if (command.json) {
-    print_json(text_of(comparison_json(result)));
+    print_json(comparison_json(result));
   } else {
     print(comparison_text(result));
   }

@@ -8,7 +8,6 @@
 #include "flags/read_flags.h"
 #include "flags/stored_models.h"
 #include "output/consensus_report.h"
-#include "output/model_description.h"
 #include "output/output_files.h"
 #include "output/progress_line.h"
 #include "output/stream_outputs.h"
@@ -139,7 +138,7 @@ int run(ConsensusCommand& command) {
   for (const std::string& warning : report.warnings) warn(warning);
   std::vector<OutputJob> jobs = output_jobs(command, report, file_rows(points));
   if (command.json) {
-    jobs.push_back({"standard output", [&] { print_json(text_of(consensus_json(report))); }});
+    jobs.push_back({"standard output", [&] { print_json(consensus_json(report)); }});
   } else if (!command.quiet) {
     jobs.push_back(
         {streams ? "standard error" : "standard output", [&] { print_beside(streams, consensus_text(report)); }});

@@ -3,7 +3,7 @@
 
 #include <manymeans/io.h>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include <cstdint>
 #include <string>
