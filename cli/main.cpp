@@ -1,7 +1,5 @@
 // The program: parses, calls a subcommand, turns what was thrown into an exit code.
 #include <manymeans/error.h>
-#include <manymeans/fit.h>
-#include <manymeans/info.h>
 #include <manymeans/io.h>
 
 #include "commands/commands.h"
@@ -11,25 +9,19 @@
 #include "streams/standard_streams.h"
 #include "streams/stop_signal.h"
 
-#include <CLI/CLI.hpp>
-
-#include <memory>
+#include <algorithm>
 #include <new>
+#include <string>
+#include <vector>
 
 namespace {
 using namespace manymeans;
 
 int run(int argc, char** argv) {
   int exit_code = 0;
-  CLI::App program("Exact k-means for ensembles of models: many models, many cores, one answer.", "manymeans");
-  program.formatter(std::make_shared<cli::HelpFormat>());
-  program.set_version_flag(
-      "--version", [] { return "manymeans " + build_info().version; }, "Print the version and exit");
-  program.footer("Run 'manymeans COMMAND --help' for the options and examples of a command.");
-  program.require_subcommand(1);
-  program.parse_complete_callback([&program] {  // before the command begins
-    for (const CLI::App* command : program.get_subcommands()) cli::check_ranks_of(command->get_name());
-  });
+  cli::Program program("manymeans", "Exact k-means for ensembles of models: many models, many cores, one answer.",
+                       "Run 'manymeans COMMAND --help' for the options and examples of a command.");
+  program.before_command(cli::check_ranks_of);
   cli::add_fit_command(program, exit_code);
   cli::add_search_command(program, exit_code);
   cli::add_choose_command(program, exit_code);
@@ -44,13 +36,11 @@ int run(int argc, char** argv) {
   cli::add_info_command(program, exit_code);
   cli::add_bench_command(program, exit_code);
   cli::add_completion_command(program, exit_code);
-  try {
-    program.parse(argc, argv);
-  } catch (const CLI::ParseError& stop) {
-    if (stop.get_exit_code() == 0 && cli::launched().rank > 0) return 0;  // help and version are said once
-    return cli::answer_parse_stop(program, stop, argc > 1 ? argv[1] : nullptr);
-  }
-  return exit_code;
+  const auto stop = program.parse(std::vector<std::string>(argv + std::min(argc, 1), argv + argc));
+  if (!stop) return exit_code;
+  const bool mistaken = stop->reason == cli::ParseStop::Reason::kMistake;
+  if (!mistaken && cli::launched().rank > 0) return 0;  // help and version are said once
+  return cli::answer_parse_stop(*stop, argc > 1 ? argv[1] : nullptr);
 }
 
 }  // namespace

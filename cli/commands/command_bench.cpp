@@ -72,31 +72,34 @@ void check(const BenchCommand& command) {
 
 }  // namespace
 
-void add_bench_command(CLI::App& program, int& exit_code) {
-  CLI::App* app = program.add_subcommand("bench", "Time the algorithms.");
+void add_bench_command(Program& program, int& exit_code) {
+  const Command app = program.add_command("bench", "Time the algorithms.");
   const auto command = std::make_shared<BenchCommand>();
   const auto add = [app](const char* flag, auto& value, int64_t least, const char* type, const char* help) {
-    return app->add_option(flag, number_into(flag, value, least), help)
-        ->type_name(type)
-        ->default_str(std::to_string(value))
-        ->group("Timing");
+    return app.add_option(flag, number_into(flag, value, least), help)
+        .type_name(type)
+        .default_str(std::to_string(value))
+        .group("Timing");
   };
   add("--threads", command->threads, 0, "COUNT", "Threads; 0: all usable ones.");
   add("-n,--rows", command->rows, 1, "COUNT", "Rows of the points that are made up.");
-  CLI::Option* const columns = add("-d,--columns", command->columns, 1, "COUNT", "Their columns.");
+  const Flag columns = add("-d,--columns", command->columns, 1, "COUNT", "Their columns.");
   add("-k,--clusters", command->clusters, 1, "K", "Clusters of a model.");
-  CLI::Option* const models = add("-m,--models", command->models, 1, "COUNT", "Models.");
-  app->add_option("--tune", command->tune,
-                  "Find the numbers by which kernels are cut for a device, opencl or opencl:1, instead; takes minutes.")
-      ->type_name("DEVICE")
-      ->excludes(columns, models)  // it takes points of 8 and of 64 columns, and one model
-      ->group("Timing");
-  app->add_option("--only", command->only, "One of these numbers, as --tune prints them.")
-      ->type_name("NAME")
-      ->needs("--tune")
-      ->group("Timing");
-  app->footer(kExamples);
-  app->callback([command, &exit_code] {
+  const Flag models = add("-m,--models", command->models, 1, "COUNT", "Models.");
+  const Flag tuned =
+      app.add_option(
+             "--tune", command->tune,
+             "Find the numbers by which kernels are cut for a device, opencl or opencl:1, instead; takes minutes.")
+          .type_name("DEVICE")
+          .excludes(columns)  // it takes points of 8 and of 64 columns, and one model
+          .excludes(models)
+          .group("Timing");
+  app.add_option("--only", command->only, "One of these numbers, as --tune prints them.")
+      .type_name("NAME")
+      .needs(tuned)
+      .group("Timing");
+  app.footer(kExamples);
+  app.callback([command, &exit_code] {
     check(*command);
     if (command->tune.empty()) {
       time_algorithms(*command);

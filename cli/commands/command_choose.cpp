@@ -50,17 +50,17 @@ const char* const kExamples =
 
 }  // namespace
 
-void add_choose_command(CLI::App& program, int& exit_code) {
-  CLI::App* app = program.add_subcommand("choose", "Choose the number of clusters, with the evidence.");
+void add_choose_command(Program& program, int& exit_code) {
+  const Command app = program.add_command("choose", "Choose the number of clusters, with the evidence.");
   const auto command = std::make_shared<FitCommand>(FitCommand{"choose", FitTask::kChoose});
   command->options.k = command->choice.fit.k;
   command->options.models = command->choice.fit.models;
-  bind_data_argument(*app, command->job.data);
-  bind_choose_flags(*app, command->options, command->choice);
-  bind_job_flags(*app, command->job, kHelp);
-  app->footer(kExamples);
-  app->callback([app, command, &exit_code] {
-    command->k_given = app->count("-k") > 0;
+  bind_data_argument(app, command->job.data);
+  bind_choose_flags(app, command->options, command->choice);
+  bind_job_flags(app, command->job, kHelp);
+  app.footer(kExamples);
+  app.callback([app, command, &exit_code] {
+    command->k_given = app.given("-k");
     exit_code = run_fit_command(*command);
   });
 }

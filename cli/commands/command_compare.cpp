@@ -213,7 +213,7 @@ void run(const CompareCommand& command) {
   const Comparison result = compare(command);
   for (const std::string& warning : result.warnings) warn(warning);
   if (command.json) {
-    print_json(text_of(comparison_json(result)));
+    print_json(comparison_json(result));
   } else {
     print(comparison_text(result));
   }
@@ -242,46 +242,40 @@ void set_columns(CompareCommand& command, const std::string& text) {
 
 }  // namespace
 
-void add_compare_command(CLI::App& program, int& exit_code) {
-  CLI::App* app = program.add_subcommand("compare", "Compare two models, or labels.");
+void add_compare_command(Program& program, int& exit_code) {
+  const Command app = program.add_command("compare", "Compare two models, or labels.");
   const auto command = std::make_shared<CompareCommand>();
-  add_file_argument(*app, "A", command->a, "Model file (.npz), or labels of rows (.npy, .csv, .parquet).");
-  add_file_argument(*app, "B", command->b, "Likewise.");
-  add_file_argument(*app, "DATA", command->data.path, "File of points that models label, in any format.")
-      ->required(false);
-  const auto store_k = [command](const CLI::results_t& texts) {
-    set_k(*command, texts.front());
-    return true;
-  };
-  app->add_option("-k,--clusters", store_k, "Which k of the model files to use; two (3,4): of A and of B.")
-      ->type_name("K")
-      ->group("Comparison");
-  const auto store_columns = [command](const CLI::results_t& texts) {
-    set_columns(*command, texts.front());
-    return true;
-  };
-  app->add_option("--column", store_columns,
-                  "Column of the labels, a name or a number, in files that have several; two (cluster,class): of A and "
-                  "of B. Left out: the one called label or cluster.")
-      ->type_name("COLUMN")
-      ->group("Comparison");
-  app->add_option("--id", command->columns.ids,
-                  "Column that names the rows, in both files of labels or in one and DATA: rows of the same name are "
-                  "put together. Left out: the first column, where all others are named as labels are.")
-      ->type_name("COLUMN")
-      ->group("Comparison");
-  app->add_flag("--by-order", command->columns.by_order,
-                "Put rows together in the order of their files, also where they have names.")
-      ->group("Comparison");
-  app->add_option("--backend,--device", command->data.backend, "Where to compute. Never changes the answer.")
-      ->type_name("NAME")
-      ->default_str("auto")
-      ->group("Comparison");
-  bind_read_flags(*app, command->data.reading);
-  bind_threads(*app, command->data.reading.threads);
-  app->add_flag("--json", command->json, "Print one JSON object instead of text.")->group("Output");
-  app->footer(kExamples);
-  app->callback([command, &exit_code] {
+  add_file_argument(app, "A", command->a, "Model file (.npz), or labels of rows (.npy, .csv, .parquet).");
+  add_file_argument(app, "B", command->b, "Likewise.");
+  add_file_argument(app, "DATA", command->data.path, "File of points that models label, in any format.")
+      .required(false);
+  const auto store_k = [command](const std::string& text) { set_k(*command, text); };
+  app.add_option("-k,--clusters", store_k, "Which k of the model files to use; two (3,4): of A and of B.")
+      .type_name("K")
+      .group("Comparison");
+  const auto store_columns = [command](const std::string& text) { set_columns(*command, text); };
+  app.add_option("--column", store_columns,
+                 "Column of the labels, a name or a number, in files that have several; two (cluster,class): of A and "
+                 "of B. Left out: the one called label or cluster.")
+      .type_name("COLUMN")
+      .group("Comparison");
+  app.add_option("--id", command->columns.ids,
+                 "Column that names the rows, in both files of labels or in one and DATA: rows of the same name are "
+                 "put together. Left out: the first column, where all others are named as labels are.")
+      .type_name("COLUMN")
+      .group("Comparison");
+  app.add_flag("--by-order", command->columns.by_order,
+               "Put rows together in the order of their files, also where they have names.")
+      .group("Comparison");
+  app.add_option("--backend,--device", command->data.backend, "Where to compute. Never changes the answer.")
+      .type_name("NAME")
+      .default_str("auto")
+      .group("Comparison");
+  bind_read_flags(app, command->data.reading);
+  bind_threads(app, command->data.reading.threads);
+  app.add_flag("--json", command->json, "Print one JSON object instead of text.").group("Output");
+  app.footer(kExamples);
+  app.callback([command, &exit_code] {
     run(*command);
     exit_code = 0;
   });

@@ -35,13 +35,13 @@ std::string made_for(const std::string& shell, const std::vector<ListedCommand>&
 
 }  // namespace
 
-void add_completion_command(CLI::App& program, int& exit_code) {
-  CLI::App* app = program.add_subcommand("completion", "Print the completion of a shell, or the man page.");
+void add_completion_command(Program& program, int& exit_code) {
+  const Command app = program.add_command("completion", "Print the completion of a shell, or the man page.");
   const auto shell = std::make_shared<std::string>();
-  app->add_option("SHELL", *shell, "bash, zsh or fish; or man for the page manymeans(1).")->required()->type_name("");
-  app->footer(kExamples);
-  app->callback([shell, &program, &exit_code] {
-    print(made_for(*shell, listed_commands(program)));
+  app.add_option("SHELL", *shell, "bash, zsh or fish; or man for the page manymeans(1).").required().type_name("");
+  app.footer(kExamples);
+  app.callback([shell, &program, &exit_code] {
+    print(made_for(*shell, program.listed().commands));
     exit_code = 0;
   });
 }

@@ -8,7 +8,6 @@
 #include "flags/read_flags.h"
 #include "flags/stored_models.h"
 #include "output/consensus_report.h"
-#include "output/model_description.h"
 #include "output/output_files.h"
 #include "output/progress_line.h"
 #include "output/stream_outputs.h"
@@ -139,7 +138,7 @@ int run(ConsensusCommand& command) {
   for (const std::string& warning : report.warnings) warn(warning);
   std::vector<OutputJob> jobs = output_jobs(command, report, file_rows(points));
   if (command.json) {
-    jobs.push_back({"standard output", [&] { print_json(text_of(consensus_json(report))); }});
+    jobs.push_back({"standard output", [&] { print_json(consensus_json(report)); }});
   } else if (!command.quiet) {
     jobs.push_back(
         {streams ? "standard error" : "standard output", [&] { print_beside(streams, consensus_text(report)); }});
@@ -149,74 +148,72 @@ int run(ConsensusCommand& command) {
   return defer_stop_signals() ? static_cast<int>(ErrorCode::kInterrupted) : 0;
 }
 
-void bind_consensus_flags(CLI::App& app, ConsensusCommand& command) {
+void bind_consensus_flags(const Command& app, ConsensusCommand& command) {
   app.add_option("-k,--clusters", number_into("-k,--clusters", command.options.k, 1),
                  "Clusters of the consensus; models may have more or fewer.")
-      ->type_name("K")
-      ->required()
-      ->group("Consensus");
-  const auto set_method = [&command](const CLI::results_t& texts) {
-    check_choice("--method", texts.front(), {"centroids", "matched"});
-    command.options.method = *consensus_method_from_name(texts.front());
-    return true;
+      .type_name("K")
+      .required()
+      .group("Consensus");
+  const auto set_method = [&command](const std::string& text) {
+    check_choice("--method", text, {"centroids", "matched"});
+    command.options.method = *consensus_method_from_name(text);
   };
   app.add_option("--method", set_method,
                  "centroids (all centroids are clustered; models of any k) or matched (clusters of the models of this "
                  "k, one to one).")
-      ->type_name("NAME")
-      ->default_str("centroids")
-      ->group("Consensus");
+      .type_name("NAME")
+      .default_str("centroids")
+      .group("Consensus");
   app.add_option("--fits", number_into("--fits", command.options.fits, 1),
                  "Fits of the centroids, of which the one of least inertia counts.")
-      ->type_name("COUNT")
-      ->default_str("10")
-      ->group("Consensus");
+      .type_name("COUNT")
+      .default_str("10")
+      .group("Consensus");
   app.add_option("--pairs", number_into("--pairs", command.options.pairs, 0),
                  "Pairs of points by which models are compared; 0: none.")
-      ->type_name("COUNT")
-      ->default_str("100000")
-      ->group("Consensus");
-  const auto set_seed = [&command](const CLI::results_t& texts) {
-    command.options.seed = parse_number<uint64_t>("--seed", texts.front());
-    return true;
+      .type_name("COUNT")
+      .default_str("100000")
+      .group("Consensus");
+  const auto set_seed = [&command](const std::string& text) {
+    command.options.seed = parse_number<uint64_t>("--seed", text);
   };
   app.add_option("--seed", set_seed, "Seed of the fits and of the pairs.")
-      ->type_name("SEED")
-      ->default_str("0")
-      ->group("Consensus");
+      .type_name("SEED")
+      .default_str("0")
+      .group("Consensus");
   app.add_option("--backend,--device", command.options.backend, "Where to compute. Never changes the answer.")
-      ->type_name("NAME")
-      ->default_str("auto")
-      ->group("Consensus");
+      .type_name("NAME")
+      .default_str("auto")
+      .group("Consensus");
   app.add_option("--threads", number_into("--threads", command.options.threads, 0), "Threads; 0: all usable ones.")
-      ->type_name("COUNT")
-      ->default_str("0")
-      ->group("Consensus");
+      .type_name("COUNT")
+      .default_str("0")
+      .group("Consensus");
 }
 
 }  // namespace
 
-void add_consensus_command(CLI::App& program, int& exit_code) {
-  CLI::App* app = program.add_subcommand("consensus", "Find the clusters on which the models of a file agree.");
+void add_consensus_command(Program& program, int& exit_code) {
+  const Command app = program.add_command("consensus", "Find the clusters on which the models of a file agree.");
   const auto command = std::make_shared<ConsensusCommand>();
-  add_file_argument(*app, "MODEL", command->model, "Model file (.npz) that 'manymeans fit --model' has written.");
-  bind_data_argument(*app, command->data);
-  bind_consensus_flags(*app, *command);
-  bind_shard_flag(*app, command->data);
-  bind_read_flags(*app, command->reading);
-  bind_id_flag(*app, command->reading);
+  add_file_argument(app, "MODEL", command->model, "Model file (.npz) that 'manymeans fit --model' has written.");
+  bind_data_argument(app, command->data);
+  bind_consensus_flags(app, *command);
+  bind_shard_flag(app, command->data);
+  bind_read_flags(app, command->reading);
+  bind_id_flag(app, command->reading);
   add_file_flag(
-      *app, "--labels", command->labels,
+      app, "--labels", command->labels,
       "Write the clusters to this .npy, .csv or .parquet file, or as csv to a pipe ('-' for standard output).")
-      ->group("Output");
-  add_file_flag(*app, "--agreement", command->agreement,
+      .group("Output");
+  add_file_flag(app, "--agreement", command->agreement,
                 "Write the share of the models that vote for each point's cluster to this .npy, .csv or .parquet file, "
                 "or as csv to a pipe.")
-      ->group("Output");
-  app->add_flag("--json", command->json, "Print one JSON object instead of text.")->group("Output");
-  app->add_flag("--quiet", command->quiet, "Print nothing but warnings and errors.")->group("Output");
-  app->footer(kExamples);
-  app->callback([command, &exit_code] { exit_code = run(*command); });
+      .group("Output");
+  app.add_flag("--json", command->json, "Print one JSON object instead of text.").group("Output");
+  app.add_flag("--quiet", command->quiet, "Print nothing but warnings and errors.").group("Output");
+  app.footer(kExamples);
+  app.callback([command, &exit_code] { exit_code = run(*command); });
 }
 
 }  // namespace manymeans::cli

@@ -60,28 +60,27 @@ int run(ConvertCommand& command) {
 
 }  // namespace
 
-void add_convert_command(CLI::App& program, int& exit_code) {
-  CLI::App* app = program.add_subcommand("convert", "Write points in another format.");
+void add_convert_command(Program& program, int& exit_code) {
+  const Command app = program.add_command("convert", "Write points in another format.");
   const auto command = std::make_shared<ConvertCommand>();
-  add_file_argument(*app, "IN", command->in, kDataHelp);
-  add_file_argument(*app, "OUT", command->out, "File to write; '-' for standard output.");
-  bind_read_flags(*app, command->reading);
-  bind_table_flags(*app, command->reading);
-  bind_threads(*app, command->reading.threads);
-  const auto set_output_format = [command](const CLI::results_t& texts) {
-    check_format("--output-format", texts.front(), build_info().writers);
-    command->output_format = texts.front();
-    return true;
+  add_file_argument(app, "IN", command->in, kDataHelp);
+  add_file_argument(app, "OUT", command->out, "File to write; '-' for standard output.");
+  bind_read_flags(app, command->reading);
+  bind_table_flags(app, command->reading);
+  bind_threads(app, command->reading.threads);
+  const auto set_output_format = [command](const std::string& text) {
+    check_format("--output-format", text, build_info().writers);
+    command->output_format = text;
   };
-  app->add_option("--output-format", set_output_format,
-                  "Format of OUT: auto (by the ending of the name; pipes and devices: csv) or a writer that 'manymeans "
-                  "info' lists.")
-      ->type_name("NAME")
-      ->default_str("auto")
-      ->group("Output");
-  app->add_flag("--quiet", command->quiet, "Print nothing but warnings and errors.")->group("Output");
-  app->footer(kExamples);
-  app->callback([command, &exit_code] { exit_code = run(*command); });
+  app.add_option("--output-format", set_output_format,
+                 "Format of OUT: auto (by the ending of the name; pipes and devices: csv) or a writer that 'manymeans "
+                 "info' lists.")
+      .type_name("NAME")
+      .default_str("auto")
+      .group("Output");
+  app.add_flag("--quiet", command->quiet, "Print nothing but warnings and errors.").group("Output");
+  app.footer(kExamples);
+  app.callback([command, &exit_code] { exit_code = run(*command); });
 }
 
 }  // namespace manymeans::cli

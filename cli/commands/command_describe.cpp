@@ -3,6 +3,7 @@
 #include <manymeans/sparse_file.h>
 
 #include "commands/commands.h"
+#include "flags/flag_values.h"
 #include "flags/read_flags.h"
 #include "output/model_description.h"
 #include "output/output_files.h"
@@ -179,15 +180,15 @@ void run(const DescribeCommand& command) {
 
 }  // namespace
 
-void add_describe_command(CLI::App& program, int& exit_code) {
-  CLI::App* app = program.add_subcommand("describe", "Say what a file of points, or of models, holds.");
+void add_describe_command(Program& program, int& exit_code) {
+  const Command app = program.add_command("describe", "Say what a file of points, or of models, holds.");
   const auto command = std::make_shared<DescribeCommand>();
-  add_file_argument(*app, "DATA", command->data, kDataHelp);
-  bind_read_flags(*app, command->reading);
-  bind_threads(*app, command->reading.threads);
-  app->add_flag("--json", command->json, "Print one JSON object instead of a table.")->group("Output");
-  app->footer(kExamples);
-  app->callback([command, &exit_code] {
+  add_file_argument(app, "DATA", command->data, kDataHelp);
+  bind_read_flags(app, command->reading);
+  bind_threads(app, command->reading.threads);
+  app.add_flag("--json", command->json, "Print one JSON object instead of a table.").group("Output");
+  app.footer(kExamples);
+  app.callback([command, &exit_code] {
     run(*command);
     exit_code = 0;
   });

@@ -59,16 +59,16 @@ const char* const kExamples =
 
 }  // namespace
 
-void add_fit_command(CLI::App& program, int& exit_code) {
-  CLI::App* app = program.add_subcommand("fit", "Fit an ensemble of k-means models to a file of points.");
+void add_fit_command(Program& program, int& exit_code) {
+  const Command app = program.add_command("fit", "Fit an ensemble of k-means models to a file of points.");
   const auto command = std::make_shared<FitCommand>(FitCommand{"fit"});
-  bind_data_argument(*app, command->job.data);
-  bind_fit_flags(*app, command->options);
-  const auto searches = bind_flags_of_searching_fit(*app, command->options);
-  bind_job_flags(*app, command->job, kHelp);
-  app->footer(kExamples);
-  app->callback([app, command, searches, &exit_code] {
-    command->k_given = app->count("-k") > 0;
+  bind_data_argument(app, command->job.data);
+  bind_fit_flags(app, command->options);
+  const auto searches = bind_flags_of_searching_fit(app, command->options);
+  bind_job_flags(app, command->job, kHelp);
+  app.footer(kExamples);
+  app.callback([app, command, searches, &exit_code] {
+    command->k_given = app.given("-k");
     if (searches()) command->task = FitTask::kSearch;
     exit_code = run_fit_command(*command);
   });

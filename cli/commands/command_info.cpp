@@ -66,12 +66,12 @@ Json to_json(const Info& about) {
 
 }  // namespace
 
-void add_info_command(CLI::App& program, int& exit_code) {
-  CLI::App* app = program.add_subcommand("info", "Say what this build can do on this machine.");
+void add_info_command(Program& program, int& exit_code) {
+  const Command app = program.add_command("info", "Say what this build can do on this machine.");
   const auto json = std::make_shared<bool>(false);
-  app->add_flag("--json", *json, "Print one JSON object instead of text.")->group("Output");
-  app->footer(kExamples);
-  app->callback([json, &exit_code] {
+  app.add_flag("--json", *json, "Print one JSON object instead of text.").group("Output");
+  app.footer(kExamples);
+  app.callback([json, &exit_code] {
     const Info about = info();
     if (*json) {
       print_json(to_json(about).dump(2) + "\n");

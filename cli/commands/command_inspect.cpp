@@ -51,16 +51,17 @@ void run(const InspectCommand& command) {
 
 }  // namespace
 
-void add_inspect_command(CLI::App& program, int& exit_code) {
-  CLI::App* app = program.add_subcommand("inspect", "Show all that is in model files.");
+void add_inspect_command(Program& program, int& exit_code) {
+  const Command app = program.add_command("inspect", "Show all that is in model files.");
   const auto command = std::make_shared<InspectCommand>();
-  app->add_option("MODEL", command->models,
-                  "Model files (.npz) that 'manymeans fit --model' or 'manymeans regress --model' has written.")
-      ->required()
-      ->type_name("");
-  app->add_flag("--json", command->json, "Print one JSON object instead of text.")->group("Output");
-  app->footer(kExamples);
-  app->callback([command, &exit_code] {
+  const auto store_models = [command](const std::vector<std::string>& paths) { command->models = paths; };
+  app.add_list("MODEL", store_models,
+               "Model files (.npz) that 'manymeans fit --model' or 'manymeans regress --model' has written.")
+      .required()
+      .type_name("");
+  app.add_flag("--json", command->json, "Print one JSON object instead of text.").group("Output");
+  app.footer(kExamples);
+  app.callback([command, &exit_code] {
     run(*command);
     exit_code = 0;
   });

@@ -220,49 +220,46 @@ void run(MultiplyCommand& command) {
 
 }  // namespace
 
-void add_multiply_command(CLI::App& program, int& exit_code) {
-  CLI::App* app = program.add_subcommand("multiply", "Multiply two matrices, each entry rounded once.");
+void add_multiply_command(Program& program, int& exit_code) {
+  const Command app = program.add_command("multiply", "Multiply two matrices, each entry rounded once.");
   const auto command = std::make_shared<MultiplyCommand>();
-  add_file_argument(*app, "A", command->a,
+  add_file_argument(app, "A", command->a,
                     "File of a matrix: .npy, .npz, text (.csv, .tsv, .txt; packed, too: .gz, .zst, .xz, .bz2), "
                     ".parquet, .fvecs and more, see 'manymeans info'; FILE.npz:NAME is one of several arrays, '-' "
                     "standard input, for one of the two. What comes out of a pipe may be .npy or text.");
-  add_file_argument(*app, "B", command->b, "Likewise: as many rows as A has columns.");
-  app->add_flag("--transpose-a", command->options.transpose_a, "Multiply the transpose of A.")->group("Product");
-  app->add_flag("--transpose-b", command->options.transpose_b, "Multiply by the transpose of B.")->group("Product");
-  bind_header_flag(*app, command->reading);
-  bind_type_flag(*app, command->reading,
+  add_file_argument(app, "B", command->b, "Likewise: as many rows as A has columns.");
+  app.add_flag("--transpose-a", command->options.transpose_a, "Multiply the transpose of A.").group("Product");
+  app.add_flag("--transpose-b", command->options.transpose_b, "Multiply by the transpose of B.").group("Product");
+  bind_header_flag(app, command->reading);
+  bind_type_flag(app, command->reading,
                  "Read both factors as float32, float64, float16, bfloat16, uint8 or int8. Left out: " +
                      std::string(kTypeLeftOut));
-  const auto set_memory = [command](const CLI::results_t& texts) {
-    command->memory = parse_byte_size(texts.front());
-    return true;
-  };
-  app->add_option("--memory", set_memory,
-                  "Most memory to use, as 256MiB or 2GB; 0: what suits the machine. Never changes the answer.")
-      ->type_name("SIZE")
-      ->default_str("0")
-      ->group("Product");
-  app->add_option("--backend,--device", command->options.backend,
-                  "Where to compute: cpu, cuda, opencl, one of several devices as cuda:1, or reference "
-                  "(slow); 'manymeans info' lists them. Never changes the answer.")
-      ->type_name("NAME")
-      ->default_str("auto")
-      ->group("Product");
-  app->add_option("--threads", number_into("--threads", command->options.threads, 0),
-                  "Threads; 0: all usable ones. Never changes the answer.")
-      ->type_name("COUNT")
-      ->default_str("0")
-      ->group("Product");
+  const auto set_memory = [command](const std::string& text) { command->memory = parse_byte_size(text); };
+  app.add_option("--memory", set_memory,
+                 "Most memory to use, as 256MiB or 2GB; 0: what suits the machine. Never changes the answer.")
+      .type_name("SIZE")
+      .default_str("0")
+      .group("Product");
+  app.add_option("--backend,--device", command->options.backend,
+                 "Where to compute: cpu, cuda, opencl, one of several devices as cuda:1, or reference "
+                 "(slow); 'manymeans info' lists them. Never changes the answer.")
+      .type_name("NAME")
+      .default_str("auto")
+      .group("Product");
+  app.add_option("--threads", number_into("--threads", command->options.threads, 0),
+                 "Threads; 0: all usable ones. Never changes the answer.")
+      .type_name("COUNT")
+      .default_str("0")
+      .group("Product");
   add_file_flag(
-      *app, "--output", command->output,
+      app, "--output", command->output,
       "Write the product to this file: .npy, or what else 'manymeans info' lists as a writer; '-': as .npy to "
       "standard output.")
-      ->group("Output");
-  app->add_flag("--json", command->json, "Print one JSON object instead of text.")->group("Output");
-  app->add_flag("--quiet", command->quiet, "Print nothing but warnings and errors.")->group("Output");
-  app->footer(kExamples);
-  app->callback([command, &exit_code] {
+      .group("Output");
+  app.add_flag("--json", command->json, "Print one JSON object instead of text.").group("Output");
+  app.add_flag("--quiet", command->quiet, "Print nothing but warnings and errors.").group("Output");
+  app.footer(kExamples);
+  app.callback([command, &exit_code] {
     run(*command);
     exit_code = 0;
   });

@@ -342,55 +342,54 @@ int run(PredictCommand& command) {
 
 }  // namespace
 
-void add_predict_command(CLI::App& program, int& exit_code) {
-  CLI::App* app = program.add_subcommand("predict", "Label points, or predict targets, by a fitted model.");
+void add_predict_command(Program& program, int& exit_code) {
+  const Command app = program.add_command("predict", "Label points, or predict targets, by a fitted model.");
   const auto command = std::make_shared<PredictCommand>();
-  add_file_argument(*app, "MODEL", command->model,
+  add_file_argument(app, "MODEL", command->model,
                     "Model file (.npz) that 'manymeans fit --model' or 'manymeans regress --model' has written.");
-  bind_data_argument(*app, command->data);
-  app->add_option("-k,--clusters", number_into("-k,--clusters", command->k, 1),
-                  "Which k of MODEL to use; needed when it holds several.")
-      ->type_name("K")
-      ->group("Prediction");
-  const auto set_gating = [command](const CLI::results_t& texts) {
-    check_choice("--gating", texts.front(), {"nearest", "prior", "columns"});
-    command->gating = gating_from_name(texts.front());
-    return true;
+  bind_data_argument(app, command->data);
+  app.add_option("-k,--clusters", number_into("-k,--clusters", command->k, 1),
+                 "Which k of MODEL to use; needed when it holds several.")
+      .type_name("K")
+      .group("Prediction");
+  const auto set_gating = [command](const std::string& text) {
+    check_choice("--gating", text, {"nearest", "prior", "columns"});
+    command->gating = gating_from_name(text);
   };
-  app->add_option("--gating", set_gating,
-                  "How --predictions chooses among linear models: nearest (the model of the cluster whose mean is "
-                  "nearest in scaled features), prior (the mean of all models, weighted by their clusters) or columns "
-                  "(what each model predicts, a column each).")
-      ->type_name("NAME")
-      ->default_str("nearest")
-      ->group("Prediction");
-  app->add_option("--backend,--device", command->options.backend, "Where to compute. Never changes the answer.")
-      ->type_name("NAME")
-      ->default_str("auto")
-      ->group("Prediction");
-  app->add_option("--threads", number_into("--threads", command->options.threads, 0), "Threads; 0: all usable ones.")
-      ->type_name("COUNT")
-      ->default_str("0")
-      ->group("Prediction");
-  bind_shard_flag(*app, command->data);
-  bind_read_flags(*app, command->reading);
-  bind_id_flag(*app, command->reading);
-  add_file_flag(*app, "--labels", command->labels,
+  app.add_option("--gating", set_gating,
+                 "How --predictions chooses among linear models: nearest (the model of the cluster whose mean is "
+                 "nearest in scaled features), prior (the mean of all models, weighted by their clusters) or columns "
+                 "(what each model predicts, a column each).")
+      .type_name("NAME")
+      .default_str("nearest")
+      .group("Prediction");
+  app.add_option("--backend,--device", command->options.backend, "Where to compute. Never changes the answer.")
+      .type_name("NAME")
+      .default_str("auto")
+      .group("Prediction");
+  app.add_option("--threads", number_into("--threads", command->options.threads, 0), "Threads; 0: all usable ones.")
+      .type_name("COUNT")
+      .default_str("0")
+      .group("Prediction");
+  bind_shard_flag(app, command->data);
+  bind_read_flags(app, command->reading);
+  bind_id_flag(app, command->reading);
+  add_file_flag(app, "--labels", command->labels,
                 "Write the labels to this .npy, .csv or .parquet file, or as csv to a pipe ('-' for standard output).")
-      ->group("Output");
+      .group("Output");
   add_file_flag(
-      *app, "--distances", command->distances,
+      app, "--distances", command->distances,
       "Write the distance of each point to its prototype to this .npy, .csv or .parquet file, or as csv to a pipe.")
-      ->group("Output");
+      .group("Output");
   add_file_flag(
-      *app, "--predictions", command->predictions,
+      app, "--predictions", command->predictions,
       "Write the targets that linear models predict to this .npy, .csv or .parquet file, or as csv to a pipe.")
-      ->group("Output");
-  bind_append_flags(*app, command->append, "a column 'cluster', empty for rows that were left out,");
-  app->add_flag("--json", command->json, "Print one JSON object instead of a line of text.")->group("Output");
-  app->add_flag("--quiet", command->quiet, "Print nothing but warnings and errors.")->group("Output");
-  app->footer(kExamples);
-  app->callback([command, &exit_code] { exit_code = run(*command); });
+      .group("Output");
+  bind_append_flags(app, command->append, "a column 'cluster', empty for rows that were left out,");
+  app.add_flag("--json", command->json, "Print one JSON object instead of a line of text.").group("Output");
+  app.add_flag("--quiet", command->quiet, "Print nothing but warnings and errors.").group("Output");
+  app.footer(kExamples);
+  app.callback([command, &exit_code] { exit_code = run(*command); });
 }
 
 }  // namespace manymeans::cli

@@ -156,26 +156,26 @@ int run(RegressCommand& command) {
 
 }  // namespace
 
-void add_regress_command(CLI::App& program, int& exit_code) {
-  CLI::App* app = program.add_subcommand("regress", "Fit clusters that are linear models of a target.");
+void add_regress_command(Program& program, int& exit_code) {
+  const Command app = program.add_command("regress", "Fit clusters that are linear models of a target.");
   const auto command = std::make_shared<RegressCommand>();
-  bind_data_argument(*app, command->job.data);
-  const auto set_target = [command](const CLI::results_t& texts) {
-    command->job.target = texts.front();
-    if (!texts.front().empty()) return true;
+  bind_data_argument(app, command->job.data);
+  const auto set_target = [command](const std::string& text) {
+    command->job.target = text;
+    if (!text.empty()) return;
     throw Error(ErrorCode::kUsage, "--target", "is empty; the name of a column or its number is needed");
   };
-  app->add_option("--target", set_target,
-                  "The column that is predicted from the others: a name, or a number from 1. --columns names the "
-                  "features alone.")
-      ->required()
-      ->type_name("COLUMN")
-      ->group("Clustering");
-  bind_regress_flags(*app, command->options);
-  bind_job_flags(*app, command->job, kHelp);
-  app->footer(kExamples);
-  app->callback([app, command, &exit_code] {
-    command->k_given = app->count("-k") > 0;
+  app.add_option("--target", set_target,
+                 "The column that is predicted from the others: a name, or a number from 1. --columns names the "
+                 "features alone.")
+      .required()
+      .type_name("COLUMN")
+      .group("Clustering");
+  bind_regress_flags(app, command->options);
+  bind_job_flags(app, command->job, kHelp);
+  app.footer(kExamples);
+  app.callback([app, command, &exit_code] {
+    command->k_given = app.given("-k");
     exit_code = run(*command);
   });
 }

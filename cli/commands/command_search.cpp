@@ -57,15 +57,15 @@ const char* const kExamples =
 
 }  // namespace
 
-void add_search_command(CLI::App& program, int& exit_code) {
-  CLI::App* app = program.add_subcommand("search", "Search for the k-means model with the lowest inertia.");
+void add_search_command(Program& program, int& exit_code) {
+  const Command app = program.add_command("search", "Search for the k-means model with the lowest inertia.");
   const auto command = std::make_shared<FitCommand>(FitCommand{"search", FitTask::kSearch});
-  bind_data_argument(*app, command->job.data);
-  bind_search_flags(*app, command->options);
-  bind_job_flags(*app, command->job, kHelp);
-  app->footer(kExamples);
-  app->callback([app, command, &exit_code] {
-    command->k_given = app->count("-k") > 0;
+  bind_data_argument(app, command->job.data);
+  bind_search_flags(app, command->options);
+  bind_job_flags(app, command->job, kHelp);
+  app.footer(kExamples);
+  app.callback([app, command, &exit_code] {
+    command->k_given = app.given("-k");
     exit_code = run_fit_command(*command);
   });
 }

@@ -1,23 +1,23 @@
 // The subcommands. Each adds itself to the program and stores its exit code when it has run.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include "flags/command_line.h"
 
 namespace manymeans::cli {
 
-void add_fit_command(CLI::App& program, int& exit_code);
-void add_search_command(CLI::App& program, int& exit_code);
-void add_choose_command(CLI::App& program, int& exit_code);
-void add_regress_command(CLI::App& program, int& exit_code);
-void add_predict_command(CLI::App& program, int& exit_code);
-void add_bench_command(CLI::App& program, int& exit_code);
-void add_convert_command(CLI::App& program, int& exit_code);
-void add_describe_command(CLI::App& program, int& exit_code);
-void add_inspect_command(CLI::App& program, int& exit_code);
-void add_compare_command(CLI::App& program, int& exit_code);
-void add_consensus_command(CLI::App& program, int& exit_code);
-void add_multiply_command(CLI::App& program, int& exit_code);
-void add_completion_command(CLI::App& program, int& exit_code);
-void add_info_command(CLI::App& program, int& exit_code);
+void add_fit_command(Program& program, int& exit_code);
+void add_search_command(Program& program, int& exit_code);
+void add_choose_command(Program& program, int& exit_code);
+void add_regress_command(Program& program, int& exit_code);
+void add_predict_command(Program& program, int& exit_code);
+void add_bench_command(Program& program, int& exit_code);
+void add_convert_command(Program& program, int& exit_code);
+void add_describe_command(Program& program, int& exit_code);
+void add_inspect_command(Program& program, int& exit_code);
+void add_compare_command(Program& program, int& exit_code);
+void add_consensus_command(Program& program, int& exit_code);
+void add_multiply_command(Program& program, int& exit_code);
+void add_completion_command(Program& program, int& exit_code);
+void add_info_command(Program& program, int& exit_code);
 
 }  // namespace manymeans::cli

@@ -108,32 +108,29 @@ void share_job(const std::string& command, FitJob& job, FitOptions& options) {
   job.summary.clear();
 }
 
-void bind_job_flags(CLI::App& app, FitJob& job, const JobHelp& help) {
-  bind_shard_flag(app, job.data);
-  CLI::Option* shard = app.get_option("--shard");
-  shard->description(shard->get_description() + " Text may need --dtype: float64 is always safe.");
+void bind_job_flags(const Command& app, FitJob& job, const JobHelp& help) {
+  bind_shard_flag(app, job.data, " Text may need --dtype: float64 is always safe.");
   bind_read_flags(app, job.reading, help.type_left_out);
   bind_table_flags(app, job.reading);
   bind_id_flag(app, job.reading);
   if (help.weights) {
     add_file_flag(app, "--weights", job.reading.weights,
                   "Weights of the points: a column of DATA (name or number), or a file of N numbers.")
-        ->type_name("COLUMN|FILE")
-        ->group("Reading");
+        .type_name("COLUMN|FILE")
+        .group("Reading");
   }
-  const auto set_scale = [&job](const CLI::results_t& texts) {
-    check_choice("--scale", texts.front(), {"none", "standard", "minmax"});
-    job.scale = scale_from_name(texts.front()).value();
-    return true;
+  const auto set_scale = [&job](const std::string& text) {
+    check_choice("--scale", text, {"none", "standard", "minmax"});
+    job.scale = scale_from_name(text).value();
   };
-  app.add_option("--scale", set_scale, help.scale)->type_name("NAME")->default_str("none")->group("Reading");
-  add_file_flag(app, "--model", job.model, help.model)->group("Output");
-  add_file_flag(app, "--labels", job.labels, help.labels)->group("Output");
+  app.add_option("--scale", set_scale, help.scale).type_name("NAME").default_str("none").group("Reading");
+  add_file_flag(app, "--model", job.model, help.model).group("Output");
+  add_file_flag(app, "--labels", job.labels, help.labels).group("Output");
   if (help.append != nullptr) bind_append_flags(app, job.append, help.append);
-  if (help.summary != nullptr) add_file_flag(app, "--summary", job.summary, help.summary)->group("Output");
-  if (help.page != nullptr) add_file_flag(app, "--report", job.page, help.page)->group("Output");
-  app.add_flag("--json", job.json, "Print the summary as one JSON object instead of a table.")->group("Output");
-  app.add_flag("--quiet", job.quiet, "Print no progress and no table; warnings and errors remain.")->group("Output");
+  if (help.summary != nullptr) add_file_flag(app, "--summary", job.summary, help.summary).group("Output");
+  if (help.page != nullptr) add_file_flag(app, "--report", job.page, help.page).group("Output");
+  app.add_flag("--json", job.json, "Print the summary as one JSON object instead of a table.").group("Output");
+  app.add_flag("--quiet", job.quiet, "Print no progress and no table; warnings and errors remain.").group("Output");
   if (help.checkpoint) bind_checkpoint_flags(app, job.checkpoint);
 }
 

@@ -8,8 +8,6 @@
 #include "flags/read_flags.h"
 #include "output/progress_line.h"
 
-#include <CLI/CLI.hpp>
-
 #include <functional>
 #include <memory>
 #include <string>
@@ -50,7 +48,7 @@ struct JobHelp {
 };
 
 /// Adds the flags of the groups Reading, Output and Checkpoint; `job` must outlive `app`.
-void bind_job_flags(CLI::App& app, FitJob& job, const JobHelp& help);
+void bind_job_flags(const Command& app, FitJob& job, const JobHelp& help);
 
 /// Everything that can be found wrong without the points, so that nobody waits for it. Completes `job`.
 /// `initial_file`: whether --init names a file.

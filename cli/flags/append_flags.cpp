@@ -2,21 +2,21 @@
 
 #include <manymeans/error.h>
 
-#include "output/output_files.h"
+#include "flags/flag_values.h"
 
 namespace manymeans::cli {
 
-void bind_append_flags(CLI::App& app, AppendFlags& flags, const std::string& columns) {
+void bind_append_flags(const Command& app, AppendFlags& flags, const std::string& columns) {
   add_file_flag(
       app, "--append", flags.path,
       "Write the rows of DATA again, as they are, with " + columns +
           " at the end of each: the lines of a text table to a .csv (commas or semicolons), .tsv (tabs) or .txt file "
           "or to a pipe, or a table of text, Parquet or Arrow to a .parquet or .arrow file, in which its columns keep "
           "their types. Not from standard input, and not with --shard.")
-      ->group("Output");
+      .group("Output");
   app.add_flag("--append-distances", flags.distances,
                "With --append: also the distance of each row to its prototype, in scaled units if there are any.")
-      ->group("Output");
+      .group("Output");
 }
 
 void check_append(AppendFlags& flags, const DataFiles& data, const ReadOptions& reading, bool shared) {

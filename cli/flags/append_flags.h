@@ -5,8 +5,6 @@
 
 #include "flags/data_files.h"
 
-#include <CLI/CLI.hpp>
-
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,7 +23,7 @@ struct AppendFlags {
 inline const std::vector<std::string> kAppendEndings = {".csv", ".tsv", ".txt", ".parquet", ".arrow", ".feather"};
 
 /// Adds --append and --append-distances; `flags` must outlive `app`. `columns`: what is appended.
-void bind_append_flags(CLI::App& app, AppendFlags& flags, const std::string& columns);
+void bind_append_flags(const Command& app, AppendFlags& flags, const std::string& columns);
 
 /// Throws Error(kUsage) unless DATA is a file whose rows can be written again. To be called before it is read.
 /// `shared`: ranks share the rows.

@@ -4,7 +4,6 @@
 #include <manymeans/io.h>
 
 #include "flags/flag_values.h"
-#include "output/output_files.h"
 #include "streams/standard_streams.h"
 
 #include <fmt/format.h>
@@ -21,25 +20,25 @@ bool is_there(const CheckpointOptions& checkpoint) {
 
 }  // namespace
 
-void bind_checkpoint_flags(CLI::App& app, CheckpointOptions& checkpoint) {
+void bind_checkpoint_flags(const Command& app, CheckpointOptions& checkpoint) {
   add_file_flag(app, "--checkpoint", checkpoint.path,
                 "Write down in FILE how far the fit is, so that --resume can go on after a crash, a signal or a time "
                 "limit, to the same answer. Removed when the fit has ended and all outputs are written.")
-      ->group("Checkpoint");
-  const auto set_every = [&checkpoint](const CLI::results_t& texts) {
-    checkpoint.every = parse_number<int64_t>("--every", texts.front());
-    if (checkpoint.every >= 1) return true;
-    throw Error(ErrorCode::kUsage, "--every", fmt::format("must be at least 1, found '{}'", texts.front()));
+      .group("Checkpoint");
+  const auto set_every = [&checkpoint](const std::string& text) {
+    checkpoint.every = parse_number<int64_t>("--every", text);
+    if (checkpoint.every >= 1) return;
+    throw Error(ErrorCode::kUsage, "--every", fmt::format("must be at least 1, found '{}'", text));
   };
   app.add_option("--every", set_every,
                  "Write it every COUNT iterations. Left out: every ten seconds, or as seldom as it takes to cost less "
                  "than 1 % of the time.")
-      ->type_name("COUNT")
-      ->group("Checkpoint");
+      .type_name("COUNT")
+      .group("Checkpoint");
   app.add_flag("--resume", checkpoint.resume,
                "Go on from the checkpoint, or from the beginning where there is none yet. Points and options must be "
                "the same, but for those that never change the answer and --time-limit.")
-      ->group("Checkpoint");
+      .group("Checkpoint");
 }
 
 void check_checkpoint(const CheckpointOptions& checkpoint) {

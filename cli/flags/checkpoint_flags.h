@@ -3,12 +3,12 @@
 
 #include <manymeans/fit.h>
 
-#include <CLI/CLI.hpp>
+#include "flags/command_line.h"
 
 namespace manymeans::cli {
 
 /// Adds --checkpoint, --every and --resume; parsing stores into `checkpoint`, which must outlive `app`.
-void bind_checkpoint_flags(CLI::App& app, CheckpointOptions& checkpoint);
+void bind_checkpoint_flags(const Command& app, CheckpointOptions& checkpoint);
 
 /// Throws Error(kUsage) for flags without --checkpoint, and for a file that is there and not to be gone on from: a file
 /// that is there is one of a fit that has not ended, and nobody meant to lose it.

@@ -2,8 +2,8 @@
 
 #include <manymeans/error.h>
 
+#include "flags/flag_values.h"
 #include "flags/read_flags.h"
-#include "output/output_files.h"
 
 #include <fmt/format.h>
 
@@ -49,25 +49,23 @@ void DataFiles::find(const std::string& command) {
   if (!shards.empty()) shards = find_shards(shards);
 }
 
-void bind_data_argument(CLI::App& app, DataFiles& data) {
-  add_file_argument(app, "DATA", data.path, kDataHelp)->required(false);
+void bind_data_argument(const Command& app, DataFiles& data) {
+  add_file_argument(app, "DATA", data.path, kDataHelp).required(false);
 }
 
-void bind_shard_flag(CLI::App& app, DataFiles& data) {
-  const auto store = [&data](const CLI::results_t& names) {
+void bind_shard_flag(const Command& app, DataFiles& data, const std::string& more_help) {
+  const auto store = [&data](const std::vector<std::string>& names) {
     for (const std::string& name : names) {
       if (name.empty()) throw Error(ErrorCode::kUsage, "--shard", "is empty; the name of a file is needed");
     }
     data.shards = names;
-    return true;
   };
-  app.add_option("--shard", store,
-                 "In the place of DATA: several files whose rows follow one another, in the order of the files' names. "
-                 "Names, or patterns in quotes: 'part-*.parquet'.")
-      ->type_name("FILE...")
-      ->expected(1, -1)
-      ->allow_extra_args()
-      ->group("Reading");
+  app.add_list("--shard", store,
+               "In the place of DATA: several files whose rows follow one another, in the order of the files' names. "
+               "Names, or patterns in quotes: 'part-*.parquet'." +
+                   more_help)
+      .type_name("FILE...")
+      .group("Reading");
 }
 
 }  // namespace manymeans::cli

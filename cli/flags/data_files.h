@@ -4,7 +4,7 @@
 #include <manymeans/io.h>
 #include <manymeans/sparse_file.h>
 
-#include <CLI/CLI.hpp>
+#include "flags/command_line.h"
 
 #include <string>
 #include <vector>
@@ -31,7 +31,7 @@ struct DataFiles {
 };
 
 /// Adds DATA, which may be missing, and the flag --shard of the group Reading; `data` must outlive `app`.
-void bind_data_argument(CLI::App& app, DataFiles& data);
-void bind_shard_flag(CLI::App& app, DataFiles& data);
+void bind_data_argument(const Command& app, DataFiles& data);
+void bind_shard_flag(const Command& app, DataFiles& data, const std::string& more_help = {});
 
 }  // namespace manymeans::cli

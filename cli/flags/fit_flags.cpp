@@ -72,30 +72,27 @@ std::string shown_default(const Value& value) {
 }
 
 // Adds the flag of an option, wherever for_each_option or its like visits it.
-auto binder(CLI::App& app) {
+auto binder(const Command& app) {
   return [&app](const OptionInfo& about, auto& value) {
-    const auto store = [flag = about.flags, &value](const CLI::results_t& texts) {
-      set(flag, texts.front(), value);
-      return true;
-    };
+    const auto store = [flag = about.flags, &value](const std::string& text) { set(flag, text, value); };
     return app.add_option(about.flags, store, about.help)
-        ->type_name(about.value)
-        ->default_str(shown_default(value))
-        ->group("Clustering");
+        .type_name(about.value)
+        .default_str(shown_default(value))
+        .group("Clustering");
   };
 }
 
 }  // namespace
 
-void bind_fit_flags(CLI::App& app, FitOptions& options) {
+void bind_fit_flags(const Command& app, FitOptions& options) {
   for_each_option(options, binder(app));
 }
 
-void bind_regress_flags(CLI::App& app, RegressOptions& options) {
+void bind_regress_flags(const Command& app, RegressOptions& options) {
   for_each_regress_option(options, binder(app));
 }
 
-void bind_search_flags(CLI::App& app, SearchOptions& options) {
+void bind_search_flags(const Command& app, SearchOptions& options) {
   const auto bind = binder(app);
   for_each_search_option(options, [&](const OptionInfo& about, auto& value) {
     const std::string_view name = about.name;
@@ -104,7 +101,7 @@ void bind_search_flags(CLI::App& app, SearchOptions& options) {
   });
 }
 
-std::function<bool()> bind_flags_of_searching_fit(CLI::App& app, SearchOptions& options) {
+std::function<bool()> bind_flags_of_searching_fit(const Command& app, SearchOptions& options) {
   const auto bind = binder(app);
   const std::array flags = {
       bind(OptionInfo{"search_time", "--search", "SECONDS",
@@ -115,11 +112,11 @@ std::function<bool()> bind_flags_of_searching_fit(CLI::App& app, SearchOptions& 
                       "Search for so many rounds, as 'manymeans search --rounds' does: the answer is then a function "
                       "of the points, the options and the seed."},
            options.rounds)};
-  for (CLI::Option* flag : flags) flag->default_str("");  // without them there is no search
-  return [flags] { return std::ranges::any_of(flags, [](const CLI::Option* flag) { return flag->count() > 0; }); };
+  for (const Flag& flag : flags) flag.default_str("");  // without them there is no search
+  return [flags] { return std::ranges::any_of(flags, [](const Flag& flag) { return flag.given(); }); };
 }
 
-void bind_choose_flags(CLI::App& app, FitOptions& fit, ChooseOptions& options) {
+void bind_choose_flags(const Command& app, FitOptions& fit, ChooseOptions& options) {
   const auto bind = binder(app);
   for_each_option(fit, [&](OptionInfo about, auto& value) {
     const std::string_view name = about.name;

@@ -18,4 +18,16 @@ void check_choice(std::string_view flag, const std::string& text, const std::vec
                           choice_suggestion(text, choices)));
 }
 
+Flag add_file_flag(const Command& app, const std::string& flag, std::string& path, const std::string& help) {
+  const auto store = [flag, &path](const std::string& text) {
+    path = text;
+    if (path.empty()) throw Error(ErrorCode::kUsage, flag, "is empty; the name of a file is needed");
+  };
+  return app.add_option(flag, store, help).type_name("FILE");
+}
+
+Flag add_file_argument(const Command& app, const std::string& name, std::string& path, const std::string& help) {
+  return add_file_flag(app, name, path, help).required();
+}
+
 }  // namespace manymeans::cli

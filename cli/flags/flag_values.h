@@ -3,7 +3,8 @@
 
 #include <manymeans/error.h>
 
-#include <CLI/CLI.hpp>
+#include "flags/command_line.h"
+
 #include <fmt/format.h>
 
 #include <charconv>
@@ -43,15 +44,19 @@ Number parse_number(std::string_view flag, const std::string& text) {
 
 /// What a flag does whose number is at least `least`: puts it into `value`, which must outlive the flag.
 template <class Number>
-CLI::callback_t number_into(const char* flag, Number& value, int64_t least) {
-  return [flag, &value, least](const CLI::results_t& texts) {
-    value = parse_number<Number>(flag, texts.front());
+StoreText number_into(const char* flag, Number& value, int64_t least) {
+  return [flag, &value, least](const std::string& text) {
+    value = parse_number<Number>(flag, text);
     if (value < least) throw Error(ErrorCode::kUsage, flag, fmt::format("must be at least {}, found {}", least, value));
-    return true;
   };
 }
 
 /// Throws Error(kUsage) unless `text` is one of the choices.
 void check_choice(std::string_view flag, const std::string& text, const std::vector<std::string>& choices);
+
+/// Adds a flag that takes the name of a file, which is not empty.
+Flag add_file_flag(const Command& app, const std::string& flag, std::string& path, const std::string& help);
+/// The same with no dashes: an argument that has to be there.
+Flag add_file_argument(const Command& app, const std::string& name, std::string& path, const std::string& help);
 
 }  // namespace manymeans::cli

@@ -1,6 +1,7 @@
 #include "flags/help_format.h"
 
 #include <manymeans/error.h>
+#include <manymeans/fit.h>
 
 #include "flags/flag_values.h"
 #include "flags/suggestions.h"
@@ -9,6 +10,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <iterator>
 #include <string_view>
 #include <vector>
 
@@ -45,48 +48,59 @@ std::string entry(const std::string& left, std::string_view text) {
   return out + "\n";
 }
 
-std::string option_entry(const CLI::Option& option) {
-  std::string left = option.get_name(option.get_positional(), true);
-  if (!option.get_positional()) {
-    if (const size_t comma = left.find(','); comma != std::string::npos) left.insert(comma + 1, " ");
-    if (!option.get_type_name().empty()) left += " " + option.get_type_name();
-  }
-  std::string text = option.get_description();
-  if (!option.get_default_str().empty()) text += fmt::format(" [default: {}]", option.get_default_str());
-  return entry(left, text);
+std::string option_entry(const ListedOption& option) {
+  std::string left = fmt::format("{}", fmt::join(option.flags, ", "));
+  if (!option.value.empty() && option.value != left) left += " " + option.value;
+  return entry(left, full_help(option));
 }
 
-std::string section(const std::string& title, const std::vector<const CLI::Option*>& options) {
+std::string section(const std::string& title, const std::vector<ListedOption>& options) {
   if (options.empty()) return {};
   std::string out = "\n" + title + ":\n";
-  for (const CLI::Option* option : options) out += option_entry(*option);
+  for (const ListedOption& option : options) out += option_entry(option);
   return out;
 }
 
-std::string usage(const CLI::App& app, const std::vector<const CLI::Option*>& positionals, bool has_commands) {
-  std::string out = "\nUsage: manymeans";
-  if (app.get_parent() != nullptr) out += " " + app.get_name();
-  for (const CLI::Option* option : positionals) out += " " + option->get_name(true);
-  return out + (has_commands ? " COMMAND [options]\n" : " [options]\n");
+std::string usage(const ListedCommand& command) {
+  if (!command.commands.empty()) return "\nUsage: manymeans COMMAND [options]\n";
+  std::string out = "\nUsage: manymeans " + command.name;
+  for (const ListedOption& argument : command.arguments) out += " " + argument.value;
+  return out + " [options]\n";
 }
 
-bool is_about_extras(const CLI::ParseError& stop) {
-  return dynamic_cast<const CLI::ExtrasError*>(&stop) != nullptr;
+// A section for each group. The groups are in the order of their first options.
+std::string sections(const std::vector<ListedOption>& options) {
+  std::vector<std::string> titles;
+  for (const ListedOption& option : options) {
+    if (std::ranges::find(titles, option.group) == titles.end()) titles.push_back(option.group);
+  }
+  std::string out;
+  for (const std::string& title : titles) {
+    std::vector<ListedOption> members;
+    std::ranges::copy_if(options, std::back_inserter(members), [&](const auto& one) { return one.group == title; });
+    out += section(title, members);
+  }
+  return out;
+}
+
+std::string help_page(const ListedCommand& command) {
+  std::string out = command.help + "\n" + usage(command);
+  if (!command.commands.empty()) out += "\nCommands:\n";
+  for (const ListedCommand& other : command.commands) out += entry(other.name, other.help);
+  return out + section("Arguments", command.arguments) + sections(command.options) + "\n" + command.examples + "\n";
 }
 
 // CLI11 joins several words from the last to the first.
-std::string wrong_in(const CLI::App& command, const CLI::ParseError& stop) {
-  const std::vector<std::string> words = command.remaining();
-  if (!is_about_extras(stop) || words.size() < 2) return stop.what();
-  return fmt::format("The following arguments were not expected: {}", fmt::join(words, " "));
+std::string wrong_in(const ParseStop& stop) {
+  if (stop.extras.size() < 2) return stop.message;
+  return fmt::format("The following arguments were not expected: {}", fmt::join(stop.extras, " "));
 }
 
-std::string suggestion_for(const CLI::App& command, const CLI::ParseError& stop) {
-  if (!is_about_extras(stop)) return {};
-  for (const std::string& word : command.remaining()) {
-    if (word.starts_with("-")) return flag_suggestion(command, word);
+std::string suggestion_for(const ParseStop& stop) {
+  for (const std::string& word : stop.extras) {
+    if (word.starts_with("-")) return flag_suggestion(stop.command, word);
   }
-  return files_suggestion(command, command.remaining());
+  return files_suggestion(stop.command, stop.extras);
 }
 
 // What was wrong, perhaps with a question, and who helps.
@@ -96,41 +110,28 @@ std::string with_help(const std::string& wrong, const std::string& command) {
 
 }  // namespace
 
-std::string HelpFormat::make_help(const CLI::App* app, std::string, CLI::AppFormatMode) const {
-  const auto positionals = app->get_options([](const CLI::Option* option) { return option->get_positional(); });
-  const auto commands = app->get_subcommands([](const CLI::App*) { return true; });
-  std::string out = app->get_description() + "\n" + usage(*app, positionals, !commands.empty());
-  if (!commands.empty()) out += "\nCommands:\n";
-  for (const CLI::App* command : commands) out += entry(command->get_name(), command->get_description());
-  out += section("Arguments", positionals);
-  for (const std::string& group : app->get_groups()) {
-    out += section(group, app->get_options([&](const CLI::Option* option) {
-      return option->get_group() == group && !option->get_positional();
-    }));
+int answer_parse_stop(const ParseStop& stop, const char* first_argument) {
+  if (stop.reason == ParseStop::Reason::kVersion) {
+    print("manymeans " + build_info().version + "\n");
+    return 0;
   }
-  return out + "\n" + app->get_footer() + "\n";
-}
-
-int answer_parse_stop(const CLI::App& program, const CLI::ParseError& stop, const char* first_argument) {
-  if (stop.get_exit_code() == 0) {
-    const bool version = dynamic_cast<const CLI::CallForVersion*>(&stop) != nullptr;
-    print(version ? std::string(stop.what()) + "\n" : program.help());
+  if (stop.reason == ParseStop::Reason::kHelp) {
+    print(help_page(stop.command));
     return 0;
   }
   if (first_argument == nullptr) {
-    print_error_stream(program.help());
+    print_error_stream(help_page(stop.command));
     return static_cast<int>(ErrorCode::kUsage);
   }
-  const auto chosen = program.get_subcommands();
-  if (chosen.empty()) {
+  const bool names_none = !stop.command.commands.empty();
+  if (names_none) {
     throw Error(ErrorCode::kUsage, "command line",
                 with_help(fmt::format("'{}' is not a command", shown(first_argument)) +
-                              command_suggestion(program, first_argument),
+                              command_suggestion(stop.command, first_argument),
                           "manymeans --help"));
   }
   throw Error(ErrorCode::kUsage, "command line",
-              with_help(wrong_in(*chosen.back(), stop) + suggestion_for(*chosen.back(), stop),
-                        fmt::format("manymeans {} --help", chosen.back()->get_name())));
+              with_help(wrong_in(stop) + suggestion_for(stop), fmt::format("manymeans {} --help", stop.command.name)));
 }
 
 }  // namespace manymeans::cli

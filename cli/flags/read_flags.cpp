@@ -60,41 +60,35 @@ void check_format(const char* flag, const std::string& text, const std::vector<C
   check_choice(flag, text, choices);
 }
 
-void bind_type_flag(CLI::App& app, ReadOptions& options, const std::string& help) {
-  const auto store = [&options](const CLI::results_t& texts) {
-    check_choice("--dtype", texts.front(), kTypes);
-    options.dtype = data_type_from_name(texts.front());
-    return true;
+void bind_type_flag(const Command& app, ReadOptions& options, const std::string& help) {
+  const auto store = [&options](const std::string& text) {
+    check_choice("--dtype", text, kTypes);
+    options.dtype = data_type_from_name(text);
   };
-  app.add_option("--dtype", store, help)->type_name("NAME")->group("Reading");
+  app.add_option("--dtype", store, help).type_name("NAME").group("Reading");
 }
 
-void bind_header_flag(CLI::App& app, ReadOptions& options) {
-  const auto store = [&options](const CLI::results_t& texts) {
-    const std::string& text = texts.front();
+void bind_header_flag(const Command& app, ReadOptions& options) {
+  const auto store = [&options](const std::string& text) {
     check_choice("--header", text, {"yes", "no", "auto"});
     options.header = text == "yes" ? Header::kYes : text == "no" ? Header::kNo : Header::kAuto;
-    return true;
   };
   app.add_option("--header", store,
                  "Whether the first line of a text table holds the names of its columns: yes, no or auto (found from "
                  "the first lines, with a warning where they leave it open).")
-      ->type_name("yes|no|auto")
-      ->default_str("auto")
-      ->group("Reading");
+      .type_name("yes|no|auto")
+      .default_str("auto")
+      .group("Reading");
 }
 
-void bind_read_flags(CLI::App& app, ReadOptions& options, const std::string& left_out) {
+void bind_read_flags(const Command& app, ReadOptions& options, const std::string& left_out) {
   const auto add = [&](const char* flag, const char* value, const std::string& help, auto store) {
-    const auto call = [store, &options](const CLI::results_t& texts) {
-      store(texts.front(), options);
-      return true;
-    };
-    return app.add_option(flag, call, help)->type_name(value)->group("Reading");
+    const auto call = [store, &options](const std::string& text) { store(text, options); };
+    return app.add_option(flag, call, help).type_name(value).group("Reading");
   };
   add("--format", "NAME", "Format of DATA: auto (by the ending of the name) or a reader that 'manymeans info' lists.",
       set_format)
-      ->default_str("auto");
+      .default_str("auto");
   bind_type_flag(app, options,
                  "Convert the values to float32, float64, float16, bfloat16, uint8 or int8. Left out: " + left_out);
   add("--columns", "LIST", "Columns to use: names, numbers from 1, or ranges of them, as in 1,4-9,age. Left out: all.",
@@ -102,7 +96,7 @@ void bind_read_flags(CLI::App& app, ReadOptions& options, const std::string& lef
   add("--exclude", "LIST", "Columns not to use, likewise.",
       [](const std::string& text, ReadOptions& to) { to.exclude = split_at_commas("--exclude", text); });
   app.add_flag("--numeric-only", options.numeric_only, "Leave out columns that hold text, with a warning.")
-      ->group("Reading");
+      .group("Reading");
   bind_header_flag(app, options);
   add("--decimal", "CHARACTER",
       "Decimal sign of the numbers in text: '.', or ',' with points between thousands, as in 1.234,5.",
@@ -110,7 +104,7 @@ void bind_read_flags(CLI::App& app, ReadOptions& options, const std::string& lef
         check_choice("--decimal", text, {".", ","});
         to.decimal = text[0];
       })
-      ->default_str(".");
+      .default_str(".");
 }
 
 namespace {
@@ -141,41 +135,37 @@ void set_categories(const std::string& text, ReadOptions& options) {
 
 }  // namespace
 
-void bind_table_flags(CLI::App& app, ReadOptions& options) {
+void bind_table_flags(const Command& app, ReadOptions& options) {
   const auto add = [&](const char* flag, const char* value, const std::string& help, auto store) {
-    const auto call = [store](const CLI::results_t& texts) {
-      store(texts.front());
-      return true;
-    };
-    return app.add_option(flag, call, help)->type_name(value)->group("Reading");
+    const auto call = [store](const std::string& text) { store(text); };
+    return app.add_option(flag, call, help).type_name(value).group("Reading");
   };
   add("--missing", "RULE",
       "Gaps, which are empty fields, NA, N/A, NaN, null and None: error, drop (the rows; their labels are empty), or "
       "fill with the mean or median of the column, or with a number.",
       [&options](const std::string& text) { set_missing(text, options.rules); })
-      ->default_str("error");
+      .default_str("error");
   add("--categories", "RULE",
       "Columns of text: error, drop (as --numeric-only), or onehot (a column of 0 and 1 for each of its texts).",
       [&options](const std::string& text) { set_categories(text, options); })
-      ->default_str("error");
+      .default_str("error");
   app.add_option("--most-categories", number_into("--most-categories", options.rules.most_categories, 1),
                  "Most texts in a column for onehot; more are an error.")
-      ->type_name("COUNT")
-      ->default_str("100")
-      ->group("Reading");
+      .type_name("COUNT")
+      .default_str("100")
+      .group("Reading");
 }
 
-void bind_id_flag(CLI::App& app, ReadOptions& options) {
-  const auto store = [&options](const CLI::results_t& texts) {
-    options.id = texts.front();
+void bind_id_flag(const Command& app, ReadOptions& options) {
+  const auto store = [&options](const std::string& text) {
+    options.id = text;
     if (options.id.empty()) throw Error(ErrorCode::kUsage, "--id", "is empty; the name or number of a column is right");
-    return true;
   };
   app.add_option("--id", store,
                  "Column of a text file that names the rows: it is no column of the points, and stands before the "
                  "labels in a .csv.")
-      ->type_name("COLUMN")
-      ->group("Reading");
+      .type_name("COLUMN")
+      .group("Reading");
 }
 
 void check_id(const ReadOptions& options, const std::vector<const std::string*>& outputs, bool shared) {
@@ -209,12 +199,12 @@ Error about_file(const Error& error, const std::string& path, const Dataset& poi
   return Error(error.code(), path, what);
 }
 
-void bind_threads(CLI::App& app, int& threads) {
+void bind_threads(const Command& app, int& threads) {
   app.add_option("--threads", number_into("--threads", threads, 0),
                  "Threads; 0: all usable ones. Never changes the answer.")
-      ->type_name("COUNT")
-      ->default_str("0")
-      ->group("Reading");
+      .type_name("COUNT")
+      .default_str("0")
+      .group("Reading");
 }
 
 }  // namespace manymeans::cli

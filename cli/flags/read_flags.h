@@ -4,7 +4,7 @@
 #include <manymeans/error.h>
 #include <manymeans/io.h>
 
-#include <CLI/CLI.hpp>
+#include "flags/command_line.h"
 
 #include <string>
 #include <string_view>
@@ -28,18 +28,18 @@ inline constexpr const char* kTypeLeftOut =
 
 /// Adds --format, --dtype, --columns, --exclude, --numeric-only, --header and --decimal; `options` must outlive `app`.
 /// `left_out` ends the help of --dtype: what holds without it.
-void bind_read_flags(CLI::App& app, ReadOptions& options, const std::string& left_out = kTypeLeftOut);
+void bind_read_flags(const Command& app, ReadOptions& options, const std::string& left_out = kTypeLeftOut);
 
 /// Adds --dtype alone, to the same group.
-void bind_type_flag(CLI::App& app, ReadOptions& options, const std::string& help);
+void bind_type_flag(const Command& app, ReadOptions& options, const std::string& help);
 
 /// Adds --header alone, likewise.
-void bind_header_flag(CLI::App& app, ReadOptions& options);
+void bind_header_flag(const Command& app, ReadOptions& options);
 
 /// Adds --missing, --categories and --most-categories: how a table becomes points.
-void bind_table_flags(CLI::App& app, ReadOptions& options);
+void bind_table_flags(const Command& app, ReadOptions& options);
 /// Adds --id.
-void bind_id_flag(CLI::App& app, ReadOptions& options);
+void bind_id_flag(const Command& app, ReadOptions& options);
 /// Throws Error(kUsage) where --id would have no effect: none of these outputs is text, or ranks share the rows.
 void check_id(const ReadOptions& options, const std::vector<const std::string*>& outputs, bool shared);
 
@@ -47,7 +47,7 @@ void check_id(const ReadOptions& options, const std::vector<const std::string*>&
 void check_format(const char* flag, const std::string& text, const std::vector<Choice>& formats);
 
 /// Adds --threads, which must be at least 0.
-void bind_threads(CLI::App& app, int& threads);
+void bind_threads(const Command& app, int& threads);
 
 /// The same complaint about the points that were read from this file: it names the file, and the place in it, where
 /// `rows_before` rows of the file stand before the first one that was complained about.

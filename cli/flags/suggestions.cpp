@@ -117,11 +117,14 @@ std::string question(const std::optional<std::string>& meant) {
   return meant ? fmt::format("; did you mean {}?", *meant) : std::string();
 }
 
-bool has_flag(const CLI::App& command, std::string_view flag) {
-  return command.get_option_no_throw(std::string(flag.substr(0, flag.find(' ')))) != nullptr;
+bool has_flag(const ListedCommand& command, std::string_view flag) {
+  const std::string_view name = flag.substr(0, flag.find(' '));
+  return std::ranges::any_of(command.options, [&](const ListedOption& option) {
+    return std::ranges::find(option.flags, name) != option.flags.end();
+  });
 }
 
-std::optional<std::string> synonym_of(const CLI::App& command, const std::string& word) {
+std::optional<std::string> synonym_of(const ListedCommand& command, const std::string& word) {
   for (const Synonym& synonym : synonyms()) {
     if (synonym.word != word) continue;
     std::string found;
@@ -154,21 +157,23 @@ std::optional<std::string> nearest_word(std::string_view text, const std::vector
   return best == nullptr ? std::nullopt : std::optional(*best);
 }
 
-std::string flag_suggestion(const CLI::App& command, const std::string& flag) {
-  const bool fits_many = command.get_name() == "search" || command.get_name() == "choose";
+std::string flag_suggestion(const ListedCommand& command, const std::string& flag) {
+  const bool fits_many = command.name == "search" || command.name == "choose";
   if (fits_many && plain(flag) == "metric") {
     return fmt::format("; '{}' knows Euclidean distances only: for angles scale the rows to length one beforehand",
-                       command.get_name());
+                       command.name);
   }
   if (const auto known = synonym_of(command, plain(flag))) return question(known);
   std::vector<std::string> flags;
-  for (const CLI::Option* option : command.get_options()) {
-    for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);
+  for (const ListedOption& option : command.options) {
+    for (const std::string& name : option.flags) {
+      if (name.starts_with("--")) flags.push_back(name);
+    }
   }
   return question(nearest_word(flag, flags));
 }
 
-std::string files_suggestion(const CLI::App& command, const std::vector<std::string>& words) {
+std::string files_suggestion(const ListedCommand& command, const std::vector<std::string>& words) {
   const auto is_file = [](const std::string& word) {
     std::error_code ignored;
     return std::filesystem::is_regular_file(word, ignored);
@@ -177,12 +182,12 @@ std::string files_suggestion(const CLI::App& command, const std::vector<std::str
   return "; several files are one table with --shard and their pattern in quotes: 'part-*.csv'";
 }
 
-std::string command_suggestion(const CLI::App& program, const std::string& word) {
+std::string command_suggestion(const ListedCommand& program, const std::string& word) {
   for (const OtherCommand& other : kOtherCommands) {
     if (other.word == plain(word)) return question(fmt::format("'manymeans {}'", other.command));
   }
   std::vector<std::string> names;
-  for (const CLI::App* command : program.get_subcommands({})) names.push_back(command->get_name());
+  for (const ListedCommand& command : program.commands) names.push_back(command.name);
   if (const auto near = nearest_word(word, names)) return question(fmt::format("'manymeans {}'", *near));
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(word, ignored)) return {};

@@ -1,7 +1,7 @@
 // What somebody may have meant who wrote a word that there is not.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include "output/command_list.h"
 
 #include <optional>
 #include <string>
@@ -14,12 +14,12 @@ namespace manymeans::cli {
 std::optional<std::string> nearest_word(std::string_view text, const std::vector<std::string>& words);
 
 /// "; did you mean ...?", or nothing. A flag of `command`, also for what scikit-learn, faiss and R call it.
-std::string flag_suggestion(const CLI::App& command, const std::string& flag);
+std::string flag_suggestion(const ListedCommand& command, const std::string& flag);
 /// The same of a command of `program`, also for a file where a command should stand.
 /// Of files that the shell made of one pattern, where a command takes only one.
-std::string files_suggestion(const CLI::App& command, const std::vector<std::string>& words);
+std::string files_suggestion(const ListedCommand& command, const std::vector<std::string>& words);
 
-std::string command_suggestion(const CLI::App& program, const std::string& word);
+std::string command_suggestion(const ListedCommand& program, const std::string& word);
 /// The same of a choice.
 std::string choice_suggestion(const std::string& text, const std::vector<std::string>& choices);
 

@@ -31,50 +31,29 @@ const std::vector<Values>& known_values() {
   return all;
 }
 
-std::string first_clause(const std::string& text) {
+}  // namespace
+
+std::string full_help(const ListedOption& option) {
+  return option.default_value.empty() ? option.help : option.help + " [default: " + option.default_value + "]";
+}
+
+std::string short_help(const ListedOption& option) {
+  const std::string& text = option.help;
   const size_t end = std::min({text.find(';'), text.find(": "), text.find(". "), text.size()});
   std::string clause = text.substr(0, end);
   if (clause.ends_with('.')) clause.pop_back();
   return clause;
 }
 
-ListedOption listed(const CLI::Option& option) {
-  ListedOption result;
-  if (option.get_positional()) {
-    result.flags = {option.get_name(true)};
-    result.value = option.get_name(true);
-  } else {
-    for (const std::string& name : option.get_snames()) result.flags.push_back("-" + name);
-    for (const std::string& name : option.get_lnames()) result.flags.push_back("--" + name);
-    result.value = option.get_type_name();
-  }
-  result.help = option.get_description();
-  result.short_help = first_clause(result.help);
-  if (!option.get_default_str().empty()) result.help += " [default: " + option.get_default_str() + "]";
+std::vector<std::string> choices_of(const ListedOption& option) {
   for (const Values& values : known_values()) {
-    if (std::ranges::find(result.flags, values.flag) != result.flags.end()) result.choices = values.choices;
+    if (std::ranges::find(option.flags, values.flag) != option.flags.end()) return values.choices;
   }
-  result.takes_file =
-      result.value.find("FILE") != std::string::npos || result.help.find("or a file") != std::string::npos;
-  return result;
+  return {};
 }
 
-}  // namespace
-
-std::vector<ListedCommand> listed_commands(const CLI::App& program) {
-  std::vector<ListedCommand> commands;
-  for (const CLI::App* app : program.get_subcommands([](const CLI::App*) { return true; })) {
-    ListedCommand command{.name = app->get_name(),
-                          .help = app->get_description(),
-                          .examples = app->get_footer(),
-                          .arguments = {},
-                          .options = {}};
-    for (const CLI::Option* option : app->get_options()) {
-      (option->get_positional() ? command.arguments : command.options).push_back(listed(*option));
-    }
-    commands.push_back(std::move(command));
-  }
-  return commands;
+bool takes_file(const ListedOption& option) {
+  return option.value.find("FILE") != std::string::npos || option.help.find("or a file") != std::string::npos;
 }
 
 }  // namespace manymeans::cli

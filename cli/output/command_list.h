@@ -1,7 +1,5 @@
-// The commands and their options as data, for what is made of them: completion scripts, the man page.
+// The commands and their options as data, for what is made of them: help, completion scripts, the man page.
 #pragma once
-
-#include <CLI/CLI.hpp>
 
 #include <string>
 #include <vector>
@@ -9,20 +7,25 @@
 namespace manymeans::cli {
 
 struct ListedOption {
-  std::vector<std::string> flags;    ///< "-k", "--clusters"; of an argument its name
-  std::string value;                 ///< placeholder of the value; empty: it takes none
-  std::string help;                  ///< all of it
-  std::string short_help;            ///< its first clause
-  std::vector<std::string> choices;  ///< of values, where there are few
-  bool takes_file = false;
+  std::vector<std::string> flags;  ///< "-k", "--clusters"; of an argument its name
+  std::string value;               ///< placeholder of the value; empty: it takes none
+  std::string help;
+  std::string default_value;  ///< empty: there is none to show
+  std::string group;          ///< title above it in --help
 };
 struct ListedCommand {
   std::string name, help, examples;
   std::vector<ListedOption> arguments, options;
+  std::vector<ListedCommand> commands;  ///< of the program
 };
 
-/// All commands of the program in the order of its help.
-std::vector<ListedCommand> listed_commands(const CLI::App& program);
+/// The help with the default value.
+std::string full_help(const ListedOption& option);
+/// The first clause of the help.
+std::string short_help(const ListedOption& option);
+/// The values of the option, where there are few and all are names.
+std::vector<std::string> choices_of(const ListedOption& option);
+bool takes_file(const ListedOption& option);
 
 /// The scripts by which these shells complete commands, flags and values.
 std::string bash_completion(const std::vector<ListedCommand>& commands);

@@ -1,9 +1,11 @@
 #include "output/comparison_report.h"
 
+#include "output/model_description.h"
 #include "output/text_table.h"
 #include "streams/printable.h"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -114,12 +116,12 @@ std::string comparison_text(const Comparison& comparison) {
   return out;
 }
 
-Json comparison_json(const Comparison& comparison) {
+std::string comparison_json(const Comparison& comparison) {
   Json json = {{"a", comparison.title_a}, {"b", comparison.title_b}};
   json["labels"] = comparison.labels ? labels_json(comparison) : Json(nullptr);
   json["centroids"] = comparison.centroids ? centroids_json(*comparison.centroids) : Json(nullptr);
   json["warnings"] = comparison.warnings;
-  return json;
+  return text_of(json);
 }
 
 }  // namespace manymeans::cli

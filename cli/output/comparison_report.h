@@ -3,8 +3,6 @@
 
 #include <manymeans/compare.h>
 
-#include <nlohmann/json.hpp>
-
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,6 +21,6 @@ struct Comparison {
 };
 
 std::string comparison_text(const Comparison& comparison);
-nlohmann::ordered_json comparison_json(const Comparison& comparison);
+std::string comparison_json(const Comparison& comparison);
 
 }  // namespace manymeans::cli

@@ -4,6 +4,7 @@
 #include "output/text_table.h"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <cmath>
 
@@ -80,7 +81,7 @@ std::string consensus_text(const ConsensusReport& report) {
   return out;
 }
 
-Json consensus_json(const ConsensusReport& report) {
+std::string consensus_json(const ConsensusReport& report) {
   const Consensus& found = report.found;
   const Agreement agreement = agreement_of(found);
   const auto path = [](const std::string& name) { return name.empty() ? Json(nullptr) : Json(name); };
@@ -90,23 +91,23 @@ Json consensus_json(const ConsensusReport& report) {
   for (auto row = found.between.begin(); row != found.between.end(); row += members) {
     between.push_back(std::vector<double>(row, row + members));
   }
-  return {{"n_rows", report.rows},
-          {"n_columns", report.columns},
-          {"k", found.counts.size()},
-          {"method", report.method},
-          {"models", found.members},
-          {"counts", found.counts},
-          {"agreement", agreement.mean_of_all},
-          {"agreement_of_clusters", std::move(clusters)},
-          {"unanimous", agreement.unanimous},
-          {"pairs", found.pairs},
-          {"mean_between", json_number(found.mean_between)},
-          {"ambiguous", json_number(found.ambiguous)},
-          {"between", std::move(between)},
-          {"digest", found.digest()},
-          {"labels", path(report.labels)},
-          {"agreement_file", path(report.agreement)},
-          {"warnings", report.warnings}};
+  return text_of({{"n_rows", report.rows},
+                  {"n_columns", report.columns},
+                  {"k", found.counts.size()},
+                  {"method", report.method},
+                  {"models", found.members},
+                  {"counts", found.counts},
+                  {"agreement", agreement.mean_of_all},
+                  {"agreement_of_clusters", std::move(clusters)},
+                  {"unanimous", agreement.unanimous},
+                  {"pairs", found.pairs},
+                  {"mean_between", json_number(found.mean_between)},
+                  {"ambiguous", json_number(found.ambiguous)},
+                  {"between", std::move(between)},
+                  {"digest", found.digest()},
+                  {"labels", path(report.labels)},
+                  {"agreement_file", path(report.agreement)},
+                  {"warnings", report.warnings}});
 }
 
 }  // namespace manymeans::cli

@@ -3,8 +3,6 @@
 
 #include <manymeans/consensus.h>
 
-#include <nlohmann/json.hpp>
-
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -22,6 +20,6 @@ struct ConsensusReport {
 };
 
 std::string consensus_text(const ConsensusReport& report);
-nlohmann::ordered_json consensus_json(const ConsensusReport& report);
+std::string consensus_json(const ConsensusReport& report);
 
 }  // namespace manymeans::cli

@@ -37,7 +37,7 @@ std::string lines(std::string_view text) {
 std::string entry(const ListedOption& option) {
   std::string flags = fmt::format("{}", fmt::join(option.flags, ", "));
   if (!option.value.empty() && option.flags[0].starts_with('-')) flags += " " + option.value;
-  return ".TP\n.B " + line(flags) + line(option.help);
+  return ".TP\n.B " + line(flags) + line(full_help(option));
 }
 
 std::string section(const ListedCommand& command) {

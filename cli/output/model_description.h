@@ -4,7 +4,7 @@
 #include <manymeans/io.h>
 #include <manymeans/model_file.h>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include <cstdint>
 #include <string>

@@ -68,27 +68,6 @@ void check_files(const CommandFiles& files) {
   }
 }
 
-namespace {
-
-CLI::Option* add_file(CLI::App& app, const std::string& flag, std::string& path, const std::string& help) {
-  const auto store = [flag, &path](const CLI::results_t& texts) {
-    path = texts.front();
-    if (!path.empty()) return true;
-    throw Error(ErrorCode::kUsage, flag, "is empty; the name of a file is needed");
-  };
-  return app.add_option(flag, store, help);
-}
-
-}  // namespace
-
-CLI::Option* add_file_flag(CLI::App& app, const std::string& flag, std::string& path, const std::string& help) {
-  return add_file(app, flag, path, help)->type_name("FILE");
-}
-
-CLI::Option* add_file_argument(CLI::App& app, const std::string& name, std::string& path, const std::string& help) {
-  return add_file(app, name, path, help)->required();
-}
-
 void write_outputs(const std::vector<OutputJob>& jobs, bool together) {
   std::vector<std::string> written;
   std::vector<std::string> failed;

@@ -1,8 +1,6 @@
 // Output files: checked before the work, written after it.
 #pragma once
 
-#include <CLI/CLI.hpp>
-
 #include <functional>
 #include <string>
 #include <vector>
@@ -29,11 +27,6 @@ struct CommandFiles {
 /// Throws Error(kUsage) for a wrong ending, for two outputs that are one file and for an output that is one of the
 /// inputs, and Error(kUnavailable) for a file that cannot be written: before the long work, not after it.
 void check_files(const CommandFiles& files);
-
-/// Adds a flag that takes the name of a file, which is not empty.
-CLI::Option* add_file_flag(CLI::App& app, const std::string& flag, std::string& path, const std::string& help);
-/// The same with no dashes: an argument that has to be there.
-CLI::Option* add_file_argument(CLI::App& app, const std::string& name, std::string& path, const std::string& help);
 
 /// One thing to write at the end.
 struct OutputJob {

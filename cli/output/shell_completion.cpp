@@ -30,7 +30,7 @@ std::string quoted(const std::string& text, const char* quote = "'\\''") {
 // The choices as words of a list that the shell reads as code: `escape` stands before what it would take for a pipe.
 std::string words_of(const ListedOption& option, const std::string& escape) {
   std::string out;
-  for (const std::string& choice : option.choices) {
+  for (const std::string& choice : choices_of(option)) {
     if (!out.empty()) out += ' ';
     for (const char c : choice) out += c == '|' ? escape + c : std::string(1, c);
   }
@@ -49,12 +49,12 @@ std::string bash_values(const Commands& commands) {
   std::set<std::string> known;
   for (const ListedCommand& command : commands) {
     for (const ListedOption& option : command.options) {
-      if (option.value.empty() || option.choices.empty()) continue;
+      if (option.value.empty() || choices_of(option).empty()) continue;
       const std::string pattern = fmt::format("{}", fmt::join(option.flags, "|"));
       if (!known.insert(pattern).second) continue;
       // bash puts a word on the line as it is, so it keeps its escapes.
       out += fmt::format("    {}) COMPREPLY=($(compgen -W {}{} -- \"$cur\")); return ;;\n", pattern,
-                         quoted(words_of(option, R"(\\\)")), option.takes_file ? " -f" : "");
+                         quoted(words_of(option, R"(\\\)")), takes_file(option) ? " -f" : "");
     }
   }
   return out;
@@ -80,16 +80,16 @@ std::string zsh_text(const std::string& text) {
 std::string zsh_option(const ListedOption& option) {
   std::string value;
   if (!option.value.empty()) {
-    const std::string action = !option.choices.empty() ? "(" + words_of(option, "\\") + ")"
-                               : option.takes_file     ? std::string("_files")
-                                                       : std::string();
+    const std::string action = !choices_of(option).empty() ? "(" + words_of(option, "\\") + ")"
+                               : takes_file(option)        ? std::string("_files")
+                                                           : std::string();
     value = fmt::format(":{}:{}", zsh_text(option.value), action);
   }
   std::string out;
   for (const std::string& flag : option.flags) {
     const std::string others = option.flags.size() > 1 ? fmt::format("({})", fmt::join(option.flags, " ")) : "";
     out += fmt::format(" \\\n        {}",
-                       quoted(fmt::format("{}{}[{}]{}", others, flag, zsh_text(option.short_help), value)));
+                       quoted(fmt::format("{}{}[{}]{}", others, flag, zsh_text(short_help(option)), value)));
   }
   return out;
 }
@@ -99,12 +99,12 @@ std::string fish_option(const std::string& command, const ListedOption& option) 
   for (const std::string& flag : option.flags) {
     out += flag.starts_with("--") ? " -l " + flag.substr(2) : " -s " + flag.substr(1);
   }
-  if (!option.choices.empty()) {
-    out += (option.takes_file ? " -r -F -a " : " -x -a ") + quoted(words_of(option, "\\"), "\\'");
+  if (!choices_of(option).empty()) {
+    out += (takes_file(option) ? " -r -F -a " : " -x -a ") + quoted(words_of(option, "\\"), "\\'");
   } else if (!option.value.empty()) {
-    out += option.takes_file ? " -r -F" : " -x";
+    out += takes_file(option) ? " -r -F" : " -x";
   }
-  return out + " -d " + quoted(option.short_help, "\\'") + "\n";
+  return out + " -d " + quoted(short_help(option), "\\'") + "\n";
 }
 
 }  // namespace
