@@ -12,6 +12,7 @@
 
 #include <chrono>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 namespace manymeans::cli {
@@ -214,9 +215,14 @@ void write_page(const FitCommand& command, const JobPoints& points, const Found&
   write_text(command.job.page, html_report(input));
 }
 
-std::string json_of(const Found& found, const ClusterReport* report) {
-  if (found.chosen) return with_clusters(choice_json(*found.chosen, found.fit()), report);
-  return with_clusters(found.result.searches.empty() ? to_json(found.fit()) : to_json(found.result), report);
+// `clusters`: a JSON object whose members come last.
+std::string json_of(const Found& found, std::string_view clusters) {
+  std::string json = found.chosen                    ? choice_json(*found.chosen, found.fit())
+                     : found.result.searches.empty() ? to_json(found.fit())
+                                                     : to_json(found.result);
+  // Before the last brace. To parse the text of thousands of models would take several times its size in memory.
+  json.resize(json.size() - 2);
+  return json.append(",").append(clusters.substr(1));
 }
 
 std::string report_of(const FitCommand& command, const Found& found, const std::vector<std::string>& files,
@@ -244,8 +250,9 @@ void write_results(const FitCommand& command, JobPoints& points, Found& found, c
        .page = [&] { write_page(command, points, found); },
        .json =
            [&] {
+             const std::string about_clusters = clusters_json(report);  // which takes its time, as files do
              end_points(points, result.provenance.seconds);
-             return json_of(found, report);
+             return json_of(found, about_clusters);
            },
        .report =
            [&](const std::vector<std::string>& files) {

@@ -1,5 +1,6 @@
 #include "flags/help_format.h"
 
+#include <manymeans/info.h>
 #include <manymeans/error.h>
 #include <manymeans/fit.h>
 

@@ -189,16 +189,13 @@ void write_csv(const std::string& path, const ClusterReport& report) {
 
 }  // namespace
 
-std::string with_clusters(std::string json, const ClusterReport* report) {
+std::string clusters_json(const ClusterReport* report) {
   Json summary;
   if (report != nullptr) {
     const Matrix& centroids = report->summary.centroids;
     summary = report_json(*report, centroids.rows() * centroids.columns() <= kMostJsonCells);
   }
-  // Before the last brace. To parse the text of thousands of models would take several times its size in memory.
-  json.resize(json.size() - 2);
-  json += "," + text_of({{"summary", std::move(summary)}}).substr(1);
-  return json;
+  return text_of({{"summary", std::move(summary)}});
 }
 
 void write_clusters(const std::string& path, const ClusterReport& report) {

@@ -21,9 +21,8 @@ struct ClusterReport {
 /// A line for each of the largest clusters, for a terminal of 80 columns, and what is left out.
 std::string cluster_table(const ClusterReport& report);
 
-/// The summary of a fit as JSON with the member `summary`; null: there is none. Of very many cells it has no whole
-/// centroids.
-std::string with_clusters(std::string json, const ClusterReport* report);
+/// A JSON object whose member `summary` is null without a report. Of very many cells it has no whole centroids.
+std::string clusters_json(const ClusterReport* report);
 
 /// All clusters and all columns, to a .csv (or a pipe) or a .json.
 void write_clusters(const std::string& path, const ClusterReport& report);

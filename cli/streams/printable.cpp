@@ -80,17 +80,21 @@ std::string printable(std::string_view text, Newlines newlines) {
 
 std::string printable_json(std::string_view json) {
   std::string out;
-  while (!json.empty()) {
+  for (;;) {
+    const auto plain = std::ranges::find_if(json, [](char c) { return static_cast<unsigned char>(c) >= 0x7f; });
+    const auto seen = static_cast<size_t>(plain - json.begin());
+    out += json.substr(0, seen);
+    json.remove_prefix(seen);
+    if (json.empty()) return out;
     const Character character = first_of(json);
     const size_t length = character.length > 0 ? character.length : 1;
-    if (is_unseen(character.code) && character.code >= 0x7f) {
+    if (character.length > 0 && is_unseen(character.code)) {
       append_escaped(character.code, out);
     } else {
       out += json.substr(0, length);
     }
     json.remove_prefix(length);
   }
-  return out;
 }
 
 }  // namespace manymeans::cli

@@ -1,11 +1,14 @@
 // How alike two clusterings are: of the same rows, or of prototypes.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <span>
 #include <vector>
 
 namespace manymeans {
+
+// Functions that take `abort` throw Error(kInterrupted) once the caller has set it.
 
 /// Rows that one clustering puts into its cluster `a` and another one into its cluster `b`.
 struct LabelCell {
@@ -30,7 +33,8 @@ struct LabelComparison {
 /// Compares labels of the same rows; a negative one means that the row has none. The adjusted Rand index is computed of
 /// exact integers and rounded at the end. O(N) but for the pairs, which take the cube of the number of clusters at
 /// worst. Throws Error(kUsage) for different numbers of rows, Error(kUnavailable) for more than 20,000 clusters.
-LabelComparison compare_labels(std::span<const int64_t> a, std::span<const int64_t> b);
+LabelComparison compare_labels(std::span<const int64_t> a, std::span<const int64_t> b,
+                               const std::atomic<bool>* abort = nullptr);
 /// LabelComparison::adjusted_rand alone: O(N), whatever the numbers of clusters are. Throws Error(kUsage) for different
 /// numbers of rows.
 double adjusted_rand(std::span<const int64_t> a, std::span<const int64_t> b);
@@ -44,10 +48,12 @@ struct PrototypeMatch {
 /// Matches prototypes (row-major, of so many columns) one to one so that the sum of the squared distances is least; of
 /// the larger set some are left over. In the order of `a`. Throws Error(kUsage) for sizes that are no multiple of the
 /// columns, Error(kBadData) for distances beyond binary64, Error(kUnavailable) for more than 20,000 prototypes.
-std::vector<PrototypeMatch> match_prototypes(std::span<const double> a, std::span<const double> b, int64_t columns);
+std::vector<PrototypeMatch> match_prototypes(std::span<const double> a, std::span<const double> b, int64_t columns,
+                                             const std::atomic<bool>* abort = nullptr);
 
 /// The Hungarian method: for each row of a cost matrix its column, so that the sum of the costs is least; -1 for rows
 /// that get none because there are more rows than columns. The costs are finite. O(rows * columns * the smaller one).
-std::vector<int64_t> least_assignment(std::span<const double> costs, int64_t rows, int64_t columns);
+std::vector<int64_t> least_assignment(std::span<const double> costs, int64_t rows, int64_t columns,
+                                      const std::atomic<bool>* abort = nullptr);
 
 }  // namespace manymeans

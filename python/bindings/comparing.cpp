@@ -27,7 +27,8 @@ std::vector<std::tuple<int64_t, int64_t, int64_t>> tuples_of(const std::vector<L
 
 nb::dict labels_compared(const LabelArray& a, const LabelArray& b) {
   LabelComparison found;
-  Waiting().run([&] { found = compare_labels({a.data(), a.size()}, {b.data(), b.size()}); });
+  Waiting waiting;
+  waiting.run([&] { found = compare_labels({a.data(), a.size()}, {b.data(), b.size()}, &waiting.abort()); });
   nb::dict result;
   result["rows"] = found.rows;
   result["left_out"] = found.left_out;
@@ -40,8 +41,10 @@ nb::dict labels_compared(const LabelArray& a, const LabelArray& b) {
 
 std::vector<std::tuple<int64_t, int64_t, double>> centres_matched(const CentreArray& a, const CentreArray& b) {
   std::vector<PrototypeMatch> matches;
-  Waiting().run([&] {
-    matches = match_prototypes({a.data(), a.size()}, {b.data(), b.size()}, static_cast<int64_t>(a.shape(1)));
+  Waiting waiting;
+  waiting.run([&] {
+    matches = match_prototypes({a.data(), a.size()}, {b.data(), b.size()}, static_cast<int64_t>(a.shape(1)),
+                               &waiting.abort());
   });
   std::vector<std::tuple<int64_t, int64_t, double>> result;
   for (const PrototypeMatch& match : matches) result.emplace_back(match.a, match.b, match.distance);

@@ -94,6 +94,8 @@ void add_fitting(nb::module_& module) {
   module.def(
       "combined_digest", [](const std::vector<std::string>& models) { return combined_digest(models); },
       nb::arg("models"));
+  module.def(
+      "decides_the_answer", [](nb::handle option) { return decides_the_answer(bytes_of(option)); }, nb::arg("option"));
   module.def("parse_k_list", [](nb::handle text) { return parse_k_list(bytes_of(text)); }, nb::arg("text"));
 }
 

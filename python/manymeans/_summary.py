@@ -7,6 +7,7 @@ import math
 import re
 from typing import TYPE_CHECKING, Any
 
+from . import _manymeans
 from ._errors import BadDataError
 
 if TYPE_CHECKING:
@@ -98,15 +99,11 @@ def written_provenance(provenance: dict[str, Any]) -> dict[str, Any]:
     return provenance | {"options": options | texts}
 
 
-# Options that never change the answer of a fit that runs to its end.
-_OPTIONS_OF_RUN = {"time_limit", "algorithm", "backend", "strategy", "threads", "memory"}
-
-
 def provenance_of_answer(provenance: dict[str, Any]) -> dict[str, Any]:
     """Leave out what tells of the run, so that files and pickles of equal answers are the same bytes."""
-    options = provenance["options"]
+    options = {name: value for name, value in provenance["options"].items() if _manymeans.decides_the_answer(name)}
     kept = {name: provenance[name] for name in ("version", "rows", "columns", "dtype") if name in provenance}
-    return kept | {"options": {name: value for name, value in options.items() if name not in _OPTIONS_OF_RUN}}
+    return kept | {"options": options}
 
 
 def _digest(value: Any) -> str:

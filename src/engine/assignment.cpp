@@ -2,6 +2,7 @@
 #include <manymeans/compare.h>
 
 #include "core/fp_environment.h"
+#include "core/threads.h"
 
 #include <algorithm>
 #include <limits>
@@ -22,8 +23,11 @@ class Assignment {
         column_potential_(static_cast<size_t>(columns), 0),
         row_of_(static_cast<size_t>(columns), kNone) {}
 
-  std::vector<int64_t> run() {
-    for (int64_t row = 0; row < rows_; ++row) augment(row);
+  std::vector<int64_t> run(const std::atomic<bool>* abort) {
+    for (int64_t row = 0; row < rows_; ++row) {
+      check_abort(abort);
+      augment(row);
+    }
     std::vector<int64_t> column_of(static_cast<size_t>(rows_), kNone);
     for (int64_t column = 0; column < columns_; ++column) {
       if (row_of(column) != kNone) column_of[static_cast<size_t>(row_of(column))] = column;
@@ -98,9 +102,10 @@ class Assignment {
 
 }  // namespace
 
-std::vector<int64_t> least_assignment(std::span<const double> costs, int64_t rows, int64_t columns) {
+std::vector<int64_t> least_assignment(std::span<const double> costs, int64_t rows, int64_t columns,
+                                      const std::atomic<bool>* abort) {
   const FpEnvironmentGuard guard;
-  if (rows <= columns) return Assignment(costs, rows, columns).run();
+  if (rows <= columns) return Assignment(costs, rows, columns).run(abort);
   std::vector<double> turned(costs.size());
   for (int64_t row = 0; row < rows; ++row) {
     for (int64_t column = 0; column < columns; ++column) {
@@ -108,7 +113,7 @@ std::vector<int64_t> least_assignment(std::span<const double> costs, int64_t row
     }
   }
   std::vector<int64_t> column_of(static_cast<size_t>(rows), kNone);
-  const std::vector<int64_t> row_of = Assignment(turned, columns, rows).run();
+  const std::vector<int64_t> row_of = Assignment(turned, columns, rows).run(abort);
   for (int64_t column = 0; column < columns; ++column) {
     column_of[static_cast<size_t>(row_of[static_cast<size_t>(column)])] = column;
   }

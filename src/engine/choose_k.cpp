@@ -11,18 +11,19 @@
 #include "data/input.h"
 #include "engine/criteria_of_input.h"
 #include "engine/stability.h"
+#include "engine/stop_flag.h"
 #include "engine/time_left.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <initializer_list>
 #include <map>
 #include <numeric>
 #include <optional>
-#include <span>
 #include <string>
 #include <utility>
 
@@ -105,11 +106,15 @@ Evidence evidence_of(const Input& input, const std::vector<const ModelResult*>& 
   return found;
 }
 
-std::vector<Evidence> all_evidence(const Input& input, std::span<const int64_t> ks, const ChooseOptions& options,
-                                   const FitResult& fitted, ThreadPool& pool) {
+std::vector<Evidence> all_evidence(const Input& input, const ChooseOptions& options, const FitResult& fitted,
+                                   const std::atomic<bool>* cancel, ThreadPool& pool) {
+  constexpr double kMostAfterStop = 0.5;  // seconds
+  const TimeLeft patience(kMostAfterStop);
   const CriteriaOptions how{.sample = 0, .seed = options.fit.seed};
   std::vector<Evidence> all;
+  const std::vector<int64_t> ks = fit_options(options).k;
   for (const int64_t k : ks) {
+    if (all.size() > 1 && is_set(cancel) && patience.over()) break;
     const std::vector<const ModelResult*> models = models_of(fitted, k);
     if (!models.empty()) all.push_back(evidence_of(input, models, how, pool));
   }
@@ -325,26 +330,25 @@ struct Judging {
   const ChooseOptions& options;
   const FitHooks& hooks;
   const TimeLeft& time;
-  ThreadPool& pool;
 };
 
 // The criteria beside those of labels, which cost little: as far as the time goes. Where a fit was stopped, those that
 // need further fits are left out.
 void judge(const Judging& judging, ChosenK& found) {
-  const auto& [input, options, hooks, time, pool] = judging;
+  const ChooseOptions& options = judging.options;
+  const StopFlag stop(judging.hooks, judging.time);
+  ThreadPool pool(thread_count(options.fit.threads), &stop.flag());
   const auto leave_out = [&](std::initializer_list<const char*> names) {
     found.left_out.insert(found.left_out.end(), names.begin(), names.end());
     found.interrupted = true;
   };
-  if (options.sample > 0) {
-    if (time.over()) {
-      leave_out({"silhouette"});
-    } else {
-      add_silhouettes(input, options, found, pool);
-    }
+  if (options.sample > 0 && !stop.run([&] { add_silhouettes(judging.input, options, found, pool); })) {
+    leave_out({"silhouette"});
   }
   if (options.references > 0) {
-    const auto logs = found.interrupted ? std::nullopt : fit_references(input, options, hooks, time, pool);
+    std::optional<LogInertias> logs;
+    if (!found.interrupted)
+      stop.run([&] { logs = fit_references(judging.input, options, judging.hooks, judging.time, pool); });
     if (logs) {
       add_gaps(*logs, found.evidence);
     } else {
@@ -352,7 +356,9 @@ void judge(const Judging& judging, ChosenK& found) {
     }
   }
   if (options.bootstraps > 0) {
-    const auto stabilities = found.interrupted ? std::nullopt : find_stability(input, options, hooks, time, pool);
+    std::optional<std::map<int64_t, Stability>> stabilities;
+    if (!found.interrupted)
+      stop.run([&] { stabilities = find_stability(judging.input, options, judging.hooks, judging.time, pool); });
     if (stabilities) {
       add_stability(*stabilities, found.evidence);
     } else {
@@ -396,9 +402,10 @@ ChosenK choose_k(const PointsView& points, const ChooseOptions& options, const F
     found.interrupted = fitted.interrupted;
     ThreadPool pool(thread_count(options.fit.threads), hooks.abort);
     const Input input = prepare_input(points, {}, pool);
-    found.evidence = all_evidence(input, all.k, options, fitted, pool);
+    found.evidence = all_evidence(input, options, fitted, hooks.cancel, pool);
+    found.interrupted |= is_set(hooks.cancel);
     check_choice(found, all, time.over());
-    judge({input, options, labelled, time, pool}, found);
+    judge({input, options, labelled, time}, found);
     if (found.interrupted) found.warnings.push_back(about_stop(found, time.over()));
     check_mapped(points.data);
     decide(found);

@@ -3,6 +3,7 @@
 
 #include "core/distance.h"
 #include "core/fp_environment.h"
+#include "core/threads.h"
 #include "core/wide_int.h"
 
 #include <fmt/format.h>
@@ -119,13 +120,14 @@ double adjusted_rand(const Overlap& found) {
   return 2 * above.to_double() / below.to_double();
 }
 
-void pair_clusters(std::span<const LabelCell> cells, const Side& a, const Side& b, LabelComparison& result) {
+void pair_clusters(const Overlap& found, const std::atomic<bool>* abort, LabelComparison& result) {
+  const auto& [cells, a, b, n] = found;
   const auto rows = std::ssize(a.labels), columns = std::ssize(b.labels);
   std::vector<double> costs(static_cast<size_t>(rows) * static_cast<size_t>(columns), 0);
   for (const LabelCell& cell : cells) {
     costs[a.place(cell.a) * static_cast<size_t>(columns) + b.place(cell.b)] = -static_cast<double>(cell.rows);
   }
-  const std::vector<int64_t> column_of = least_assignment(costs, rows, columns);
+  const std::vector<int64_t> column_of = least_assignment(costs, rows, columns, abort);
   int64_t stay = 0;
   for (const LabelCell& cell : cells) {
     if (column_of[a.place(cell.a)] == static_cast<int64_t>(b.place(cell.b))) {
@@ -141,7 +143,7 @@ void pair_clusters(std::span<const LabelCell> cells, const Side& a, const Side& 
 
 }  // namespace
 
-LabelComparison compare_labels(std::span<const int64_t> a, std::span<const int64_t> b) {
+LabelComparison compare_labels(std::span<const int64_t> a, std::span<const int64_t> b, const std::atomic<bool>* abort) {
   const FpEnvironmentGuard guard;
   const Overlap found = overlap_of(a, b);
   LabelComparison result;
@@ -151,7 +153,7 @@ LabelComparison compare_labels(std::span<const int64_t> a, std::span<const int64
   result.clusters_b = std::ssize(found.b.labels);
   check_size(std::max(result.clusters_a, result.clusters_b), "clusters");
   result.adjusted_rand = adjusted_rand(found);
-  pair_clusters(found.cells, found.a, found.b, result);
+  pair_clusters(found, abort, result);
   return result;
 }
 
@@ -160,7 +162,8 @@ double adjusted_rand(std::span<const int64_t> a, std::span<const int64_t> b) {
   return adjusted_rand(overlap_of(a, b));
 }
 
-std::vector<PrototypeMatch> match_prototypes(std::span<const double> a, std::span<const double> b, int64_t columns) {
+std::vector<PrototypeMatch> match_prototypes(std::span<const double> a, std::span<const double> b, int64_t columns,
+                                             const std::atomic<bool>* abort) {
   const FpEnvironmentGuard guard;
   if (columns < 1 || std::ssize(a) % columns != 0 || std::ssize(b) % columns != 0) {
     throw Error(ErrorCode::kUsage, "compare",
@@ -171,6 +174,7 @@ std::vector<PrototypeMatch> match_prototypes(std::span<const double> a, std::spa
   std::vector<double> squares;
   squares.reserve(static_cast<size_t>(count_a) * static_cast<size_t>(count_b));
   for (int64_t i = 0; i < count_a; ++i) {
+    check_abort(abort);
     for (int64_t j = 0; j < count_b; ++j) {
       squares.push_back(canonical_distance(a.data() + i * columns, b.data() + j * columns, columns));
       if (std::isfinite(squares.back())) continue;
@@ -180,7 +184,7 @@ std::vector<PrototypeMatch> match_prototypes(std::span<const double> a, std::spa
     }
   }
   std::vector<PrototypeMatch> matches;
-  const std::vector<int64_t> partner = least_assignment(squares, count_a, count_b);
+  const std::vector<int64_t> partner = least_assignment(squares, count_a, count_b, abort);
   for (int64_t i = 0; i < count_a; ++i) {
     const int64_t j = partner[static_cast<size_t>(i)];
     if (j >= 0) matches.push_back({i, j, std::sqrt(squares[static_cast<size_t>(i * count_b + j)])});

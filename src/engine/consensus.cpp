@@ -161,13 +161,14 @@ std::vector<double> in_binary64(const PointsView& prototypes) {
   return {values.values<double>().begin(), values.values<double>().end()};
 }
 
-Clusters by_matching(Members members) {
+Clusters by_matching(Members members, const std::atomic<bool>* abort) {
   const ConsensusMember& first = *std::ranges::min_element(members, {}, &ConsensusMember::inertia);
   const std::vector<double> wanted = in_binary64(first.prototypes);
   Clusters found{.prototypes = make_prototypes(first.prototypes, prototype_type(first.prototypes.type))};
   for (const ConsensusMember& member : members) {
     found.of.emplace_back(static_cast<size_t>(member.prototypes.n));
-    for (const PrototypeMatch& match : match_prototypes(wanted, in_binary64(member.prototypes), first.prototypes.d)) {
+    for (const PrototypeMatch& match :
+         match_prototypes(wanted, in_binary64(member.prototypes), first.prototypes.d, abort)) {
       found.of.back()[static_cast<size_t>(match.b)] = static_cast<uint32_t>(match.a);
     }
   }
@@ -287,7 +288,8 @@ Consensus elect(const PointsView& points, int64_t rows, const Labelling& labelli
   return election.take();
 }
 
-void compare_members(const PointsView& points, RowPairs pairs, const Labelling& labelling, Consensus& found) {
+void compare_members(const PointsView& points, RowPairs pairs, const Labelling& labelling,
+                     const std::atomic<bool>* abort, Consensus& found) {
   const auto members = static_cast<size_t>(found.members);
   CoAssociation together(members);
   const int64_t most = std::clamp<int64_t>(kBlockValues / std::max<int64_t>(1, points.d) / 128, 1, 512) * 64;
@@ -296,6 +298,7 @@ void compare_members(const PointsView& points, RowPairs pairs, const Labelling& 
     const Matrix values = labelling.reads_points() ? gather_rows(points, rows) : Matrix();
     std::vector<uint32_t> labels(rows.size());
     for (size_t m = 0; m < members; ++m) {
+      check_abort(abort);
       labelling.read(m, [&rows](size_t i) { return rows[i]; }, values.view(), labels);
       together.add(m, labels);
     }
@@ -305,6 +308,7 @@ void compare_members(const PointsView& points, RowPairs pairs, const Labelling& 
   found.between.resize(members * members);
   double sum = 0;
   for (size_t a = 0; a < members; ++a) {
+    check_abort(abort);
     for (size_t b = 0; b < members; ++b) {
       found.between[a * members + b] = b < a ? found.between[b * members + a] : together.adjusted_rand(a, b);
       if (a < b) sum += found.between[a * members + b];
@@ -325,10 +329,11 @@ Consensus find(const PointsView& given, Members members, const ConsensusOptions&
     prepare_input(given, {}, pool);  // says which row is wrong, before the work
     if (options.metric == Metric::kCosine) points = unit_rows(given, {.threads = options.threads});
   }
-  Clusters clusters =
-      options.method == ConsensusMethod::kCentroids ? by_centroids(members, options) : by_matching(members);
+  Clusters clusters = options.method == ConsensusMethod::kCentroids ? by_centroids(members, options)
+                                                                    : by_matching(members, options.abort);
   Consensus found = elect(points.view, rows, labelling, clusters, pool);
-  if (options.pairs > 0) compare_members(points.view, {rows, options.pairs, options.seed}, labelling, found);
+  if (options.pairs > 0)
+    compare_members(points.view, {rows, options.pairs, options.seed}, labelling, options.abort, found);
   if (given.data != nullptr) check_mapped(given.data);
   found.prototypes = std::move(clusters.prototypes);
   found.warnings = std::move(clusters.warnings);

@@ -111,7 +111,7 @@ class StabilitySearch {
     hooks_.checkpoint = {};
     how_.backend = options.fit.backend;
     how_.threads = options.fit.threads;
-    how_.abort = hooks.abort;
+    how_.abort = pool.abort();
     RowPairs pairs(input.points.n, kPairs, options.fit.seed);
     const std::vector<int64_t> rows = pairs.next(pairs.size());
     sampled_ = gather_rows(input, rows);
@@ -130,7 +130,10 @@ class StabilitySearch {
       sides[side].fitted = fit(sides[side].rows.view(), {}, fewer, hooks_);
       if (sides[side].fitted.interrupted) return false;
     }
-    for (const int64_t k : fewer.k) judge(k, sides);
+    for (const int64_t k : fewer.k) {
+      check_abort(pool_.abort());
+      judge(k, sides);
+    }
     return true;
   }
 

@@ -24,7 +24,7 @@ struct Stability {
 };
 
 /// By k, of ChooseOptions::bootstraps members; nothing where a fit was stopped or the time is over before the last
-/// split. The input is of this rank alone.
+/// split. Throws Error(kInterrupted) once the pool's flag is set. The input is of this rank alone.
 std::optional<std::map<int64_t, Stability>> find_stability(const Input& input, const ChooseOptions& options,
                                                            const FitHooks& hooks, const TimeLeft& time,
                                                            ThreadPool& pool);

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <chrono>
 #include <cmath>
@@ -248,6 +249,48 @@ TEST(ChooseK, ATimeLimitEndsTheJudging) {
       EXPECT_TRUE(std::isnan(its.stability) && std::isnan(its.pac));
     }
   }
+}
+
+// The silhouette of so many rows takes many times as long as a second.
+ChooseOptions of_long_silhouette(int64_t rows) {
+  ChooseOptions options = up_to(2, 1);
+  options.references = options.bootstraps = 0;
+  options.sample = rows;
+  return options;
+}
+
+TEST(ChooseK, ATimeLimitEndsTheSilhouette) {
+  constexpr int64_t kRows = 100'000;
+  const std::vector<float> values = planted(kRows, 1, 2, 90, 4);
+  ChooseOptions options = of_long_silhouette(kRows);
+  options.fit.time_limit = 2;
+  const ChosenK found = choose_k({values.data(), kRows, 1}, options);
+  EXPECT_TRUE(found.interrupted);
+  EXPECT_EQ(found.left_out, Names{"silhouette"});
+  EXPECT_FALSE(std::isnan(found.evidence[1].criteria.simplified_silhouette));
+  EXPECT_TRUE(std::isnan(found.evidence[1].criteria.silhouette));
+}
+
+TEST(ChooseK, ACallerEndsTheSilhouette) {
+  constexpr int64_t kRows = 100'000;
+  const std::vector<float> values = planted(kRows, 1, 2, 90, 4);
+  std::atomic<bool> flag = false;
+  std::thread caller;
+  FitHooks hooks;
+  hooks.progress = [&](const Progress&) {
+    if (caller.joinable()) return true;
+    caller = std::thread([&] {
+      std::this_thread::sleep_for(std::chrono::seconds(2));
+      flag = true;
+    });
+    return true;
+  };
+  hooks.cancel = &flag;
+  EXPECT_EQ(choose_k({values.data(), kRows, 1}, of_long_silhouette(kRows), hooks).left_out, Names{"silhouette"});
+  caller.join();
+  hooks.cancel = nullptr;
+  hooks.abort = &flag;
+  EXPECT_THROW(choose_k({values.data(), kRows, 1}, of_long_silhouette(kRows), hooks), Error);
 }
 
 // Who stops it is told the same, but for the reason.

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -104,6 +105,16 @@ TEST(MatchPrototypes, WhatCannotBeMatchedIsRefused) {
   const std::vector<double> three = {1, 2, 3}, far = {1e300}, here = {0};
   expect_error(ErrorCode::kUsage, {"of 2 columns"}, [&] { match_prototypes(three, three, 2); });
   expect_error(ErrorCode::kBadData, {"beyond binary64"}, [&] { match_prototypes(far, here, 1); });
+}
+
+TEST(CompareLabels, CallersStopWhatTakesLong) {
+  const std::atomic<bool> stop = true;
+  const std::vector<double> values = {1, 2, 3, 4};
+  const Labels64 labels = {0, 1, 1};
+  expect_error(ErrorCode::kInterrupted, {}, [&] { compare_labels(labels, labels, &stop); });
+  expect_error(ErrorCode::kInterrupted, {}, [&] { match_prototypes(values, values, 2, &stop); });
+  expect_error(ErrorCode::kInterrupted, {}, [&] { least_assignment(values, 2, 2, &stop); });
+  expect_error(ErrorCode::kInterrupted, {}, [&] { least_assignment(values, 4, 1, &stop); });
 }
 
 }  // namespace

@@ -3,10 +3,12 @@
 
 #include "core/distance.h"
 #include "engine/exact_sum.h"
+#include "io/files.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -151,6 +153,24 @@ TEST(SampledSilhouettes, DistancesOfEveryMagnitude) {
   Case equal = made(50, 2, 3, 10, 9);
   std::ranges::fill(equal.values, 3.5);
   expect_all_ways_equal(equal);
+}
+
+// Labels are read once for each range of rows: no further range is begun.
+TEST(SampledSilhouettes, AStopIsSeenInTheRangeAtHand) {
+  const Case its = made(9500, 1, 1, 1000, 1);
+  std::atomic<bool> stop = false;
+  ThreadPool pool(1, &stop);
+  const Input input = prepare_input({its.values.data(), its.n, its.d}, {}, pool);
+  std::vector<ClusteredRows> rows = rows_of(its);
+  int64_t read_last = 0;
+  rows[0].read = [&](int64_t, int64_t count, uint32_t* out) {
+    EXPECT_FALSE(stop);
+    std::fill_n(out, count, 0);
+    read_last = count;
+    stop = count > 1;  // one at a time at first: those of the sample
+  };
+  expect_error(ErrorCode::kInterrupted, {}, [&] { sampled_silhouettes(input, rows, its.sample, pool); });
+  EXPECT_LT(read_last, its.n / 10);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cmath>
 #include <map>
@@ -49,6 +50,18 @@ std::map<int64_t, Stability> find(const std::vector<float>& values, const Choose
   const auto found = find_stability(input, options, {}, TimeLeft(0), pool);
   EXPECT_TRUE(found);
   return found.value_or(std::map<int64_t, Stability>());
+}
+
+// What is between the fits looks at the pool's flag, too.
+TEST(Stability, AStopIsSeenBetweenTheFits) {
+  const std::vector<float> values = three_clusters(200);
+  const ChooseOptions options = options_of(2);
+  std::atomic<bool> stop = false;
+  ThreadPool pool(1, &stop);
+  const Input input = prepare_input({values.data(), std::ssize(values) / 2, 2}, {}, pool);
+  FitHooks hooks;
+  hooks.progress = [&](const Progress&) { return stop = true; };
+  expect_error(ErrorCode::kInterrupted, {}, [&] { find_stability(input, options, hooks, TimeLeft(0), pool); });
 }
 
 // One member, as the contract says: the rows that it sees, and the best of its models.

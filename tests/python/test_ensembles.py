@@ -228,6 +228,14 @@ def test_pickles_keep_the_best_model(mixture, tmp_path):
     assert len(pickle.loads(pickle.dumps(ensemble)).models_) == 10
 
 
+def test_equal_answers_are_equal_bytes(mixture):
+    """Options that change no answer are in no pickle."""
+    run = {"time_limit": 1000.0, "backend": "reference", "strategy": "task", "n_threads": 1}
+    plain, other = (manymeans.fit(mixture, 3, seed=1, max_iter=4, **options) for options in ({}, run))
+    assert other.provenance["options"]["backend"] == "reference"
+    assert pickle.dumps(plain) == pickle.dumps(other)
+
+
 @pytest.mark.parametrize("kind", [KMeans, EnsembleKMeans])
 def test_files_written_here_are_read_by_the_command_line(kind, program, points_file, mixture, tmp_path):
     fitted = kind(5, random_state=1).fit(mixture)

@@ -131,6 +131,9 @@ sys.exit(1)
         "manymeans.fit(X, 8000, init='first', algorithm='brute', n_threads=1)",  # one pass takes half a minute
         "manymeans.KMeans(8000, random_state=0, n_threads=1).fit(X)",  # in the middle of k-means++
         "manymeans.predict(X[:60_000], X, n_threads=1)",  # of 8000 centres a fast machine is done before the signal
+        "manymeans.compare(np.arange(400_000) % 6000, np.random.permutation(400_000) % 6000)",
+        "manymeans.criteria(X, np.arange(400_000) % 2, sample=400_000)",
+        "manymeans.choose_k(X[:100_000], [2, 3], models=1, max_iter=2, sample=100_000, references=0, bootstraps=0)",
     ],
 )
 def test_ctrl_c(call):

@@ -168,12 +168,12 @@ std::shared_ptr<arrow::Schema> schema_of(const TextLayout& layout, const std::ve
 bool append_to_text(const RowsWithMore& rows, const std::string& format, OutputFile& file) {
   constexpr int64_t kRowsAtOnce = int64_t{1} << 17;
   const TextLayout& layout = *rows.layout;
-  const std::vector<TextKind> kinds = find_kinds(layout);
+  const std::vector<TextKind> kinds = find_kinds(layout, rows.memory);
   const auto schema = schema_of(layout, kinds);
   AppendingFile out(rows, schema, format, file);
   std::vector<std::unique_ptr<arrow::ArrayBuilder>> builders;
   for (const auto& field : schema->fields()) builders.push_back(out.sink().check(arrow::MakeBuilder(field->type())));
-  TextRows text(layout);
+  TextRows text(layout, rows.memory);
   for (;;) {
     const int64_t count = text.next(kRowsAtOnce, [&](std::vector<Field> fields) {
       fields.resize(builders.size());

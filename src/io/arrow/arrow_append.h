@@ -22,6 +22,7 @@ struct RowsWithMore {
   std::span<const AppendedColumn> columns;
   std::span<const int64_t> dropped;  ///< rows of the file, rising, that are no points: there nothing is added
   int64_t rows = 0;                  ///< of the file, as it was when the points were read
+  int64_t memory = 0;                ///< as in ReadOptions
 };
 
 /// Writes them: a field of Parquet or Arrow as it is, a column of text as integers, as numbers, or as text. `format` is

@@ -241,7 +241,7 @@ void add_cell(const Field& field, TextKind kind, char decimal, Column& column) {
 bool append_to_text(const RowsWithMore& rows, const std::string& format, OutputFile& file) {
   constexpr int64_t kRowsAtOnce = int64_t{1} << 17;
   const TextLayout& layout = *rows.layout;
-  const std::vector<TextKind> kinds = find_kinds(layout);
+  const std::vector<TextKind> kinds = find_kinds(layout, rows.memory);
   std::vector<std::string> names;
   std::vector<Column> columns;
   PythonRequest request("extend");
@@ -254,7 +254,7 @@ bool append_to_text(const RowsWithMore& rows, const std::string& format, OutputF
   PythonProcess process(rows.path);
   Appending out(rows, process, file);
   out.begin(std::move(request), std::move(names));
-  TextRows text(layout);
+  TextRows text(layout, rows.memory);
   for (;;) {
     const int64_t count = text.next(kRowsAtOnce, [&](std::vector<Field> fields) {
       fields.resize(columns.size());

@@ -54,10 +54,10 @@ std::string name_of(const TextLayout& layout, size_t column) {
   return name.empty() ? fmt::format("c{}", column + 1) : name;
 }
 
-std::vector<TextKind> find_kinds(const TextLayout& layout) {
+std::vector<TextKind> find_kinds(const TextLayout& layout, int64_t memory) {
   std::vector<TextKind> kinds(static_cast<size_t>(layout.columns.count), TextKind::kInteger);
   std::vector<bool> empty(kinds.size(), true);
-  TextRows(layout).next(std::numeric_limits<int64_t>::max(), [&](const std::vector<Field>& fields) {
+  TextRows(layout, memory).next(std::numeric_limits<int64_t>::max(), [&](const std::vector<Field>& fields) {
     for (size_t j = 0; j < std::min(fields.size(), kinds.size()); ++j) {
       if (kinds[j] == TextKind::kBytes || is_gap(fields[j].text)) continue;
       kinds[j] = std::max(kinds[j], kind_of_cell(fields[j], layout.decimal));

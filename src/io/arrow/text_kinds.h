@@ -1,6 +1,7 @@
 // Columns of text as fields of integers, numbers or text. Includes nothing of Arrow.
 #pragma once
 
+#include "io/files/text_pages.h"
 #include "io/table/text_fields.h"
 #include "io/text/text_layout.h"
 
@@ -16,8 +17,8 @@ namespace manymeans {
 /// What a column of text becomes; each takes what those before it hold.
 enum class TextKind : uint8_t { kInteger, kNumber, kText, kBytes };
 
-/// One a column; a column of gaps is text. Reads all rows.
-std::vector<TextKind> find_kinds(const TextLayout& layout);
+/// One a column; a column of gaps is text. Reads all rows. `memory` as in ReadOptions.
+std::vector<TextKind> find_kinds(const TextLayout& layout, int64_t memory);
 
 /// What the field of this column is called.
 std::string name_of(const TextLayout& layout, size_t column);
@@ -34,7 +35,7 @@ double number_of(const Field& field, char decimal);
 /// The rows of a text, one after the other.
 class TextRows {
  public:
-  explicit TextRows(const TextLayout& layout) : layout_(layout) {}
+  TextRows(const TextLayout& layout, int64_t memory) : layout_(layout), pages_(layout.body, memory) {}
 
   /// Calls use(row's fields) for rows from the next one on, at most so many; how many there were.
   template <class Use>
@@ -44,12 +45,14 @@ class TextRows {
       const size_t end = std::min(layout_.body.find('\n', at_), layout_.body.size());
       use(split_line(trim_line(layout_.body.substr(at_, end - at_), layout_.delimiter), layout_.delimiter));
       at_ = end + 1;
+      pages_.release_to(end);
     }
     return count;
   }
 
  private:
   const TextLayout& layout_;
+  TextPages pages_;
   size_t at_ = 0;
 };
 

@@ -236,7 +236,7 @@ Dataset Hdf5Dataset::read(const ReadOptions& options) const {
 Dataset read_hdf5(const std::string& path, const ReadOptions& options) {
   const Hdf5Session session;
   const MemberPath parts = split_member(path);
-  return Hdf5Dataset(parts, MappedFile::open(parts.file, Access::kAgainAndAgain)).read(options);
+  return Hdf5Dataset(parts, MappedFile::open(parts.file, Access::kAgainAndAgain, options.memory)).read(options);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "io/files/file_watch.h"
 #include "io/files/mapped_file.h"
 #include "io/files/output_file.h"
+#include "io/files/text_pages.h"
 #include "io/files/unpack.h"
 #include "io/table/column_selection.h"
 #include "io/table/reader.h"
@@ -207,14 +208,18 @@ void append_head(std::string_view head, const CellWriter& cells, const TextLayou
   text.append(last.substr(line.size()));
 }
 
-void write_lines(std::string_view whole, const TextLayout& layout, CellWriter& cells, size_t added, OutputFile& file) {
+// Returns false, having written something, where there are not as many rows as `rows` says.
+bool write_lines(std::string_view whole, const TextLayout& layout, CellWriter& cells, const RowsWithMore& rows,
+                 OutputFile& file) {
   constexpr size_t kBuffer = size_t{1} << 20;
   const auto head = static_cast<size_t>(layout.body.data() - whole.data());
   std::string text;
-  append_head(whole.substr(0, head), cells, layout, added, text);
-  std::string_view rows = layout.body;
-  while (!rows.empty()) {
-    const std::string_view line = take_line(rows);
+  append_head(whole.substr(0, head), cells, layout, rows.columns.size(), text);
+  TextPages pages(layout.body, rows.memory);
+  int64_t count = 0;
+  for (std::string_view left = layout.body; !left.empty(); ++count) {
+    if (count == rows.rows) return false;
+    const std::string_view line = take_line(left);
     const std::string_view content = before_end(line);
     cells.append_line(content, text);
     cells.append_row(text);
@@ -222,9 +227,11 @@ void write_lines(std::string_view whole, const TextLayout& layout, CellWriter& c
     if (text.size() < kBuffer) continue;
     file.write(text);
     text.clear();
+    pages.release_to(layout.body.size() - left.size());
   }
   text.append(whole.substr(head + layout.body.size()));
   file.write(text);
+  return count == rows.rows;
 }
 
 }  // namespace
@@ -255,8 +262,8 @@ AppendedTable::AppendedTable(const std::string& path, const std::string& output,
 
 // As text, line by line, or as fields.
 bool AppendedTable::write_rows(const Dataset& points, std::span<const AppendedColumn> columns, OutputFile& out) const {
-  RowsWithMore rows{path_, MappedFile::open(path_, Access::kOnce), nullptr, columns, points.dropped, 0};
-  rows.rows = points.view.n + std::ssize(points.dropped);
+  RowsWithMore rows{path_,          MappedFile::open(path_, Access::kOnce),     nullptr, columns,
+                    points.dropped, points.view.n + std::ssize(points.dropped), memory_};
   const std::string format = lower_case(output_).ends_with(".parquet") ? "parquet" : "arrow";
   if (!has_lines_) return append_to_fields(rows, format, out);
   ByteBuffer unpacked;
@@ -265,20 +272,18 @@ bool AppendedTable::write_rows(const Dataset& points, std::span<const AppendedCo
     unpacked = unpack(text, path_, memory_);
     text = unpacked.text();
   }
-  TextForm form{points.source.decimal, Header::kAuto, points.source.names};
+  TextForm form{points.source.decimal, Header::kAuto, points.source.names, memory_};
   TextLayout layout = find_layout(text, path_, form);
   if (layout.first_line != points.first_line) {  // the header was asked for, or known
     form.header = layout.first_line < points.first_line ? Header::kYes : Header::kNo;
     layout = find_layout(text, path_, form);
   }
-  if (std::count(layout.body.begin(), layout.body.end(), '\n') + 1 != rows.rows) return false;
   if (is_file_of_fields(output_)) {
     rows.layout = &layout;
     return append_to_fields(rows, format, out);
   }
   CellWriter cells(layout, delimiter_of(output_, layout), points, columns);
-  write_lines(text, layout, cells, columns.size(), out);
-  return true;
+  return write_lines(text, layout, cells, rows, out);
 }
 
 void AppendedTable::write(const Dataset& points, std::span<const AppendedColumn> columns) const {

@@ -3,6 +3,7 @@
 #include <manymeans/error.h>
 
 #include "core/lower_case.h"
+#include "io/files/text_pages.h"
 #include "io/files/unpack.h"
 #include "io/text/header_rule.h"
 
@@ -173,7 +174,7 @@ void take_header(TextLayout& layout, std::vector<Row>& rows, const std::string& 
 // a row, so many rows must confirm it.
 constexpr int64_t kConfirmingRows = 100;
 
-bool gives_size(const std::vector<Row>& rows, std::string_view body) {
+bool gives_size(const std::vector<Row>& rows, std::string_view body, int64_t memory) {
   if (rows.size() < 2 || rows[0].size() != 2) return false;
   std::array<int64_t, 2> size{};
   for (size_t i = 0; i < 2; ++i) {
@@ -182,7 +183,7 @@ bool gives_size(const std::vector<Row>& rows, std::string_view body) {
     if (error != std::errc() || end != text.data() + text.size()) return false;
   }
   if (size[1] != static_cast<int64_t>(rows[1].size()) || (size[1] == 2 && size[0] < kConfirmingRows)) return false;
-  return size[0] == std::count(body.begin(), body.end(), '\n');
+  return size[0] == count_line_ends(body, memory);
 }
 
 // Whether the first line has all of the names that the caller knows.
@@ -227,7 +228,7 @@ std::string comma_advice(const TextLayout& layout) {
 }
 
 TextForm form_of(const ReadOptions& options) {
-  TextForm form{.decimal = options.decimal, .header = options.header};
+  TextForm form{.decimal = options.decimal, .header = options.header, .memory = options.memory};
   if (options.decimal == 0) form.decimal = options.like ? options.like->source.decimal : '.';
   if (options.like) form.names = options.like->source.names;
   if (options.like && form.names.empty()) form.names = options.like->column_names;
@@ -252,7 +253,7 @@ TextLayout find_layout(std::string_view text, const std::string& path, const Tex
   layout.delimiter = find_delimiter(lines, path, form.decimal);
   std::vector<Row> rows = split_all(lines, layout.delimiter, form.decimal);
   if (has_too_many(rows)) fail_too_wide(path);
-  if (form.header == Header::kAuto && gives_size(rows, layout.body)) {
+  if (form.header == Header::kAuto && gives_size(rows, layout.body, form.memory)) {
     layout.warnings.push_back(fmt::format("line {} of {} gives the numbers of rows and columns ('{}') and was left out",
                                           layout.first_line, path, shown(trim_line(lines[0], layout.delimiter))));
     drop_line(layout);

@@ -40,6 +40,7 @@ struct TextForm {
   char decimal = '.';  ///< in numbers, '.' or ','
   Header header = Header::kAuto;
   std::vector<std::string> names = {};  ///< with kAuto: a first line that has all of these names its columns
+  int64_t memory = 0;                   ///< as in ReadOptions
 };
 /// As these options say.
 TextForm form_of(const ReadOptions& options);

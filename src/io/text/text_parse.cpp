@@ -2,7 +2,7 @@
 
 #include <manymeans/error.h>
 
-#include "core/file_memory.h"
+#include "io/files/text_pages.h"
 #include "io/table/float32_check.h"
 
 #include <fast_float/fast_float.h>
@@ -106,7 +106,9 @@ class Parser {
   std::string place_of(const Problem& problem) const;
   std::string describe(const Problem& problem) const;
   std::string advice_about(const std::string& text) const;
-  void give_back_text(int64_t piece) const;
+  void release_piece(int64_t piece) const {
+    pages_.release(static_cast<size_t>(piece * kPiece), static_cast<size_t>((piece + 1) * kPiece));
+  }
   int64_t line_of(int64_t row) const { return layout_.first_line + row; }
 
   const TextLayout& layout_;
@@ -116,7 +118,7 @@ class Parser {
   std::vector<int32_t> targets_;  // per field: column of the points, their number for the weight, kId or kSkip
   int64_t begin_ = 0, end_ = 0;   // the rows that become points
   double exact_below_;            // all integers below this magnitude are exact in the type
-  bool gives_back_;               // the text lies in a file, and should not stay in memory
+  TextPages pages_;
   TextPoints result_;
 };
 
@@ -125,23 +127,13 @@ Parser::Parser(const TextLayout& layout, const TextPlan& plan, const std::string
       plan_(plan),
       path_(path),
       pool_(pool),
-      targets_(static_cast<size_t>(layout.columns.count), kSkip) {
+      targets_(static_cast<size_t>(layout.columns.count), kSkip),
+      pages_(layout.body, plan.memory) {
   for (size_t j = 0; j < plan.columns.size(); ++j)
     targets_[static_cast<size_t>(plan.columns[j])] = static_cast<int32_t>(j);
   if (plan.weight >= 0) targets_[static_cast<size_t>(plan.weight)] = static_cast<int32_t>(plan.columns.size());
   if (plan.id >= 0) targets_[static_cast<size_t>(plan.id)] = kId;
   exact_below_ = plan.type == DataType::kFloat32 ? 0x1p24 : 0x1p53;
-  const auto size = static_cast<int64_t>(layout.body.size());
-  gives_back_ =
-      storage_for(size, plan.memory) == Storage::kFile && lies_in_file(layout.body.data(), layout.body.size());
-  if (gives_back_) map_small_pages(layout.body.data(), layout.body.size());
-}
-
-void Parser::give_back_text(int64_t piece) const {
-  if (!gives_back_) return;
-  const auto size = static_cast<int64_t>(layout_.body.size());
-  give_back(layout_.body.data(), layout_.body.size(), static_cast<size_t>(piece * kPiece),
-            static_cast<size_t>(std::min(kPiece, size - piece * kPiece)));
 }
 
 // The row that begins first in each piece, and the number of rows at the end. A row belongs to the piece in which
@@ -156,7 +148,7 @@ std::vector<int64_t> Parser::first_rows() const {
     const int64_t last = std::min(size, (piece + 1) * kPiece) - 1;
     rows[static_cast<size_t>(piece + 1)] =
         std::count(body.begin() + first, body.begin() + last, '\n') + (piece == 0 ? 1 : 0);
-    give_back_text(piece);
+    release_piece(piece);
   });
   for (size_t i = 1; i < rows.size(); ++i) rows[i] += rows[i - 1];
   return rows;
@@ -207,7 +199,7 @@ TextPoints Parser::run() {
     Worker& mine = workers[static_cast<size_t>(worker)];
     auto problem = parse_piece(piece, rows[at], mine);
     if (stops_early(mine)) stopped = true;
-    give_back_text(piece);
+    release_piece(piece);
     result_.points->give_back(first - begin_, last - begin_);
     if (!problem) return;
     const std::lock_guard lock(mutex);
