@@ -1,8 +1,8 @@
 #include "flags/help_format.h"
 
-#include <manymeans/info.h>
 #include <manymeans/error.h>
 #include <manymeans/fit.h>
+#include <manymeans/info.h>
 
 #include "flags/flag_values.h"
 #include "flags/suggestions.h"

@@ -1,7 +1,8 @@
+#include <manymeans/comm.h>
+
 #include "io/files.h"
 
 #include <fmt/format.h>
-#include <manymeans/comm.h>
 
 #include <algorithm>
 #include <cmath>
