@@ -69,7 +69,6 @@ SHARED_CONSTRAINTS: dict[str, list[Any]] = {
     "time_limit": [Interval(Real, 0, None, closed="neither"), None],
     "progress": ["boolean"],
     "callback": [callable, None],
-    "memory_limit": [Interval(Integral, 0, None, closed="left"), None],
 }
 
 #: Of what fits centres by the library's own fit.
@@ -115,7 +114,6 @@ class _FittingEstimator(BaseEstimator):
     init: Any
     n_threads: int | None
     backend: str
-    memory_limit: int | None
     max_iter: int
     tol: float
     stop: str
@@ -162,7 +160,7 @@ class _FittingEstimator(BaseEstimator):
         if not isinstance(array, np.ndarray):
             if self._keeps_sparse:
                 return sparse_points(array)
-            array = densify(array, self.memory_limit)
+            array = densify(array)
         names = getattr(self, "feature_names_in_", None)
         return Points(readable(array), names=None if names is None else list(names))
 

@@ -111,8 +111,6 @@ class BisectingKMeans(_WithoutResult):
         Where to compute: see `manymeans.info`. Never changes the answer.
     n_threads : int or None, default=None
         Threads; None: all that are usable. Never changes the answer.
-    memory_limit : int or None, default=None
-        Most bytes of the dense array that a sparse `X` may become; None: what is available.
 
     Attributes
     ----------
@@ -171,7 +169,6 @@ class BisectingKMeans(_WithoutResult):
         "bisecting_strategy": [StrOptions({"biggest_inertia", "largest_cluster"})],
         "backend": [str],
         "n_threads": [Interval(Integral, 1, None, closed="left"), None],
-        "memory_limit": [Interval(Integral, 0, None, closed="left"), None],
     }
 
     def __init__(
@@ -189,7 +186,6 @@ class BisectingKMeans(_WithoutResult):
         bisecting_strategy: str = "biggest_inertia",
         backend: str = "auto",
         n_threads: int | None = None,
-        memory_limit: int | None = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.init = init
@@ -203,7 +199,6 @@ class BisectingKMeans(_WithoutResult):
         self.bisecting_strategy = bisecting_strategy
         self.backend = backend
         self.n_threads = n_threads
-        self.memory_limit = memory_limit
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> BisectingKMeans:

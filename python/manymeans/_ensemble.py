@@ -51,7 +51,7 @@ class EnsembleKMeans(_BaseEstimator):
         Models for each number of clusters, from different seeds.
     init : {"k-means++", "random", "k-means||", "first", "auto"} or array-like, default="k-means++"
         Initial centres; an array needs a single number of clusters and one model.
-    max_iter, tol, stop, empty, random_state, backend, n_threads, time_limit, progress, callback, memory_limit, verbose
+    max_iter, tol, stop, empty, random_state, backend, n_threads, time_limit, progress, callback, verbose
         As in `KMeans`.
     metric, min_size, max_size
         As in `KMeans`.
@@ -148,7 +148,6 @@ class EnsembleKMeans(_BaseEstimator):
         verbose: int = 0,
         progress: bool = False,
         callback: Callback | None = None,
-        memory_limit: int | None = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.models_per_k = models_per_k
@@ -170,7 +169,6 @@ class EnsembleKMeans(_BaseEstimator):
         self.verbose = verbose
         self.progress = progress
         self.callback = callback
-        self.memory_limit = memory_limit
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> EnsembleKMeans:

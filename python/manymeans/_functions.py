@@ -201,7 +201,6 @@ def fit(
     n_threads: int | None = None,
     callback: Callback | None = None,
     progress: bool = False,
-    memory_limit: int | None = None,
     checkpoint: str | bytes | os.PathLike[Any] | None = None,
     checkpoint_every: int = 0,
     resume: bool = False,
@@ -261,8 +260,6 @@ def fit(
         Gets a `Progress` after every pass; the fit stops when it returns something false other than None.
     progress : bool, default=False
         Show a progress bar.
-    memory_limit : int, optional
-        No longer used: a sparse `X` is read as it is.
     checkpoint : path-like, optional
         File in which the fit writes down how far it is, also when it is stopped or fails. It stays there. No
         other file than a checkpoint is replaced, and two fits cannot share one.
@@ -317,12 +314,7 @@ def fit(
         if ranks is not None and isinstance(X, _NAMES_OF_FILES):
             raise UsageError(f"[X] is {X!r:.60}; with comm, the rows of this rank are right")
         X = _opened(X)
-        points = plain_points(
-            X,
-            None if memory_limit is None else integer("memory_limit", memory_limit, 0),
-            empty=ranks is not None,
-            keep_sparse=True,
-        )
+        points = plain_points(X, empty=ranks is not None, keep_sparse=True)
         weights = plain_weights(_weights_of(X, sample_weight), points.array.shape[0])
         initial = _initial(init, points)
         result = run_fit(
@@ -417,7 +409,6 @@ def search(
     n_threads: int | None = None,
     callback: Callback | None = None,
     progress: bool = False,
-    memory_limit: int | None = None,
     checkpoint: str | bytes | os.PathLike[Any] | None = None,
     checkpoint_every: int = 0,
     resume: bool = False,
@@ -449,7 +440,7 @@ def search(
         As in `fit`, of the fit that begins with what the search has found.
     time_limit : float, optional
         Seconds of everything.
-    algorithm, backend, n_threads, callback, progress, memory_limit : optional
+    algorithm, backend, n_threads, callback, progress : optional
         As in `fit`. A callback that returns something false other than None ends the search, and what it has found is
         kept.
     checkpoint, checkpoint_every, resume : optional
@@ -480,7 +471,7 @@ def search(
     check_callback(callback)
     saved = _checkpoint_of((X, sample_weight, init), checkpoint, checkpoint_every, resume)
     X = _opened(X)
-    points = plain_points(X, None if memory_limit is None else integer("memory_limit", memory_limit, 0))
+    points = plain_points(X)
     weights = plain_weights(_weights_of(X, sample_weight), points.array.shape[0])
     initial = _initial(init, points)
     result = run_fit(

@@ -572,13 +572,13 @@ def sparse_points(X: Any) -> Points:
     return Points(_manymeans.SparseArray(rows))
 
 
-def densify(X: Any, memory_limit: int | None) -> npt.NDArray[Any]:
+def densify(X: Any) -> npt.NDArray[Any]:
     """Make an array of a sparse matrix, if it fits.
 
     Raises
     ------
     OutOfMemoryError
-        When the array would take more than `memory_limit` bytes (by default: than is available).
+        When the array would take more memory than is available.
 
     """
     if X.dtype.kind in "cSUMmV":
@@ -586,11 +586,11 @@ def densify(X: Any, memory_limit: int | None) -> npt.NDArray[Any]:
     dtype = X.dtype.newbyteorder("=")
     dtype = dtype if dtype in DTYPES else np.dtype(np.float64)
     needed = math.prod(X.shape) * dtype.itemsize
-    limit = _manymeans.info(devices=False)["available_memory"] if memory_limit is None else memory_limit
+    limit = _manymeans.info(devices=False)["available_memory"]
     if needed > limit:
         raise OutOfMemoryError(
             f"X is a sparse matrix of shape {X.shape}, which is made dense here, and as a dense array X would take "
-            f"{needed / 2**20:.0f} MiB where {limit / 2**20:.0f} MiB are allowed (memory_limit); reduce its columns, "
+            f"{needed / 2**20:.0f} MiB where {limit / 2**20:.0f} MiB are available; reduce its columns, "
             "with sklearn.decomposition.TruncatedSVD for instance"
         )
     array: npt.NDArray[Any] = X.astype(dtype, copy=False).toarray(order="C")
@@ -611,9 +611,7 @@ def is_ready(X: Any) -> bool:
     )
 
 
-def plain_points(
-    X: Any, memory_limit: int | None = None, name: str = "X", *, empty: bool = False, keep_sparse: bool = False
-) -> Points:
+def plain_points(X: Any, name: str = "X", *, empty: bool = False, keep_sparse: bool = False) -> Points:
     """Give points for functions that know no estimator; scikit-learn is not needed.
 
     Raises
@@ -628,7 +626,7 @@ def plain_points(
             check_sparse(X, name)
             if keep_sparse and X.ndim == 2:
                 return conform(sparse_points(X), name, 0 if empty else 1)
-            X = densify(X, memory_limit)
+            X = densify(X)
         refuse_files(X, name)
         points = _from_frame(X, name) if hasattr(X, "columns") and _is_dataframe(X) else Points(array_of(X, name))
     return conform(points, name, 0 if empty else 1)

@@ -84,8 +84,6 @@ class KMeans(_Clusterer):
     callback : callable or None, default=None
         Gets a `manymeans.Progress` after every pass; the fit stops when it returns something false other than None,
         and keeps what there is.
-    memory_limit : int or None, default=None
-        No longer used: a sparse `X` is read as it is.
     search : bool or float, default=False
         Search for the model of lowest inertia before the fit: for so many seconds, 3 for True. See `manymeans.search`.
     search_rounds : int or None, default=None
@@ -171,7 +169,6 @@ class KMeans(_Clusterer):
         time_limit: float | None = None,
         progress: bool = False,
         callback: Callback | None = None,
-        memory_limit: int | None = None,
         search: bool | float = False,
         search_rounds: int | None = None,
     ) -> None:
@@ -194,7 +191,6 @@ class KMeans(_Clusterer):
         self.time_limit = time_limit
         self.progress = progress
         self.callback = callback
-        self.memory_limit = memory_limit
         self.search = search
         self.search_rounds = search_rounds
 

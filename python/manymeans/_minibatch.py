@@ -70,8 +70,6 @@ class MiniBatchKMeans(_WithoutResult):
         Where to compute labels: see `manymeans.info`. Never changes the answer.
     n_threads : int or None, default=None
         Threads; None: all that are usable. Never changes the answer.
-    memory_limit : int or None, default=None
-        Most bytes of the dense array that a sparse `X` may become; None: what is available.
 
     Attributes
     ----------
@@ -134,7 +132,6 @@ class MiniBatchKMeans(_WithoutResult):
         "reassignment_ratio": [Interval(Real, 0, None, closed="left")],
         "backend": [str],
         "n_threads": [Interval(Integral, 1, None, closed="left"), None],
-        "memory_limit": [Interval(Integral, 0, None, closed="left"), None],
     }
 
     def __init__(
@@ -154,7 +151,6 @@ class MiniBatchKMeans(_WithoutResult):
         reassignment_ratio: float = 0.01,
         backend: str = "auto",
         n_threads: int | None = None,
-        memory_limit: int | None = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.init = init
@@ -170,7 +166,6 @@ class MiniBatchKMeans(_WithoutResult):
         self.reassignment_ratio = reassignment_ratio
         self.backend = backend
         self.n_threads = n_threads
-        self.memory_limit = memory_limit
 
     # --- fitting ------------------------------------------------------------------------------------------------
 

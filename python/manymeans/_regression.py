@@ -66,7 +66,7 @@ default="auto"
         Seed. An int is the seed of the command line's ``--seed`` too.
     algorithm : {"auto", "brute"}, default="auto"
         How labels are found. Never changes the answer.
-    backend, n_threads, time_limit, verbose, progress, callback, memory_limit
+    backend, n_threads, time_limit, verbose, progress, callback
         As in `KMeans`.
 
     Attributes
@@ -165,7 +165,6 @@ default="auto"
         verbose: int = 0,
         progress: bool = False,
         callback: Callback | None = None,
-        memory_limit: int | None = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.n_init = n_init
@@ -186,7 +185,6 @@ default="auto"
         self.verbose = verbose
         self.progress = progress
         self.callback = callback
-        self.memory_limit = memory_limit
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RegressionClustering:
@@ -406,7 +404,7 @@ default="auto"
         The parameters are those of the fit, so that a clone of the estimator fits the same models to the same rows
         (unless initial models were given, or the command line had ``--scale``, ``--model-seed``, ``--dtype`` or
         ``--max-iter 0``: such fits have no parameters here). What belongs to
-        the run and not to the answer has its default: `algorithm`, `backend`, `n_threads`, `memory_limit`,
+        the run and not to the answer has its default: `algorithm`, `backend`, `n_threads`,
         `time_limit`, `verbose`, `progress`, `callback`.
 
         Parameters

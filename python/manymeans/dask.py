@@ -424,13 +424,12 @@ class KMeans(_OnDask, _kmeans.KMeans):
         time_limit: float | None = None,
         progress: bool = False,
         callback: Callback | None = None,
-        memory_limit: int | None = None,
     ) -> None:
         """Take the parameters as they are; `fit` checks them."""
         super().__init__(
             n_clusters, init=init, n_init=n_init, max_iter=max_iter, tol=tol, verbose=verbose,
             random_state=random_state, copy_x=copy_x, algorithm=algorithm, stop=stop, empty=empty, backend=backend,
-            n_threads=n_threads, time_limit=time_limit, progress=progress, callback=callback, memory_limit=memory_limit,
+            n_threads=n_threads, time_limit=time_limit, progress=progress, callback=callback,
         )  # fmt: skip
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
@@ -529,14 +528,12 @@ class EnsembleKMeans(_OnDask, _ensemble.EnsembleKMeans):
         verbose: int = 0,
         progress: bool = False,
         callback: Callback | None = None,
-        memory_limit: int | None = None,
     ) -> None:
         """Take the parameters as they are; `fit` checks them."""
         super().__init__(
             n_clusters, models_per_k=models_per_k, init=init, max_iter=max_iter, tol=tol, stop=stop, empty=empty,
             random_state=random_state, algorithm=algorithm, strategy=strategy, criterion=criterion, backend=backend,
             n_threads=n_threads, time_limit=time_limit, verbose=verbose, progress=progress, callback=callback,
-            memory_limit=memory_limit,
         )  # fmt: skip
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]

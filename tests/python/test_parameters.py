@@ -218,7 +218,7 @@ def test_names_of_columns_of_any_bytes_go_through_model_files(X, tmp_path):
     ("options", "words"),
     [
         ({"callback": 3}, r"\[callback\] is 3; a function"),
-        ({"memory_limit": "x"}, r"\[memory_limit\] is 'x'; an integer is right"),
+        ({"n_threads": "x"}, r"\[n_threads\] is 'x'; an integer is right"),
         ({"max_iter": -1}, r"\[max_iter\] is -1; it must be between 0 and"),
     ],
 )
