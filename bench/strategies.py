@@ -54,13 +54,8 @@ class Way:
 
 
 def ways_of_trees(backend):
-    """{name: Way}: the kd-tree, in all variants that the backend has, and direct computation."""
-    trees = {"kdtree": Way(["--algorithm", "kdtree"])}
-    if backend == "opencl":
-        trees = {f"kdtree, {variant}": Way(["--algorithm", "kdtree"], {"MANYMEANS_OPENCL_TREE": variant})
-                 for variant in ("direct", "distributed", "replicated")}
-    return {name: Way([*way.flags, "--backend", backend], way.environment) for name, way in
-            (trees | {name: Way(["--algorithm", name]) for name in DIRECT}).items()}
+    """{name: Way}: the kd-tree and direct computation."""
+    return {name: Way(["--algorithm", name, "--backend", backend]) for name in ("kdtree", *DIRECT)}
 
 
 def fit(options, points, k, models, way):

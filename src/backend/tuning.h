@@ -40,7 +40,6 @@ struct OpenClTuning {
   bool without_atomics64 = false;  ///< as if it had no atomic additions of 64 bits
   int64_t slice_rows = 0;          ///< as if no more rows than about these fitted the device; 0: what fits
   double bound_scale = 1;          ///< multiplies the screen's error bounds
-  std::string tree_mapping = {};   ///< direct, distributed, replicated; empty: MANYMEANS_OPENCL_TREE, else the default
 
   bool operator==(const OpenClTuning&) const = default;
 };

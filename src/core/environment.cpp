@@ -85,12 +85,6 @@ std::string opencl_tuned() {
   return text("MANYMEANS_OPENCL_TUNED");
 }
 
-std::string opencl_tree() {
-  const std::string tree = text("MANYMEANS_OPENCL_TREE");
-  if (tree.empty() || tree == "direct" || tree == "distributed" || tree == "replicated") return tree;
-  throw without_meaning("MANYMEANS_OPENCL_TREE", tree, "direct, distributed or replicated");
-}
-
 std::string cuda_product() {
   const std::string screen = text("MANYMEANS_CUDA_PRODUCT");
   if (screen.empty() || screen == "sums" || screen == "residues") return screen;

@@ -26,8 +26,6 @@ std::string opencl_kind();
 /// MANYMEANS_OPENCL_TUNED: numbers for OpenCL kernels in the place of those of the table, "width=8,columns=2"; empty:
 /// none.
 std::string opencl_tuned();
-/// MANYMEANS_OPENCL_TREE=direct|distributed|replicated: who finds out which prototypes may be nearest to a leaf's rows.
-std::string opencl_tree();
 /// MANYMEANS_CUDA_PRODUCT=sums|residues: how CUDA devices screen matrix products; empty: by shape. Only Hopper has
 /// residues, others sum.
 std::string cuda_product();

@@ -29,7 +29,6 @@ std::unique_ptr<Backend> Target::make(const std::string& algorithm, int threads,
   options.tuning.cuda.slice_rows = options.tuning.opencl.slice_rows = slice_rows;
   options.tuning.opencl.without_binary64 = without_binary64;
   options.tuning.opencl.without_atomics64 = without_atomics64;
-  options.tuning.opencl.tree_mapping = tree_mapping;
   options.tuning.cuda.queued_passes = queued_passes;
   options.tuning.cuda.score_thresholds = score_thresholds;
   if (backend == "late") options.tuning.test_backend = make_late_backend;
@@ -118,8 +117,8 @@ std::vector<Target> targets_here() {
     }
     if (entry.name == "opencl") {
       found.push_back({.backend = "opencl"});
-      found.push_back({.backend = "opencl", .slice_rows = 128, .tree_mapping = "direct"});
-      found.push_back({.backend = "opencl", .without_atomics64 = true, .tree_mapping = "replicated"});
+      found.push_back({.backend = "opencl", .slice_rows = 128});
+      found.push_back({.backend = "opencl", .without_atomics64 = true});
       found.push_back({.backend = "opencl", .without_binary64 = true});
       found.push_back({.backend = "opencl", .slice_rows = 128, .without_binary64 = true});
       continue;

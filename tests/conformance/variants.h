@@ -20,14 +20,12 @@ struct Target {
   bool score_thresholds = false;     // likewise
   bool without_binary64 = false;     // opencl: see OpenClTuning
   bool without_atomics64 = false;    // likewise
-  std::string tree_mapping = {};     // likewise
 
   std::string name() const {
     return backend + (instruction_set.empty() ? "" : "/" + instruction_set) +
            (screen_format.empty() ? "" : "/" + screen_format) + (slice_rows == 0 ? "" : "/slices") +
            (queued_passes ? "/queued" : "") + (score_thresholds ? "/thresholds" : "") +
-           (without_binary64 ? "/no binary64" : "") + (without_atomics64 ? "/no atomics64" : "") +
-           (tree_mapping.empty() ? "" : "/" + tree_mapping);
+           (without_binary64 ? "/no binary64" : "") + (without_atomics64 ? "/no atomics64" : "");
   }
   std::unique_ptr<Backend> make(const std::string& algorithm, int threads, double bound_scale = 1) const;
 };

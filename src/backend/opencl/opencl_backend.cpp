@@ -58,7 +58,7 @@ class OpenClUpload final : public Upload {
       parts.passes = std::make_unique<ResidualPasses>(shared_, memory, k);
       parts.rows = std::make_unique<ResidualRows>(shared_, memory);
     } else {
-      parts.passes = std::make_unique<DevicePasses>(shared_, memory, k, threads);
+      parts.passes = std::make_unique<DevicePasses>(shared_, memory, k);
       parts.rows = std::make_unique<DeviceRows>(shared_, memory, shared_.exact_program(kExactSource));
     }
     return std::make_unique<device::DeviceSession>(std::move(parts), *shared_.slices, k, threads);

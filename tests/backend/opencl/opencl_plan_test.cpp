@@ -73,24 +73,9 @@ TEST_F(OpenClPlanTest, WithoutBinary64TheHostResolves) {
   EXPECT_EQ(plan(device).resident_rows, 0) << "packed rows of a slice come in every pass";
 }
 
-TEST_F(OpenClPlanTest, ATreeHasOneOfThreeMappings) {
-  BackendOptions options{.algorithm = "kdtree"};
-  const auto mapping = [&](const char* name) {
-    options.tuning.opencl.tree_mapping = name;
-    return plan(some_device(), options).mapping;
-  };
-  EXPECT_EQ(mapping("direct"), opencl::TreeMapping::kDirect);
-  EXPECT_EQ(mapping("distributed"), opencl::TreeMapping::kDistributed);
-  EXPECT_EQ(mapping("replicated"), opencl::TreeMapping::kReplicated);
-  EXPECT_EQ(mapping(""), opencl::TreeMapping::kDistributed);
-  const std::string text = plan(some_device(), options).text;
+TEST_F(OpenClPlanTest, TellsTheLeavesOfATree) {
+  const std::string text = plan(some_device(), {.algorithm = "kdtree"}).text;
   EXPECT_NE(text.find("kd-tree of 6250 leaves that the host sorts"), std::string::npos) << text;
-  try {
-    mapping("Direct");
-    ADD_FAILURE() << "a mapping that there is not";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::kUsage) << error.what();
-  }
 }
 
 TEST_F(OpenClPlanTest, BruteForceHasNoScreen) {

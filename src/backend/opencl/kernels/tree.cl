@@ -5,8 +5,7 @@
 // the rows leaf by leaf. Lists of candidates are made for nodes from all prototypes, and for leaves from their node's.
 // Rows stay where they are: a leaf whose list has one prototype is labelled without a look at its points, and where all
 // of its rows had that label already, nothing is written. Others are read through `order`, LANES rows to a vector.
-// A work-group takes neighbouring leaves; the models are shared out among MODELS: with one, they come one after the other
-// and share the reading of a leaf (distributed), with as many as there are models each makes its own way (replicated).
+// A work-group takes neighbouring leaves; the models come one after the other and share the reading of a leaf.
 //
 // -D options: D (columns of the points, and of zeros that fill them up), PADDED (there are such), LANES (1 or 8: rows of
 // a vector).
@@ -25,9 +24,6 @@ typedef long8 Longs;
 #else
 #define COLUMN_COUNT (long)D
 #endif
-
-#define FIRST_RANGE (int)((long)shape.ranges * MODEL / (long)MODELS)
-#define LAST_RANGE (int)((long)shape.ranges * (MODEL + 1) / (long)MODELS)
 
 // Where a leaf's node has its list.
 __global const ListEntry* list_of_node(NodeLists nodes, __global const ListEntry* lists, int r, long leaf) {
@@ -50,7 +46,7 @@ __kernel void map_nodes(Shape shape, NodeLists nodes, BoxBound bound, __global c
                         __global const uint* control, __global const double* boxes,
                         __global const Prototype* prototypes, __global ListEntry* lists) {
   if (control[0] != 0) return;
-  for (int r = FIRST_RANGE; r < LAST_RANGE; ++r) {
+  for (int r = 0; r < (int)shape.ranges; ++r) {
     BoxCandidates from;
     from.values = prototypes + ranges[r].prototypes;
     from.parent = 0;
@@ -68,7 +64,7 @@ __kernel void map_leaves(Shape shape, NodeLists leaves, NodeLists nodes, BoxBoun
                          __global const Prototype* prototypes, __global const ListEntry* node_lists,
                          __global ListEntry* lists) {
   if (control[0] != 0) return;
-  for (int r = FIRST_RANGE; r < LAST_RANGE; ++r) {
+  for (int r = 0; r < (int)shape.ranges; ++r) {
     const Range range = ranges[r];
     FOR_EACH(i, leaves.count) {
       const long leaf = leaves.first + i;
@@ -172,8 +168,6 @@ __kernel void label_leaves(Shape shape, RowBlock rows, NodeLists leaves, NodeLis
                            __global const Prototype* prototypes, __global const ListEntry* node_lists,
                            __global const ListEntry* lists, __global uchar* next) {
   if (control[0] != 0) return;
-  const int first_range = FIRST_RANGE;
-  const int last_range = LAST_RANGE;
   points += rows.points;
   FOR_EACH(vector, (rows.count + LANES - 1) / LANES) {
     const long place = vector * LANES;
@@ -182,7 +176,7 @@ __kernel void label_leaves(Shape shape, RowBlock rows, NodeLists leaves, NodeLis
     bool loaded = false;
     long row[LANES];
     Doubles x[D];
-    for (int r = first_range; r < last_range; ++r) {
+    for (int r = 0; r < (int)shape.ranges; ++r) {
       __global const ListEntry* const list = lists + (r * leaves.stride + leaf) * MANYMEANS_LEAF_LIST;
       if (list[0] == 0) continue;
       if (!loaded) {

@@ -6,8 +6,7 @@
 
 namespace manymeans::opencl {
 
-DevicePasses::DevicePasses(const OpenClShared& shared, const device::SessionMemory& memory, std::span<const int64_t> k,
-                           int threads)
+DevicePasses::DevicePasses(const OpenClShared& shared, const device::SessionMemory& memory, std::span<const int64_t> k)
     : shared_(shared),
       memory_(memory),
       queue_(memory.queue()),
@@ -15,7 +14,7 @@ DevicePasses::DevicePasses(const OpenClShared& shared, const device::SessionMemo
       sums_(shared, memory, arrays_) {
   const Program& exact = shared.exact_program(kExactSource);
   if (!shared.plan.exact) screen_ = std::make_unique<ScoreScreen>(shared, memory, arrays_);
-  if (shared.plan.tree) tree_ = std::make_unique<TreeScreen>(shared, memory, arrays_, k, threads);
+  if (shared.plan.tree) tree_ = std::make_unique<TreeScreen>(shared, memory, arrays_, k);
   resolve_ = Kernel(exact, "resolve");
   resolve_all_ = Kernel(exact, "resolve_all");
   end_pass_ = Kernel(exact, "end_pass");

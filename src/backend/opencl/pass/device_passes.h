@@ -13,9 +13,8 @@ namespace manymeans::opencl {
 
 class DevicePasses final : public device::PassKernels {
  public:
-  /// For a session of these models. Both must outlive this. `threads`: what the host does takes so many.
-  DevicePasses(const OpenClShared& shared, const device::SessionMemory& memory, std::span<const int64_t> k,
-               int threads);
+  /// For a session of these models. Both must outlive this.
+  DevicePasses(const OpenClShared& shared, const device::SessionMemory& memory, std::span<const int64_t> k);
 
   void begin(const device::PassBatch& batch) override { arrays_.begin(batch, queue_); }
   int passes_between_questions(const device::PassBatch& batch) const override;

@@ -52,16 +52,6 @@ void check_tree(const PointsView& points, const UsedDevice& device) {
               "the opencl backend has kdtree " + why + "; use auto, matrix or brute, or --backend cpu");
 }
 
-TreeMapping mapping_of(const BackendOptions& options) {
-  std::string name = options.tuning.opencl.tree_mapping;
-  if (name.empty()) name = environment::opencl_tree();
-  if (name == "direct") return TreeMapping::kDirect;
-  if (name == "replicated") return TreeMapping::kReplicated;
-  if (name.empty() || name == "distributed") return TreeMapping::kDistributed;
-  throw Error(ErrorCode::kUsage, "OpenClTuning::tree_mapping",
-              "'" + name + "' is no mapping; use direct, distributed or replicated");
-}
-
 // What everything takes with a plan, and whether each allocation is one that the device makes.
 class Budget {
  public:
@@ -144,21 +134,11 @@ void choose_slices(OpenClPlan& plan, const Input& input, const Budget& budget, i
   }
 }
 
-const char* describe_mapping(TreeMapping mapping) {
-  switch (mapping) {
-    case TreeMapping::kDirect: return "candidates of leaves found by the host";
-    case TreeMapping::kDistributed: return "candidates of leaves found for all models together";
-    case TreeMapping::kReplicated: return "candidates of leaves found for each model by itself";
-  }
-  return "";
-}
-
 std::string describe_screen(const OpenClPlan& plan, const Input& input, const BackendOptions& options) {
   const char* const by_host = plan.resolves ? "" : ", all of them on the host";
   if (plan.linear) return fmt::format("every canonical residual{}, and sums of products", by_host);
   if (plan.tree) {
-    return fmt::format("kd-tree of {} leaves that the host sorts, {}", leaves_of(input.points.n),
-                       describe_mapping(plan.mapping));
+    return fmt::format("kd-tree of {} leaves that the host sorts", leaves_of(input.points.n));
   }
   if (plan.exact) {
     const char* why = options.algorithm == "brute" ? "" : ": no screen's bound holds for so many columns";
@@ -229,7 +209,6 @@ OpenClPlan make_plan(const Input& input, const UsedDevice& device, const Backend
   check_algorithm_of(options, plan.linear);
   plan.tree = options.algorithm == "kdtree";
   if (plan.tree) check_tree(input.points, device);
-  plan.mapping = mapping_of(options);
   plan.exact = plan.linear || plan.tree || options.algorithm == "brute" || !FloatBound::holds(input.points.d);
   plan.resolves = device.binary64;
   const Budget budget(input, device, workload);

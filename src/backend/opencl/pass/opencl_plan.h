@@ -20,15 +20,10 @@ struct UsedDevice {
   bool atomics64 = false;  ///< likewise
 };
 
-/// Who finds out which prototypes may be nearest to the rows of a leaf: the host; the device, for all models together;
-/// or the device, for each model by itself.
-enum class TreeMapping : uint8_t { kDirect, kDistributed, kReplicated };
-
 struct OpenClPlan : device::SlicePlan {
   bool linear = false;  ///< prototypes are linear models
   bool exact = false;   ///< no scores: every canonical distance, or those that a tree leaves
   bool tree = false;
-  TreeMapping mapping = TreeMapping::kDistributed;
   bool resolves = false;     ///< the device computes canonical distances, sums and updates; else the host does
   int64_t upload_bytes = 0;  ///< of the device's memory
   double usual_seconds = 0;  ///< see Patience

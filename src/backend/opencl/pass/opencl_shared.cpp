@@ -99,15 +99,13 @@ void OpenClShared::upload_terms(const device::Queue& queue) {
 }
 
 void OpenClShared::upload_tree(ThreadPool& pool, const device::Queue& queue) {
-  tree = LeafTree::build(input.points, plan.slice_rows, pool);
+  const LeafTree tree = LeafTree::build(input.points, plan.slice_rows, pool);
   const char* const what = "the kd-tree";
   const Settled settled(queue);
   tree_order = sent(queue, tree.order, what);
   leaf_boxes = sent(queue, tree.leaves, what);
   node_boxes = sent(queue, tree.nodes, what);
   queue.synchronize("uploading the kd-tree");
-  tree.order = {};
-  if (plan.mapping != TreeMapping::kDirect) tree = {};  // the device has what is needed
 }
 
 void OpenClShared::pack(const device::Queue& queue) {

@@ -48,7 +48,7 @@ struct OpenClShared {
   std::unique_ptr<PackedRows> packed_on_host;  // for the screen of a device without binary64
   std::unique_ptr<device::RowSlices> slices;
   device::Buffer packed;  // all rows as the screen sees them, where there is room for all at once
-  LeafTree tree;          // of algorithm kdtree; the host's, of which `order` is on the device only
+  // Of algorithm kdtree.
   device::Buffer tree_order, leaf_boxes, node_boxes;
 
  private:
