@@ -21,6 +21,7 @@ QUOTE = re.compile(r"<!-- from (\S+) -->\n```\w*\n(.*?)```", re.DOTALL)
 
 # Pages that describe the tree as it is; others record what was measured.
 PAGES = ("docs/", "README", "HACKING", "CONTRIBUTING", "bench/results/EXPERIMENTS.md")
+README = re.compile(r"(?:src|cli|python|tests|scripts)/(?:.*/)?README\.md$|bench/README\.md$")  # of folders, likewise
 
 # In a document: a file of the tree.
 REFERENCE = re.compile(r"`([\w./-]+\.(?:h|cpp|cu|cuh|py|md|cmake))`")
@@ -92,18 +93,22 @@ def check_quotes(name, text):
     ]
 
 
+def is_page(name):
+    return name.startswith(PAGES) or README.match(name) is not None
+
+
 def check_references(name, text, names):
-    """Files that a page names are files of the tree; what a build makes is not looked at."""
-    if not name.startswith(PAGES):
+    """Files that a page names are files of the tree, unless a build makes them or NAME stands for a name."""
+    if not is_page(name):
         return []
     ends = {"/".join(path.split("/")[first:]) for path in names for first in range(path.count("/") + 1)}
     return [f"{name}: names {found}, which is no file of the tree" for found in sorted(set(REFERENCE.findall(text)))
-            if found not in ends and not found.startswith("build/")]
+            if found not in ends and not found.startswith("build/") and "NAME" not in found]
 
 
 def check_options(name, text, code):
     """Options that a page quotes stand in some code."""
-    if not name.startswith(PAGES) or not name.endswith(".md"):
+    if not is_page(name) or not name.endswith(".md"):
         return []
     quoted = set(re.findall(r"(?<![\w-])--[a-z][a-z0-9_-]+", " ".join(re.findall(r"`([^`\n]+)`", text))))
     return [f"{name}: quotes {option}, which no program here has" for option in sorted(quoted - FOREIGN_OPTIONS)

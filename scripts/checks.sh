@@ -52,7 +52,7 @@ tidy() {
   done | xargs -0 -r -n 1 -P "$(nproc)" clang-tidy -p "$build" --quiet 2> >(grep -v 'warnings generated' >&2)
 }
 
-# Host code of the cuda backend, which the build in BUILD does not compile. HACKING.md says why not the kernels.
+# Host code of the cuda backend, which the build in BUILD does not compile. src/backend/cuda/README.md says why not the kernels.
 tidy_cuda() {
   local toolkit
   toolkit=$(dirname "$(dirname "$(readlink -f "$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)")")")

@@ -1,4 +1,4 @@
-"""The include rule: which folder may include which. HACKING.md explains it; this file is the rule.
+"""The include rule: which folder may include which. src/README.md explains it; this file is the rule.
 
     core <- comm <- data <- prototype <- {io, backend} <- init <- engine <- regress <- report <- public API <- {cli, examples, python}
 

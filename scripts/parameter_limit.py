@@ -1,6 +1,6 @@
 """The parameter limit: a function has at most five parameters, or a struct that says what they are.
 
-clang-tidy could count them, but sees no kernels (HACKING.md). This reads the text of all files as clang-format has laid
+clang-tidy could count them, but sees no kernels (src/backend/cuda/README.md). This reads the text of all files as clang-format has laid
 it out: a type and a name stand side by side in lists of parameters, and in no list of arguments.
 """
 

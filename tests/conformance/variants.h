@@ -35,7 +35,7 @@ bool takes(std::string_view backend, std::string_view algorithm, int64_t columns
 /// The same; points in slices are never boxed, and on a device only the screen in fp16 carries bounds.
 bool takes(const Target& target, std::string_view algorithm, int64_t columns);
 
-/// Whether the environment asks for some targets alone (HACKING.md).
+/// Whether the environment asks for some targets alone (tests/README.md).
 bool asks_for_some();
 
 /// Whether the target's screen plays a part: on the cpu backend trees and exact distances are those of float32's
