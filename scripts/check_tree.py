@@ -8,6 +8,7 @@ import sys
 
 import include_rule
 import parameter_limit
+import prose
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MAX_LINES = {"src": 600, "cli": 600, "include": 600, "scripts": 600, "CMakeLists.txt": 150}
@@ -181,7 +182,8 @@ def check_types(names):
 def main():
     names = tracked_files()
     code = "\n".join(text_of(name) for name in names if name == "dev" or name.endswith((".py", ".cpp", ".h", ".sh")))
-    problems = check_numbers() + include_rule.self_test() + parameter_limit.self_test() + check_names(names) + check_types(names)
+    problems = include_rule.self_test() + parameter_limit.self_test() + prose.self_test()
+    problems += check_numbers() + check_names(names) + check_types(names)
     for name in names:
         text = None if name.startswith("data/") or name.endswith((".gz", ".npz")) else text_of(name)
         if text is not None:
@@ -189,7 +191,7 @@ def main():
             problems += check_length(name, text)
             problems += check_private(name, text) + check_quotes(name, text)
             problems += check_calls(name, text) + check_views(name, text) + check_references(name, text, names)
-            problems += check_options(name, text, code)
+            problems += check_options(name, text, code) + prose.problems(name, text)
     print("\n".join(problems) if problems else f"{len(names)} files, nothing to complain about")
     return 1 if problems else 0
 
