@@ -210,7 +210,7 @@ class TextbookSearch {
 
   std::optional<int64_t> picked(uint64_t index, uint32_t draw, Purpose purpose) const {
     const double total = prefix_.back();
-    if (!(total > 0)) return std::nullopt;
+    if (!(total > 0) || std::isinf(total)) return std::nullopt;
     const double target = static_cast<double>(random_u64(key_, index, draw, purpose)) * 0x1p-64 * total;
     for (size_t i = 0; i < prefix_.size(); ++i) {
       if (prefix_[i] > target) return static_cast<int64_t>(i);
