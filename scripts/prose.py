@@ -13,7 +13,7 @@ import sys
 PAGES = ("README.md", "HACKING.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/", "src/", "cli/", "python/", "tests/",
          "scripts/")
 LIMIT = 10  # of 100 sentences
-OLD = {"docs/developer/screens.md": 50, "docs/developer/contract.md": 40}
+OLD = {"docs/developer/contract.md": 40}
 MAX_WORDS = 25
 PHRASES = re.compile(
     r"\b(whoever|whichever|nobody|of which|of those|of these|the same of|what there is|in the place of|where there is"
