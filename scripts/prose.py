@@ -2,7 +2,7 @@
 
     python3 scripts/prose.py [FILE...]     lists them, with the share of each page; without files, those of PAGES
 
-check_tree.py fails where a page has more of them than LIMIT allows. A page of OLD may keep what it has.
+check_tree.py fails where a page has more of them than LIMIT allows.
 """
 
 import pathlib
@@ -13,7 +13,6 @@ import sys
 PAGES = ("README.md", "HACKING.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/", "src/", "cli/", "python/", "tests/",
          "scripts/")
 LIMIT = 10  # of 100 sentences
-OLD = {"docs/developer/screens.md": 50, "docs/developer/design.md": 31}
 MAX_WORDS = 25
 PHRASES = re.compile(
     r"\b(whoever|whichever|nobody|of which|of those|of these|the same of|what there is|in the place of|where there is"
@@ -60,10 +59,9 @@ def problems(name, text):
     if not name.endswith(".md") or not name.startswith(PAGES):
         return []
     found, count = hard(text)
-    limit = OLD.get(name, LIMIT)
-    if 100 * len(found) <= limit * max(count, LIMIT):
+    if 100 * len(found) <= LIMIT * max(count, LIMIT):
         return []
-    return [f"{name}: {len(found)} of {count} sentences are hard to read, more than {limit} in 100; "
+    return [f"{name}: {len(found)} of {count} sentences are hard to read, more than {LIMIT} in 100; "
             f"python3 scripts/prose.py {name} lists them"]
 
 

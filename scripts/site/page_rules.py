@@ -20,18 +20,25 @@ def bars_in_code(found):
 
 
 def separate_blocks(text):
-    """Python-Markdown wants an empty line before a list or a table that follows a paragraph; other viewers do not."""
-    lines, fenced, before = [], False, ""
+    """Python-Markdown wants an empty line before a list or a table that follows a paragraph, and four blanks for each
+    level below a bullet, where pages have two; other viewers do not."""
+    lines, fence, before, listed = [], None, "", False
     for line in text.split("\n"):
-        if line.lstrip().startswith("```"):
-            fenced = not fenced
-        begins = BEGINS_BLOCK.match(line)
-        follows = before.strip() and not before.startswith(("#", " ", "|")) and not BEGINS_BLOCK.match(before)
-        if begins and follows and not fenced and not in_list(lines):
-            lines.append("")
-        if not fenced:
-            line = products(CODE_WITH_BARS.sub(bars_in_code, line) if line.startswith("|") else line)
-        lines.append(line)
+        indent = len(line) - len(line.lstrip(" "))
+        border = line.lstrip().startswith("```")
+        begins = BEGINS_BLOCK.match(line.lstrip())
+        if fence is None and not border:
+            if begins and before.strip() and not before.startswith(("#", "|")) and not in_list(lines):
+                lines.append("")
+            if line.strip() and indent == 0:
+                listed = line.startswith(("- ", "* ")) or (listed and before.strip() != "")
+            line = products(CODE_WITH_BARS.sub(bars_in_code, line) if begins and line.lstrip()[0] == "|" else line)
+        elif fence is None and indent == 0:
+            listed = False
+        base = indent if fence is None else fence
+        lines.append(" " * (base // 2 * 4 - base) + line if listed and base > 1 else line)
+        if border:
+            fence = indent if fence is None else None
         before = line
     return "\n".join(lines)
 
@@ -41,7 +48,7 @@ def in_list(lines):
     for line in reversed(lines):
         if not line.strip():
             return False
-        if BEGINS_BLOCK.match(line):
+        if BEGINS_BLOCK.match(line.lstrip()):
             return True
     return False
 
