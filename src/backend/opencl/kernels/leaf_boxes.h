@@ -1,5 +1,5 @@
 // Which prototypes can be nearest to a point of a bounding box, as lists: docs/developer/screens.md, "kd-tree". The
-// same text is C++ for the host, which makes the lists of the variant `direct`, and OpenCL C for devices.
+// same text is OpenCL C for devices, and C++ for tests, which try the lists on the host.
 #ifdef __OPENCL_C_VERSION__
 #define MANYMEANS_MEMORY __global
 #define MANYMEANS_INLINE
