@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """What a change that moves code must leave as it was: answers, code of kernels, times.
 
-freeze.py record BUILD FILE     writes digests of 300 random fits and hashes of kernel object code of a build
-                                (manymeans_answers and libmanymeans.a have to be there)
-freeze.py compare FILE OTHER    names what differs; exit code 1 if a digest does
+freeze.py record BUILD FILE     Writes digests of 300 random fits, and hashes of kernel object code, to FILE.
+                                BUILD is a build folder with manymeans_answers and libmanymeans.a.
+freeze.py compare FILE OTHER    Names what differs. The exit code is 1 if a digest differs.
 freeze.py times PROGRAM OTHER [ROUNDS]
-                                medians of twelve fits by two programs in turns, and their ratios
+                                Prints medians of twelve fits by two programs in turns, and their ratios.
 """
 
 import collections
@@ -22,23 +22,20 @@ import time
 CASES = ("--seed", "20261128", "--cases", "300", "--seconds", "0.5", "--most-values", "400000", "--steps")
 KERNELS = re.compile(r"/backend/(cpu/kernels/[^/]*|cuda/.*\.cu|opencl/kernels/.*)\.o$")
 # Rows, columns, and options of twelve fits of random points: few and many columns, models, clusters; all algorithms.
-ROWS = [
-    (n, d, flags.split())
-    for n, d, flags in [
-        (2_000_000, 2, "-k 16 -m 8 --max-iter 10"),
-        (1_000_000, 8, "-k 64 --max-iter 10"),
-        (200_000, 32, "-k 100 -m 4 --max-iter 10"),
-        (100_000, 128, "-k 256 --max-iter 10"),
-        (60_000, 784, "-k 10 --max-iter 10"),
-        (20_000, 784, "-k 1000 --max-iter 5"),
-        (500_000, 3, "-k 32 --algorithm kdtree --max-iter 10"),
-        (200_000, 16, "-k 200 --algorithm bounds --max-iter 20"),
-        (50_000, 32, "-k 50 --algorithm brute --max-iter 5"),
-        (20_000, 4, "-k 2..20 -m 20"),
-        (100_000, 16, "-k 64 --dtype float64 --max-iter 10"),
-        (500, 4, "-k 3 -m 100"),
-    ]
-]
+FITS = """
+2000000   2 -k 16 -m 8 --max-iter 10
+1000000   8 -k 64 --max-iter 10
+ 200000  32 -k 100 -m 4 --max-iter 10
+ 100000 128 -k 256 --max-iter 10
+  60000 784 -k 10 --max-iter 10
+  20000 784 -k 1000 --max-iter 5
+ 500000   3 -k 32 --algorithm kdtree --max-iter 10
+ 200000  16 -k 200 --algorithm bounds --max-iter 20
+  50000  32 -k 50 --algorithm brute --max-iter 5
+  20000   4 -k 2..20 -m 20
+ 100000  16 -k 64 --dtype float64 --max-iter 10
+    500   4 -k 3 -m 100
+"""
 
 
 def run(*command):
@@ -92,7 +89,9 @@ def times(first, second, rounds=5):
     import numpy as np
 
     with tempfile.TemporaryDirectory() as folder:
-        for n, d, flags in ROWS:
+        for line in FITS.strip().splitlines():
+            rows, columns, *flags = line.split()
+            n, d = int(rows), int(columns)
             path = pathlib.Path(folder) / "points.npy"
             rng = np.random.default_rng(1)
             np.save(path, (rng.normal(size=(n, d)) + 4 * rng.integers(0, 5, (n, 1))).astype(np.float32))

@@ -20,8 +20,8 @@ def bars_in_code(found):
 
 
 def separate_blocks(text):
-    """Python-Markdown wants an empty line before a list or a table that follows a paragraph, and four blanks for each
-    level below a bullet, where pages have two; other viewers do not."""
+    """Python-Markdown requires an empty line before a list or a table that follows a paragraph. It also requires four
+    blanks for each level below a bullet; pages have two. Other viewers do not."""
     lines, fence, before, listed = [], None, "", False
     for line in text.split("\n"):
         indent = len(line) - len(line.lstrip(" "))

@@ -1,6 +1,6 @@
-// Bounds carried from pass to pass (docs/developer/screens.md): labels stay the reference's however the prototypes
-// move, some rows are really kept, no more distances are evaluated than by Hamerly's algorithm, and bounds that are too
-// tight are noticed.
+// Bounds carried from pass to pass (docs/developer/screens.md). Labels stay the reference's however the prototypes
+// move. Some rows are really kept. Hamerly's algorithm evaluates at least as many distances. Bounds that are too tight
+// are noticed.
 #include <manymeans/info.h>
 
 #include "conformance/cases.h"

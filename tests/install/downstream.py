@@ -2,14 +2,14 @@
 """Projects that use manymeans, built and run as their authors would: examples/cmake/ with quick_start.cpp beside.
 
     downstream.py installed WORK --source S --build B --cmake C --compiler CXX
-        installs the build B, moves what was installed elsewhere, and uses it: by find_package, by pkg-config, the program
+        Installs the build B, moves what was installed, and uses it: by find_package, by pkg-config, the program.
     downstream.py add_subdirectory WORK ...
-        a project that has this tree inside it: it would compile the library's files and no others; its own program is
-        compiled as it says, and linked with the library of the build B
+        A project has this tree inside it. It would compile the library's files and no others. Its own program is
+        compiled as it says. The program is linked with the library of the build B.
     downstream.py add_subdirectory_compiled WORK ...
-        the same, where it compiles the library itself: minutes
+        The same project compiles the library. This takes minutes.
     downstream.py public_headers WORK ...
-        compiles every public header by itself, with nothing but include/ and the compiler's own folders
+        Compiles every public header alone, with nothing but include/ and the compiler's own folders.
 """
 
 import argparse
