@@ -15,10 +15,10 @@ std::optional<std::string> nearest_word(std::string_view text, const std::vector
 
 /// "; did you mean ...?", or nothing. A flag of `command`, also for what scikit-learn, faiss and R call it.
 std::string flag_suggestion(const ListedCommand& command, const std::string& flag);
-/// The same of a command of `program`, also for a file where a command should stand.
-/// Of files that the shell made of one pattern, where a command takes only one.
+/// The hint for several files that the shell made of one pattern, if `command` takes only one.
 std::string files_suggestion(const ListedCommand& command, const std::vector<std::string>& words);
 
+/// The hint for a word that is no command of `program`; it may be a file.
 std::string command_suggestion(const ListedCommand& program, const std::string& word);
 /// The same of a choice.
 std::string choice_suggestion(const std::string& text, const std::vector<std::string>& choices);

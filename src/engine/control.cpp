@@ -1,5 +1,7 @@
 #include "engine/control.h"
 
+#include "engine/stop_flag.h"
+
 #include <algorithm>
 
 namespace manymeans {
@@ -44,7 +46,7 @@ double Control::seconds_to_next_look() const {
 }
 
 void Control::look_at_flag_and_clock(double now) {
-  if (hooks_.cancel != nullptr && hooks_.cancel->load()) stop(StopReason::kInterrupted);
+  if (is_set(hooks_.cancel)) stop(StopReason::kInterrupted);
   if (time_limit_ > 0 && now >= time_limit_) stop(StopReason::kTimeLimit);
 }
 
@@ -56,7 +58,7 @@ std::optional<StopReason> Control::look() {
 
 bool Control::ended_by_caller(Progress progress) {
   progress.seconds = seconds();
-  bool ended = hooks_.cancel != nullptr && hooks_.cancel->load();
+  bool ended = is_set(hooks_.cancel);
   if (!ended && hooks_.progress) {
     const std::lock_guard lock(callback_);
     ended = !hooks_.progress(progress);
