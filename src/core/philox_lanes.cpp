@@ -87,31 +87,32 @@ HWY_INLINE void philox_rounds(uint64_t key, PhiloxWords (&c)[kVectors]) {
   }
 }
 
-HWY_INLINE VecU load_rows(const int64_t* rows, int64_t first, int64_t at, hn::Mask<U64> lanes) {
-  if (rows == nullptr) return hn::Iota(kU64, static_cast<uint64_t>(first + at));
-  const VecU some = hn::MaskedLoad(lanes, kU64, reinterpret_cast<const uint64_t*>(rows) + at);
-  return hn::Add(some, hn::Set(kU64, static_cast<uint64_t>(first)));
-}
-
-HWY_INLINE VecU load_labels(const uint32_t* labels, int64_t at, int64_t lanes) {
-  const hn::Rebind<uint32_t, U64> narrow;
-  return hn::PromoteTo(kU64, hn::MaskedLoad(hn::FirstN(narrow, static_cast<size_t>(lanes)), narrow, labels + at));
-}
-
-// Sums each of the four words on its own: lanes of 64 bits hold 2^32 words.
+// Sums each of the four words on its own: lanes of 64 bits hold 2^32 words. The last rows are copied, since masked
+// loads of some targets read whole vectors.
 void label_terms(const int64_t* rows, int64_t first, const uint32_t* labels, int64_t count, LabelSum* sum) {
+  const hn::Rebind<uint32_t, U64> narrow;
   const VecU low_half = hn::Set(kU64, 0xffffffffU);
   VecU sums[4] = {hn::Zero(kU64), hn::Zero(kU64), hn::Zero(kU64), hn::Zero(kU64)};
+  uint64_t last_rows[kAtOnce] = {};
+  uint32_t last_labels[kAtOnce] = {};
   for (int64_t i = 0; i < count; i += kAtOnce) {
+    const int64_t some = std::min(count - i, kAtOnce);
+    const auto* row = reinterpret_cast<const uint64_t*>(rows == nullptr ? nullptr : rows + i);
+    const uint32_t* label = labels + i;
+    if (some < kAtOnce) {
+      if (rows != nullptr) row = std::copy_n(row, some, last_rows) - some;
+      label = std::copy_n(label, some, last_labels) - some;
+    }
     PhiloxWords c[kVectors];
     VecU valid[kVectors];
     for (int v = 0; v < kVectors; ++v) {
-      const int64_t left = count - i - v * kU;
-      const int64_t at = left > 0 ? i + v * kU : i;
-      const int64_t lanes = left < 0 ? 0 : (left < kU ? left : kU);
-      const auto mask = hn::FirstN(kU64, static_cast<size_t>(lanes));
-      valid[v] = hn::IfThenElseZero(mask, low_half);
-      c[v] = counter(load_rows(rows, first, at, mask), load_labels(labels, at, lanes), Purpose::kLabelSum);
+      const int64_t at = v * kU;
+      const auto lanes = static_cast<size_t>(std::clamp<int64_t>(some - at, 0, kU));
+      const auto begin = static_cast<uint64_t>(rows == nullptr ? first + i + at : first);
+      const VecU number =
+          rows == nullptr ? hn::Iota(kU64, begin) : hn::Add(hn::LoadU(kU64, row + at), hn::Set(kU64, begin));
+      valid[v] = hn::IfThenElseZero(hn::FirstN(kU64, lanes), low_half);
+      c[v] = counter(number, hn::PromoteTo(kU64, hn::LoadU(narrow, label + at)), Purpose::kLabelSum);
     }
     philox_rounds(kLabelSumKey, c);
     for (int v = 0; v < kVectors; ++v) {

@@ -328,6 +328,7 @@ void finish_shard(Input& shard, ColumnScan columns, double max_weight) {
 }
 
 double largest_weight(const Input& shard) {
+  if (!shard.weighted) return 1;
   const auto most = std::max_element(shard.weights.begin(), shard.weights.end());
   return most == shard.weights.end() ? 0.0 : *most;
 }

@@ -135,7 +135,7 @@ ColumnScan scan_shard(const Input& shard, ThreadPool& pool);
 /// that are too large.
 void finish_shard(Input& shard, ColumnScan columns, double max_weight);
 
-/// The largest w' of these rows; 0 for none.
+/// The largest w' of these rows: 1 without weights, 0 without rows.
 double largest_weight(const Input& shard);
 
 /// Reads everything once. Throws Error(kBadData): no rows or columns, NaN or infinity (names row and column,

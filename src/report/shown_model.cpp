@@ -25,10 +25,14 @@
 namespace manymeans::report {
 namespace {
 
-size_t shown_index(const ReportInput& input) {
+const FitResult& fit_of(const ReportInput& input) {
   if (input.fit == nullptr || input.fit->models.empty()) {
     throw Error(ErrorCode::kUsage, "report", "there are no models to report of");
   }
+  return *input.fit;
+}
+
+size_t shown_index(const ReportInput& input) {
   const int64_t first = input.chosen != nullptr ? input.chosen->k : input.fit->models[0].k_requested;
   const int64_t best = input.fit->best(input.k > 0 ? input.k : first);
   if (best < 0) throw Error(ErrorCode::kInterrupted, "report", "there is nothing to report: no model had begun");
@@ -101,7 +105,7 @@ std::vector<const ModelResult*> best_models(const FitResult& fit) {
 }
 
 ShownModel::ShownModel(const ReportInput& given)
-    : input(given), fit(*given.fit), model(given.fit->models[shown_index(given)]), index(shown_index(given)) {
+    : input(given), fit(fit_of(given)), model(fit.models[shown_index(given)]), index(shown_index(given)) {
   const double all = std::accumulate(model.weights.begin(), model.weights.end(), 0.0);
   for (const double weight : model.weights) shares.push_back(all > 0 ? weight / all : 0);
   clusters.resize(shares.size());

@@ -362,6 +362,9 @@ TEST_F(FitShards, QuestionsThatDoNotFitTheirShardAreErrors) {
       question.scan.largest[1] /= 4;
       question.scan.maximum[0] = question.scan.minimum[0];
       EXPECT_NE(said(question).find(other), std::string::npos);
+      question = asked;
+      question.max_weight /= 4;
+      EXPECT_NE(said(question).find(other), std::string::npos);
     }
     for (int64_t Workload::*field : {&Workload::most_clusters, &Workload::passes, &Workload::models}) {
       Question question = asked;

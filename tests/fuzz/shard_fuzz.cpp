@@ -3,7 +3,9 @@
 #include <manymeans/row_shards.h>
 
 #include "backend/remote/byte_stream.h"
+#include "backend/remote/question.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <functional>
@@ -44,6 +46,8 @@ void as_question(std::span<const uint8_t> rest, bool weighted) {
   const Bytes question = sealed({}, rest);
   RowShard shard = some_rows(0, kRows, weighted), part = some_rows(4, 3, weighted);
   expect_error_of_message([&] {
+    // A few bytes may ask for any K, and its memory.
+    if (std::ranges::any_of(Question::decode(question).clusters, [](int64_t k) { return k > 100'000; })) return;
     const Bytes answer = shard.answer(question), again = shard.answer(question);
     if (answer != again) std::abort();
     read_statistics({question, answer});

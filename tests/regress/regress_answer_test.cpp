@@ -76,6 +76,7 @@ TEST(RegressAnswer, IsTheSameWithLittleMemory) {
   made.options.models = 1;
   made.options.k = {3};
   const std::string expected = text_of(run(rows, made));
+  made.options.threads = 2;  // each needs its own
   made.options.memory = parse_byte_size("64MiB");
   EXPECT_EQ(text_of(run(rows, made)), expected);
 }

@@ -383,7 +383,7 @@ void RowShard::State::columns(const Question& question, Answer& answer) {
   answer.add(Merging::kLargest, in_order(scan().maximum));
   answer.add(Merging::kLargest, in_order(scan().largest));
   answer.add(Merging::kSmallest, in_order(scan().low));
-  answer.add(Merging::kLargest, {in_order(input->weighted ? largest_weight(*input) : 1.0)});
+  answer.add(Merging::kLargest, {in_order(largest_weight(*input))});
 }
 
 void RowShard::State::weights_of_rows(Answer& answer) const {

@@ -180,7 +180,11 @@ class LateKernels final : public device::PassKernels, public device::RowKernels,
     enqueue([=] {
       std::vector<int64_t> sums = own(joining);
       for (const Address other : joining.from_others) {
-        for (size_t i = 0; i < sums.size(); ++i) sums[i] += pointer_to<int64_t>(other)[i];
+        const auto* added = pointer_to<int64_t>(other);
+        // Limbs are integers modulo 2^64.
+        std::ranges::transform(sums, std::span(added, sums.size()), sums.begin(), [](int64_t a, int64_t b) {
+          return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+        });
       }
       std::ranges::copy(sums, pointer_to<int64_t>(joining.sums));
     });

@@ -399,14 +399,15 @@ HWY_INLINE void segment_products(const ProductSegment& in, const ProductUnits& u
       }
     }
   }
-  const auto lanes = static_cast<uint64_t>((in.count + kWide - 1) / kWide * kWide);
+  const auto vectors = static_cast<uint64_t>((in.count + kWide - 1) / kWide);
 #pragma GCC unroll 4
   for (int p = 0; p < kPairs; ++p) {
 #pragma GCC unroll 3
     for (int g = 0; g < kWords; ++g) {
       const auto bits = static_cast<uint64_t>(hn::GetLane(hn::BitCast(i64, rounders[p][g])));
-      const auto all = static_cast<uint64_t>(hn::GetLane(hn::SumOfLanes(i64, sums[p][g])));
-      const auto sum = static_cast<int64_t>(all - lanes * bits);  // mod 2^64
+      // Each lane counts modulo 2^64 until its rounders leave it; the sum of all lanes is in range.
+      const auto rounded = hn::Sub(sums[p][g], hn::Set(i64, static_cast<int64_t>(vectors * bits)));
+      const int64_t sum = hn::GetLane(hn::SumOfLanes(i64, rounded));
       in.sums[g * units.products + place + p] += in.leaves ? -sum : sum;
     }
   }

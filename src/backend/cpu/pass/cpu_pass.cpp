@@ -29,8 +29,8 @@ void CpuSession::load_tiles(TileBlock& block, Worker& worker) const {
   const int64_t first_tile = block.first_row / p;
   const int64_t last_tile = (block.first_row + block.rows + p - 1) / p;
   for (int64_t t = first_tile; t < last_tile; ++t) {
-    std::byte* scratch = worker.tiles.data() + static_cast<size_t>(t - first_tile) * shared_.packed.tile_bytes();
-    block.tiles.push_back(shared_.packed.tile(t, scratch));
+    const size_t at = static_cast<size_t>(t - first_tile) * shared_.packed.tile_bytes();
+    block.tiles.push_back(shared_.packed.tile(t, worker.tiles.size() == 0 ? nullptr : worker.tiles.data() + at));
   }
   block.ahead = shared_.packed.ahead(last_tile, last_tile - first_tile);
 }

@@ -217,8 +217,9 @@ TEST(LookInBytes, IsPlannedWhereModelsHavePassesForIt) {
       EXPECT_EQ(plan.in_bytes != nullptr, plan.why.find("in bytes") != std::string::npos) << plan.why;
       return plan.in_bytes != nullptr;
     };
-    EXPECT_TRUE(looks("auto", 1, 300)) << found.name;
-    EXPECT_TRUE(looks("auto", 4, 300)) << found.name;
+    const bool pays = std::string_view(found.name) != "amx";  // its tiles are as quick with bfloat16
+    EXPECT_EQ(looks("auto", 1, 300), pays) << found.name;
+    EXPECT_EQ(looks("auto", 4, 300), pays) << found.name;
     EXPECT_FALSE(looks("auto", 1, 2)) << found.name;
     EXPECT_FALSE(looks("auto", 10, 2)) << found.name << ": passes of other models are no passes of this one";
     EXPECT_FALSE(looks("bounds", 1, 300)) << found.name;
