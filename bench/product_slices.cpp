@@ -89,7 +89,7 @@ void multiply_by_slices(const char* a, const char* b, int64_t depth) {
 }
 
 void multiply_in_binary64(const ProductKernels& kernels, const double* a, const double* b, int64_t depth) {
-  alignas(64) double sums[kMostProductTile] = {};
+  alignas(64) double sums[kMaxProductTile] = {};
   for (int64_t row = 0; row + kernels.rows <= kRows; row += kernels.rows) {
     for (int64_t column = 0; column + kernels.columns <= kColumns; column += kernels.columns) {
       for (int64_t l = 0; l < depth; l += kBlockDepth) {

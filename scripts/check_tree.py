@@ -33,9 +33,9 @@ FOREIGN_OPTIONS = {"--bind-to", "--map-by", "--mpi", "--long", "--nredo", "--pre
 
 # Numbers that stand in a document or in a help text, and the constants that they quote.
 NUMBERS = [
-    ("include/manymeans/options.h", r"kdtree \(few columns: at most (\d+)", "src/backend/cpu/tree/kd_tree.h", "kMostTreeColumns"),
-    ("include/manymeans/options.h", r"at most \d+, (\d+) on CUDA", "src/backend/cuda/bounding_boxes/boxed_points.h", "kMostBoxColumns"),
-    ("docs/user/opencl.md", r"`kdtree` \(up to (\d+) columns", "src/backend/opencl/tree/leaf_tree.h", "kMostTreeColumns"),
+    ("include/manymeans/options.h", r"kdtree \(few columns: at most (\d+)", "src/backend/cpu/tree/kd_tree.h", "kMaxTreeColumns"),
+    ("include/manymeans/options.h", r"at most \d+, (\d+) on CUDA", "src/backend/cuda/bounding_boxes/boxed_points.h", "kMaxBoxColumns"),
+    ("docs/user/opencl.md", r"`kdtree` \(up to (\d+) columns", "src/backend/opencl/tree/leaf_tree.h", "kMaxTreeColumns"),
 ]
 
 # Calls of the CUDA runtime that the library makes in these files only: elsewhere they would race with other threads, or wait

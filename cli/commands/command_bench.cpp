@@ -34,7 +34,7 @@ struct BenchCommand {
 };
 
 void time_algorithms(const BenchCommand& command) {
-  constexpr int64_t kMostTreeColumns = 32;
+  constexpr int64_t kMaxTreeColumns = 32;
   const std::vector<float> values = noise(command.rows * command.columns);
   const PointsView points{values.data(), command.rows, command.columns};
   FitOptions options;
@@ -46,7 +46,7 @@ void time_algorithms(const BenchCommand& command) {
   options.threads = command.threads;
   std::vector<std::vector<std::string>> table = {{"algorithm", "seconds", "an iteration", "digest"}};
   for (const char* algorithm : {"auto", "matrix", "bounds", "kdtree"}) {
-    if (std::string_view(algorithm) == "kdtree" && command.columns > kMostTreeColumns) continue;
+    if (std::string_view(algorithm) == "kdtree" && command.columns > kMaxTreeColumns) continue;
     options.algorithm = algorithm;
     const FitResult result = fit(points, {}, options);
     double seconds = 0, passes = 0;
@@ -62,10 +62,10 @@ void time_algorithms(const BenchCommand& command) {
 }
 
 void check(const BenchCommand& command) {
-  constexpr int64_t kMostValues = int64_t{1} << 33;
-  if (command.rows > kMostValues / command.columns) {
+  constexpr int64_t kMaxValues = int64_t{1} << 33;
+  if (command.rows > kMaxValues / command.columns) {
     throw Error(ErrorCode::kUsage, "-n,--rows",
-                fmt::format("rows times columns may be at most {} here, found {} x {}", kMostValues, command.rows,
+                fmt::format("rows times columns may be at most {} here, found {} x {}", kMaxValues, command.rows,
                             command.columns));
   }
 }

@@ -92,13 +92,13 @@ RegressResult run_regress(RegressCommand& command, JobPoints& points, ProgressLi
 
 // The equations of the best model, where there is one k and few enough of them to read.
 std::string equations(const JobPoints& points, const RegressResult& result) {
-  constexpr int64_t kMost = 20;
+  constexpr int64_t kMax = 20;
   std::set<int64_t> ks;
   for (const ModelResult& model : result.fit.models) ks.insert(model.k_requested);
   const int64_t index = ks.size() == 1 ? result.fit.best(*ks.begin()) : -1;
   if (index < 0) return {};
   const ModelResult& model = result.fit.models[static_cast<size_t>(index)];
-  if (model.k > kMost) return {};
+  if (model.k > kMax) return {};
   const RegressionGate& gate = result.summaries[static_cast<size_t>(index)].gate;
   return "\n" + equation_table({model.prototypes, model.counts, gate, model.inertia, points.scaling},
                                equation_names(points.dataset.column_names, points.dataset.source, points.view.d));

@@ -124,7 +124,7 @@ struct Clusters {
 };
 
 // A summary reads the points twice more, which would be felt beside the fit of very many points on a device.
-constexpr int64_t kMostValues = 100'000'000;
+constexpr int64_t kMaxValues = 100'000'000;
 
 std::vector<std::string> names_of_columns(const JobPoints& points) {
   const Dataset& data = points.dataset;
@@ -157,7 +157,7 @@ Clusters summarise_best(const FitCommand& command, const JobPoints& points, FitR
   const int64_t best = result.best(command.options.k[0]);
   if (!command.summarises || best < 0) return {};
   const Provenance& from = result.provenance;
-  if (!command.always && from.rows > kMostValues / from.columns) {
+  if (!command.always && from.rows > kMaxValues / from.columns) {
     return {.report = {}, .note = "\nno summary of the clusters of so many points; --summary FILE takes the time\n"};
   }
   Clusters clusters;

@@ -60,10 +60,10 @@ void put_last(SourceColumns& source, std::ptrdiff_t field) {
 }
 
 std::string columns_read(const Dataset& points) {
-  constexpr size_t kMost = 20;
-  const auto list = [kMost](const auto& all) {
-    return fmt::format("{}{}", fmt::join(std::span(all).first(std::min(kMost, all.size())), ", "),
-                       all.size() > kMost ? ", ..." : "");
+  constexpr size_t kMax = 20;
+  const auto list = [kMax](const auto& all) {
+    return fmt::format("{}{}", fmt::join(std::span(all).first(std::min(kMax, all.size())), ", "),
+                       all.size() > kMax ? ", ..." : "");
   };
   return points.column_names.empty() ? list(points.source.numbers) : list(points.column_names);
 }

@@ -7,8 +7,8 @@
 namespace manymeans::cli {
 
 std::string shown(std::string_view text) {
-  constexpr size_t kMost = 60;
-  return text.size() <= kMost ? std::string(text) : std::string(text.substr(0, kMost)) + "...";
+  constexpr size_t kMax = 60;
+  return text.size() <= kMax ? std::string(text) : std::string(text.substr(0, kMax)) + "...";
 }
 
 void check_choice(std::string_view flag, const std::string& text, const std::vector<std::string>& choices) {

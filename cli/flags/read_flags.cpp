@@ -149,7 +149,7 @@ void bind_table_flags(const Command& app, ReadOptions& options) {
       "Columns of text: error, drop (as --numeric-only), or onehot (a column of 0 and 1 for each of its texts).",
       [&options](const std::string& text) { set_categories(text, options); })
       .default_str("error");
-  app.add_option("--most-categories", number_into("--most-categories", options.rules.most_categories, 1),
+  app.add_option("--most-categories", number_into("--most-categories", options.rules.max_categories, 1),
                  "Most texts in a column for onehot; more are an error.")
       .type_name("COUNT")
       .default_str("100")

@@ -17,9 +17,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr size_t kMostShown = 12;
+constexpr size_t kMaxShown = 12;
 constexpr size_t kTerminal = 80;
-constexpr int64_t kMostJsonCells = 100'000;  // of centroids: some megabytes of text
+constexpr int64_t kMaxJsonCells = 100'000;  // of centroids: some megabytes of text
 
 // At most `width` bytes of a name, and no part of a character.
 std::string shortened(const std::string& name, size_t width) {
@@ -76,10 +76,10 @@ std::vector<std::string> row_of(const ClusterReport& report, size_t k) {
 std::vector<size_t> shown_clusters(const ModelSummary& summary) {
   std::vector<size_t> order(summary.clusters.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  if (order.size() <= kMostShown) return order;
+  if (order.size() <= kMaxShown) return order;
   std::ranges::stable_sort(order,
                            [&](size_t a, size_t b) { return summary.clusters[a].share > summary.clusters[b].share; });
-  order.resize(kMostShown);
+  order.resize(kMaxShown);
   return order;
 }
 
@@ -193,7 +193,7 @@ std::string clusters_json(const ClusterReport* report) {
   Json summary;
   if (report != nullptr) {
     const Matrix& centroids = report->summary.centroids;
-    summary = report_json(*report, centroids.rows() * centroids.columns() <= kMostJsonCells);
+    summary = report_json(*report, centroids.rows() * centroids.columns() <= kMaxJsonCells);
   }
   return text_of({{"summary", std::move(summary)}});
 }

@@ -16,10 +16,10 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Rows = std::vector<std::vector<std::string>>;
 
-constexpr size_t kMostRows = 20;  // of a table; the JSON has all
+constexpr size_t kMaxRows = 20;  // of a table; the JSON has all
 
 std::string and_more(size_t all) {
-  return all > kMostRows ? fmt::format("... and {} more; --json has all\n", all - kMostRows) : std::string();
+  return all > kMaxRows ? fmt::format("... and {} more; --json has all\n", all - kMaxRows) : std::string();
 }
 
 std::string share(int64_t part, int64_t all) {
@@ -34,7 +34,7 @@ std::string text_of_cells(const std::vector<LabelCell>& cells, const Comparison&
   const int64_t all = comparison.labels->rows;
   Rows rows = {{"A", "B", "rows", "share"}};
   for (const LabelCell& cell : cells) {
-    if (rows.size() > kMostRows) break;
+    if (rows.size() > kMaxRows) break;
     rows.push_back({name_of_label(cell.a, comparison.classes_a), name_of_label(cell.b, comparison.classes_b),
                     std::to_string(cell.rows), share(cell.rows, all)});
   }
@@ -66,7 +66,7 @@ double root_mean_square(const std::vector<PrototypeMatch>& matches) {
 std::string text_of(const std::vector<PrototypeMatch>& matches) {
   Rows rows = {{"A", "B", "distance"}};
   for (const PrototypeMatch& match : matches) {
-    if (rows.size() > kMostRows) break;
+    if (rows.size() > kMaxRows) break;
     rows.push_back({std::to_string(match.a), std::to_string(match.b), fmt::format("{:.6g}", match.distance)});
   }
   return fmt::format("centroids one to one, root mean square of their distances {:.6g}:\n", root_mean_square(matches)) +

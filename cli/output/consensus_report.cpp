@@ -13,7 +13,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int64_t kMostClusters = 20;  // in the table; the JSON has all
+constexpr int64_t kMaxClusters = 20;  // in the table; the JSON has all
 
 // Of the rows of each cluster, and of all of them.
 struct Agreement {
@@ -46,14 +46,14 @@ std::string percent(double share) {
 
 std::string text_of_clusters(const Consensus& found, const Agreement& agreement) {
   std::vector<std::vector<std::string>> rows = {{"cluster", "rows", "share", "agreement"}};
-  for (size_t k = 0; k < found.counts.size() && k < kMostClusters; ++k) {
+  for (size_t k = 0; k < found.counts.size() && k < kMaxClusters; ++k) {
     const double share = static_cast<double>(found.counts[k]) / static_cast<double>(found.labels.size());
     rows.push_back({std::to_string(k), std::to_string(found.counts[k]), percent(share),
                     found.counts[k] > 0 ? percent(agreement.mean[k]) : "-"});
   }
   std::string out = format_table("rrrr", rows);
-  if (std::ssize(found.counts) > kMostClusters) {
-    out += fmt::format("... and {} more; --json has all\n", std::ssize(found.counts) - kMostClusters);
+  if (std::ssize(found.counts) > kMaxClusters) {
+    out += fmt::format("... and {} more; --json has all\n", std::ssize(found.counts) - kMaxClusters);
   }
   return out;
 }

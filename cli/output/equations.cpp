@@ -21,14 +21,14 @@ std::string quoted(const std::string& name) {
 
 // The fewest digits, six or more, of which a reader gets the value back to within `allowed`.
 std::string rounded(double value, double allowed) {
-  constexpr int kFewest = 6, kMost = 17;
-  for (int digits = kFewest; digits < kMost; ++digits) {
+  constexpr int kMin = 6, kMax = 17;
+  for (int digits = kMin; digits < kMax; ++digits) {
     std::string text = fmt::format("{:.{}g}", value, digits);
     double read = 0;
     std::from_chars(text.data(), text.data() + text.size(), read);
     if (std::abs(read - value) <= allowed) return text;
   }
-  return fmt::format("{:.{}g}", value, kMost);
+  return fmt::format("{:.{}g}", value, kMax);
 }
 
 // How far each feature lies from zero over the rows of a cluster: the root of its mean square or somewhat more, in the

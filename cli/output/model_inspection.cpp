@@ -19,7 +19,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr size_t kMostRows = 50;  // of the table; the JSON has all models
+constexpr size_t kMaxRows = 50;  // of the table; the JSON has all models
 
 // The summary in a file: load_model() has checked that it is an object, and of nothing else.
 Json summary_of(const ModelFile& file) {
@@ -75,14 +75,14 @@ std::string table_of(const ModelFile& file, const ModelSummaries& summaries) {
   std::vector<std::vector<std::string>> rows = {
       {"k", "replica", "seed", file.linear() ? "error" : "inertia", "iterations", "stop", "init", "digest", "best"}};
   for (const StoredModel& model : file.models) {
-    if (rows.size() > kMostRows) break;
+    if (rows.size() > kMaxRows) break;
     rows.push_back({k_of(model), std::to_string(model.replica), std::to_string(model.seed),
                     fmt::format("{:.7g}", model.inertia), std::to_string(model.iterations), model.stop_reason,
                     model.init, plain(summaries.of(model, "digest")), summaries.best(model) ? "*" : ""});
   }
   std::string out = format_table("rrrrrllll", rows);
-  if (file.models.size() > kMostRows) {
-    out += fmt::format("... and {} more; --json has all\n", file.models.size() - kMostRows);
+  if (file.models.size() > kMaxRows) {
+    out += fmt::format("... and {} more; --json has all\n", file.models.size() - kMaxRows);
   }
   return out;
 }

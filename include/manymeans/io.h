@@ -73,8 +73,8 @@ enum class Missing : uint8_t {
 struct TableRules {
   Missing missing = Missing::kError;
   double missing_value = 0;
-  bool one_hot = false;           ///< a column of text becomes a column of 0 and 1 for each of its texts
-  int64_t most_categories = 100;  ///< more texts in a column are an error
+  bool one_hot = false;          ///< a column of text becomes a column of 0 and 1 for each of its texts
+  int64_t max_categories = 100;  ///< more texts in a column are an error
 
   bool any() const { return missing != Missing::kError || one_hot; }
 };

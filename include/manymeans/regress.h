@@ -18,7 +18,7 @@
 namespace manymeans {
 
 /// Most features D that regress() takes: a row adds about D^2 terms to the sums of its cluster.
-constexpr int64_t kMostFeatures = 256;
+constexpr int64_t kMaxFeatures = 256;
 
 /// All options of regress(): those of fit(), some with other defaults, and its own.
 ///
@@ -149,7 +149,7 @@ struct RegressResult {
 /// Warnings say which clusters have fewer rows than D + 1, which columns they leave out, and that the target is
 /// constant, all rows are equal, or no magnitude of a column is above 2^-400, whose squares underflow (they take part
 /// as they are: scale such columns up). Throws Error: kUsage (options, an initialisation for centroids, D above
-/// kMostFeatures, fewer rows than coefficients), kBadData (NaN, infinity, weights, magnitudes above 2^500),
+/// kMaxFeatures, fewer rows than coefficients), kBadData (NaN, infinity, weights, magnitudes above 2^500),
 /// kUnavailable (memory, backend); with a checkpoint as fit(). Time O(iterations N D (sum K + D)) with exact sums of
 /// D^2 terms; memory as fit() with D^2 terms a cluster.
 RegressResult regress(const RegressionRows& rows, std::span<const double> weights, const RegressOptions& options,

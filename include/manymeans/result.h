@@ -65,7 +65,7 @@ struct PassLog : PassCounts {
   PassLog& operator+=(const PassLog& other);
 };
 /// Passes that are logged; later ones are only counted.
-constexpr int64_t kMostLoggedPasses = 1000;
+constexpr int64_t kMaxLoggedPasses = 1000;
 
 /// Where the answer came from and what it cost.
 struct Provenance {

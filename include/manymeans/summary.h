@@ -13,9 +13,9 @@
 namespace manymeans {
 
 /// At most so many columns are said to set a cluster apart ...
-inline constexpr int64_t kMostApart = 3;
+inline constexpr int64_t kMaxApart = 3;
 /// ... and in each of them its centroid is at least so many standard deviations from the mean of all rows.
-inline constexpr double kLeastApart = 0.1;
+inline constexpr double kMinApart = 0.1;
 
 /// A column over all rows, weighted if they are. The deviation is biased (divided by the weight of all rows).
 struct ColumnTraits {

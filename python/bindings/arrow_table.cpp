@@ -58,8 +58,8 @@ const ArrowArray& checked(const ArrowArray* array, const ArrowSchema& schema, in
   return *array;
 }
 
-constexpr size_t kMostDecimalBytes = 32;
-constexpr int64_t kMostDigits = 1000;  // behind the point
+constexpr size_t kMaxDecimalBytes = 32;
+constexpr int64_t kMaxDigits = 1000;  // behind the point
 
 enum class Number : uint8_t { kF16, kF32, kF64, kU8, kI8, kU16, kI16, kU32, kI32, kU64, kI64, kBool, kDecimal };
 
@@ -131,8 +131,8 @@ std::optional<Storage> storage_of(const ArrowSchema& schema) {
   const std::string_view format = schema.format;
   if (format.starts_with("d:")) {
     const Storage decimal = decimal_storage(schema.format);
-    const bool known = decimal.number == Number::kDecimal && decimal.bytes >= 4 && decimal.bytes <= kMostDecimalBytes &&
-                       decimal.bytes % 4 == 0 && decimal.scale >= -kMostDigits && decimal.scale <= kMostDigits;
+    const bool known = decimal.number == Number::kDecimal && decimal.bytes >= 4 && decimal.bytes <= kMaxDecimalBytes &&
+                       decimal.bytes % 4 == 0 && decimal.scale >= -kMaxDigits && decimal.scale <= kMaxDigits;
     return known ? std::optional(decimal) : std::nullopt;
   }
   const size_t at = format.size() == 1 ? kFormats.find(format) : std::string_view::npos;
@@ -311,7 +311,7 @@ void convert_halves(const std::byte* from, int64_t rows, int64_t width, To* to, 
 
 // The number of so many bytes, the lowest first, divided by 10^scale and rounded once.
 double decimal_value(const std::byte* from, const Storage& storage) {
-  std::array<uint32_t, kMostDecimalBytes / 4> words = {};
+  std::array<uint32_t, kMaxDecimalBytes / 4> words = {};
   const size_t count = storage.bytes / 4;
   std::memcpy(words.data(), from, storage.bytes);
   const bool negative = (words[count - 1] >> 31) != 0;

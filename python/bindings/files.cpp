@@ -102,7 +102,7 @@ ReadOptions read_options_in(const nb::dict& given) {
   options.rules = {.missing = missing_in(value_of<std::string>(given, "missing")),
                    .missing_value = value_of<double>(given, "missing_value"),
                    .one_hot = value_of<bool>(given, "one_hot"),
-                   .most_categories = value_of<int64_t>(given, "most_categories")};
+                   .max_categories = value_of<int64_t>(given, "max_categories")};
   options.decimal = value_of<std::string>(given, "decimal").at(0);
   options.header = header_in(value_of<std::string>(given, "header"));
   options.id = bytes_of(given["id"]);

@@ -70,11 +70,11 @@ FitOptions options_of(const nb::dict& values) {
   return options_from<FitOptions>(values, [](auto& options, auto&& set) { for_each_option(options, set); });
 }
 
-bool is_brief_fit(const PointsView& points, const FitOptions& options, int64_t most_iterations) {
+bool is_brief_fit(const PointsView& points, const FitOptions& options, int64_t max_iterations) {
   double clusters = 0;
   for (const int64_t k : options.k) clusters += static_cast<double>(k);
   const double rows = static_cast<double>(points.n) * static_cast<double>(points.d);
-  return is_brief(rows * clusters * static_cast<double>(options.models) * static_cast<double>(most_iterations + 10));
+  return is_brief(rows * clusters * static_cast<double>(options.models) * static_cast<double>(max_iterations + 10));
 }
 
 GivenHooks::GivenHooks(const nb::dict& given)

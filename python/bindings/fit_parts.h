@@ -53,8 +53,8 @@ Options options_from(const nanobind::dict& values, Visit&& visit) {
 /// Those of a fit.
 FitOptions options_of(const nanobind::dict& values);
 
-/// Were every model to take all of its iterations, of at most `most_iterations`.
-bool is_brief_fit(const PointsView& points, const FitOptions& options, int64_t most_iterations);
+/// Were every model to take all of its iterations, of at most `max_iterations`.
+bool is_brief_fit(const PointsView& points, const FitOptions& options, int64_t max_iterations);
 
 /// `given`: FitHooks, any of which may be None, as the package passes them.
 class GivenHooks {

@@ -8,15 +8,15 @@
 #include <atomic>
 
 namespace {
-std::atomic<int> most_threads{0};
+std::atomic<int> max_threads{0};
 }
 
 // What threadpoolctl calls (manymeans/_threads.py); 0: no limit.
 extern "C" __attribute__((visibility("default"))) int manymeans_get_num_threads() {
-  return most_threads;
+  return max_threads;
 }
 extern "C" __attribute__((visibility("default"))) void manymeans_set_num_threads(int threads) {
-  most_threads = threads;
+  max_threads = threads;
 }
 
 NB_MODULE(_manymeans, module) {

@@ -165,7 +165,7 @@ def _needs_float64(column: Any) -> bool:
 #: The options of `read` that nobody has set.
 PLAIN: dict[str, Any] = {
     "format": "auto", "dtype": None, "columns": [], "exclude": [], "numeric_only": False, "missing": "error",
-    "missing_value": 0.0, "one_hot": False, "most_categories": 100, "decimal": "\0", "header": "auto", "id": "",
+    "missing_value": 0.0, "one_hot": False, "max_categories": 100, "decimal": "\0", "header": "auto", "id": "",
     "weights": "", "threads": 1, "like": None,
 }  # fmt: skip
 

@@ -251,13 +251,13 @@ class Seeding {
 
 /// What will be done with uploaded points, as far as it is known: for choosing how to go about it, never for what.
 struct Workload {
-  int64_t most_clusters = 64;          ///< of one model
+  int64_t max_clusters = 64;           ///< of one model
   int64_t all_clusters = 64;           ///< of all models that share passes
   int64_t passes = 10;                 ///< of all models, at most
   int64_t models = 1;                  ///< of one session
   int64_t sessions = 1;                ///< at the same time
   bool apart = false;                  ///< k-means++ or the like draws the first prototypes of most models
-  std::vector<int64_t> clusters = {};  ///< of each model; empty: of one, most_clusters
+  std::vector<int64_t> clusters = {};  ///< of each model; empty: of one, max_clusters
 };
 
 class Backend;
@@ -329,7 +329,7 @@ class Backend {
   void use_to_end() noexcept;
   /// Passes of less than so many products, rows times clusters times (columns + 8), are shorter on one such device than
   /// on several that share the rows.
-  virtual double least_shared_products() const { return 0; }
+  virtual double min_shared_products() const { return 0; }
   /// How many of these rows would stay in the device's memory; the others are read over its link in every pass.
   virtual int64_t resident_rows(const Input& input, const Workload& /*workload*/) { return input.points.n; }
   /// Whether what it holds follows Input::memory.

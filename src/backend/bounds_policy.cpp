@@ -7,9 +7,9 @@
 namespace manymeans {
 namespace {
 
-constexpr double kForgetting = 0.5;   // of what earlier passes taught, in every pass
-constexpr double kFewestTrials = 64;  // before a class is judged
-constexpr int kPatience = 3;          // passes
+constexpr double kForgetting = 0.5;  // of what earlier passes taught, in every pass
+constexpr double kMinTrials = 64;    // before a class is judged
+constexpr int kPatience = 3;         // passes
 
 }  // namespace
 
@@ -25,7 +25,7 @@ void TighteningChoice::learn(const TighteningTrials& trials) {
   for (size_t c = 0; c < tried_.size(); ++c) {
     tried_[c] = kForgetting * tried_[c] + static_cast<double>(trials.tried[c]);
     spared_[c] = kForgetting * spared_[c] + static_cast<double>(trials.spared[c]);
-    if (tried_[c] >= kFewestTrials) worth_while_[c] = spared_[c] >= worth_ * tried_[c];
+    if (tried_[c] >= kMinTrials) worth_while_[c] = spared_[c] >= worth_ * tried_[c];
   }
 }
 

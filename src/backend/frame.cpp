@@ -10,16 +10,16 @@
 namespace manymeans {
 namespace {
 
-constexpr int64_t kMostSampleRows = 511;
-constexpr int64_t kFewestSampleRows = 31;
+constexpr int64_t kMaxSampleRows = 511;
+constexpr int64_t kMinSampleRows = 31;
 constexpr int64_t kSampleValues = int64_t{1} << 22;  // fewer rows of wide data: any centre will do, memory is bounded
 constexpr int kNormExponent = 60;
 constexpr int64_t kColumnsTogether = 8;  // of a thread
 
 // Median of every column over rows spread evenly.
-std::vector<double> sample_medians(const Input& input, int64_t most_rows, ThreadPool* pool) {
+std::vector<double> sample_medians(const Input& input, int64_t max_rows, ThreadPool* pool) {
   const PointsView& points = input.points;
-  const int64_t rows = std::min(points.n, std::clamp(kSampleValues / points.d, kFewestSampleRows, most_rows));
+  const int64_t rows = std::min(points.n, std::clamp(kSampleValues / points.d, kMinSampleRows, max_rows));
   const auto d = static_cast<size_t>(points.d);
   const Matrix sample = gather_rows(input, spread_rows(points.n, rows));
   std::vector<double> medians(d);
@@ -57,12 +57,12 @@ Frame frame_around(const Input& input, std::vector<double> centre) {
 }  // namespace
 
 Frame find_frame(const Input& input, ThreadPool* pool) {
-  return frame_around(input, sample_medians(input, kMostSampleRows, pool));
+  return frame_around(input, sample_medians(input, kMaxSampleRows, pool));
 }
 
 Frame find_column_frame(const Input& input) {
   Frame frame;
-  frame.centre = sample_medians(input, kMostSampleRows, nullptr);
+  frame.centre = sample_medians(input, kMaxSampleRows, nullptr);
   for (size_t j = 0; j < frame.centre.size(); ++j) {
     const double reach = std::max(input.maximum[j] - frame.centre[j], frame.centre[j] - input.minimum[j]);
     frame.scales.push_back(reach > 0 ? std::ldexp(1.0, std::clamp(-exponent(reach), -1000, 1000)) : 1);
@@ -73,7 +73,7 @@ Frame find_column_frame(const Input& input) {
 Frame find_wide_frame(const Input& input) {
   constexpr int kReserve = 20;
   // Of few rows: a frame may be asked for before every few rows that are labelled.
-  Frame frame = frame_around(input, sample_medians(input, kFewestSampleRows, nullptr));
+  Frame frame = frame_around(input, sample_medians(input, kMinSampleRows, nullptr));
   frame.exponent -= kReserve;
   frame.scale = std::ldexp(1.0, frame.exponent);
   return frame;

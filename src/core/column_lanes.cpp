@@ -221,9 +221,9 @@ MomentSummer<T>::MomentSummer(std::span<const MomentFormats> formats, const Colu
       lanes_(lanes),
       adders_(formats.begin(), formats.end()),
       sums_(formats.size()) {
-  constexpr int kFewestSpareBits = 2;  // of a double that holds a limb
+  constexpr int kMinSpareBits = 2;  // of a double that holds a limb
   const int spare = std::numeric_limits<double>::digits - formats[0].y.bits;
-  if (spare < kFewestSpareBits || !std::all_of(formats.begin(), formats.end(), has_normal_top)) return;
+  if (spare < kMinSpareBits || !std::all_of(formats.begin(), formats.end(), has_normal_top)) return;
   most_ = int64_t{1} << spare;
   radix_ = std::ldexp(1.0, formats[0].y.bits);
   for (int64_t row = 0; row < together_; ++row) {

@@ -30,14 +30,14 @@ class BlockedSignals {
 };
 
 // A fit has three pools at a time.
-constexpr size_t kMostWaiting = 4;
+constexpr size_t kMaxWaiting = 4;
 
 }  // namespace
 
 // The crews of this process that nobody has.
 class Crews {
  public:
-  Crews() { waiting_.reserve(kMostWaiting + 1); }
+  Crews() { waiting_.reserve(kMaxWaiting + 1); }
 
   std::unique_ptr<Crew> take(int workers) {
     {
@@ -64,7 +64,7 @@ class Crews {
       return;
     }
     waiting_.push_back(std::move(crew));
-    if (waiting_.size() <= kMostWaiting) return;
+    if (waiting_.size() <= kMaxWaiting) return;
     ends = std::move(waiting_.front());
     waiting_.erase(waiting_.begin());
   }

@@ -181,7 +181,7 @@ std::vector<PhiloxLanes> usable_lanes() {
 }
 
 // Lanes of 64 bits hold the sum of this many words of 32 bits.
-constexpr int64_t kMostTerms = int64_t{1} << 31;
+constexpr int64_t kMaxTerms = int64_t{1} << 31;
 
 }  // namespace
 
@@ -192,8 +192,8 @@ std::span<const PhiloxLanes> philox_lanes() {
 
 LabelSum sum_of_label_terms(const int64_t* rows, int64_t first, const uint32_t* labels, int64_t count) {
   LabelSum sum = 0;
-  for (int64_t i = 0; i < count; i += kMostTerms) {
-    const int64_t part = count - i < kMostTerms ? count - i : kMostTerms;
+  for (int64_t i = 0; i < count; i += kMaxTerms) {
+    const int64_t part = count - i < kMaxTerms ? count - i : kMaxTerms;
     philox_lanes()[0].label_terms(rows == nullptr ? nullptr : rows + i, rows == nullptr ? first + i : first, labels + i,
                                   part, &sum);
   }

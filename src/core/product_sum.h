@@ -17,7 +17,7 @@ struct RoundedNumbers {
   static constexpr T kNan = std::numeric_limits<T>::quiet_NaN();
   static constexpr T kInfinity = std::numeric_limits<T>::infinity();
   static constexpr int kDigits = std::numeric_limits<T>::digits;
-  static constexpr int kLeastExponent = std::numeric_limits<T>::min_exponent - kDigits;  // of the last bit of denormals
+  static constexpr int kMinExponent = std::numeric_limits<T>::min_exponent - kDigits;  // of the last bit of denormals
 };
 
 /// A sum of products, of any numbers and of up to 2^62 of them, without any rounding. Some nanoseconds a product.
@@ -41,7 +41,7 @@ class ProductSum {
   static constexpr int kDigits = 136;
   static constexpr int kDigitBits = 32;
   static constexpr int64_t kDigitMask = 0xffffffff;
-  static constexpr int64_t kLeastExponent = -2148;
+  static constexpr int64_t kMinExponent = -2148;
 
   // A number as +-mantissa * 2^exponent, if it is finite.
   struct Parts {
@@ -88,7 +88,7 @@ MANYMEANS_EVERYWHERE inline void ProductSum::add(double a, double b) {
   if (!x.finite || !y.finite) return add_special(a * b);
   if (x.mantissa == 0 || y.mantissa == 0) return;
   const unsigned __int128 product = static_cast<unsigned __int128>(x.mantissa) * y.mantissa;
-  const int place = static_cast<int>(x.exponent + y.exponent - kLeastExponent);
+  const int place = static_cast<int>(x.exponent + y.exponent - kMinExponent);
   const int first = place / kDigitBits, shift = place % kDigitBits;
   const unsigned __int128 low = static_cast<unsigned __int128>(static_cast<uint64_t>(product)) << shift;
   const unsigned __int128 high = (product >> 64) << shift;
@@ -162,7 +162,7 @@ template <class T>
 MANYMEANS_EVERYWHERE T ProductSum::rounded() {
   using Numbers = RoundedNumbers<T>;
   constexpr int kKept = Numbers::kDigits;
-  constexpr int64_t kLeast = Numbers::kLeastExponent - kLeastExponent;
+  constexpr int64_t kMin = Numbers::kMinExponent - kMinExponent;
   if (nan_ || (plus_ && minus_)) return Numbers::kNan;
   if (plus_ || minus_) return plus_ ? Numbers::kInfinity : -Numbers::kInfinity;
   if (highest_ < 0) return 0;
@@ -170,7 +170,7 @@ MANYMEANS_EVERYWHERE T ProductSum::rounded() {
   const auto top = static_cast<uint64_t>(digits_[highest_]);
   if (top == 0) return 0;
   const int64_t length = int64_t{highest_} * kDigitBits + width_of(top);
-  const int64_t cut = length - kKept > kLeast ? length - kKept : kLeast;  // bits that are rounded away
+  const int64_t cut = length - kKept > kMin ? length - kKept : kMin;  // bits that are rounded away
   uint64_t kept = 0;
   if (length >= cut) {
     kept = bits_from(cut) & ((uint64_t{1} << kKept) - 1);
@@ -178,7 +178,7 @@ MANYMEANS_EVERYWHERE T ProductSum::rounded() {
     if (half && ((kept & 1) != 0 || any_below(cut - 1))) ++kept;
   }
   // In binary64: 2^24 units at most, so that float32 rounds nothing but what is beyond it.
-  const double magnitude = ldexp(static_cast<double>(kept), static_cast<int>(cut + kLeastExponent));
+  const double magnitude = ldexp(static_cast<double>(kept), static_cast<int>(cut + kMinExponent));
   const T result = static_cast<T>(magnitude);
   return negative ? -result : result;
 }

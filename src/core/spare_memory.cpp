@@ -38,7 +38,7 @@ AlignedBuffer<double> take_memory(size_t count) {
 }
 
 void keep_memory(AlignedBuffer<double> buffer) {
-  if (buffer.size() * sizeof(double) > kMostSpareBytes) return;
+  if (buffer.size() * sizeof(double) > kMaxSpareBytes) return;
   const std::unique_lock lock(spare().busy, std::try_to_lock);
   if (!lock.owns_lock()) return;
   AlignedBuffer<double>& least = *std::ranges::min_element(spare().buffers, smaller);

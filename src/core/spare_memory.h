@@ -9,7 +9,7 @@
 namespace manymeans {
 
 /// Larger ones are not kept: what they hold takes longer than their pages. Two are kept in a process.
-constexpr size_t kMostSpareBytes = size_t{16} << 20;
+constexpr size_t kMaxSpareBytes = size_t{16} << 20;
 
 /// At least `count` values of any content: what was kept where that is as large, else new memory. No call waits for
 /// another one.

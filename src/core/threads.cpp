@@ -23,7 +23,7 @@ namespace {
 // More than the processors have is of no use, and every thread costs memory; as many as this are given all the same,
 // for tests and for whoever wants to see that the answer is the same.
 constexpr int kAlwaysGiven = 64;
-constexpr int kMostThreads = 4096;  // of MANYMEANS_NUM_THREADS
+constexpr int kMaxThreads = 4096;  // of MANYMEANS_NUM_THREADS
 
 int affinity_count() {
   cpu_set_t set;
@@ -83,7 +83,7 @@ double recent_quota() {
 }  // namespace
 
 int usable_threads() {
-  if (const std::optional<int> set = environment::threads()) return std::min(*set, kMostThreads);
+  if (const std::optional<int> set = environment::threads()) return std::min(*set, kMaxThreads);
   const double quota = std::ceil(recent_quota());
   return static_cast<int>(std::max(1.0, std::min<double>(affinity_count(), quota)));
 }

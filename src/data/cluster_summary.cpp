@@ -210,9 +210,9 @@ std::vector<int64_t> columns_apart(const Matrix& differences, int64_t cluster) {
   std::vector<int64_t> columns;
   const auto size = [&](int64_t j) { return std::fabs(differences.at(cluster, j)); };
   for (int64_t j = 0; j < differences.columns(); ++j) {
-    if (size(j) >= kLeastApart) columns.push_back(j);
+    if (size(j) >= kMinApart) columns.push_back(j);
   }
-  const int64_t most = std::min(kMostApart, static_cast<int64_t>(std::ssize(columns)));
+  const int64_t most = std::min(kMaxApart, static_cast<int64_t>(std::ssize(columns)));
   // The first of several that are as far, so that the order is the same everywhere.
   std::partial_sort(columns.begin(), columns.begin() + most, columns.end(),
                     [&](int64_t a, int64_t b) { return size(a) != size(b) ? size(a) > size(b) : a < b; });

@@ -27,13 +27,13 @@ namespace manymeans {
 namespace {
 
 // Below, rows in order are nothing to wonder about.
-constexpr int64_t kLeastRows = 10;
+constexpr int64_t kMinColumnRows = 10;
 // Of more values than these some rows are looked at, evenly spread: one thread takes a millisecond or two for them, and
 // a fit of 50 million values takes a graphics processor 50. Wide rows are looked at all the same, this many of them.
 constexpr int64_t kMaxValues = int64_t{1} << 18;
 constexpr int64_t kMinRows = 64;
 // Of so many rows numbers of rows are told.
-constexpr int64_t kMostRows = int64_t{1} << 15;
+constexpr int64_t kMaxRows = int64_t{1} << 15;
 // Rows that repeat by hours, minutes or months show all their values to a step without these factors.
 constexpr int64_t kPeriods = 2 * 3 * 5;
 // A share of 19 parts of 20 among several columns. Of two, one that spreads some times farther is ordinary (95.4 % in
@@ -64,7 +64,7 @@ Sample find_sample(const PointsView& points, int64_t looked_at, Comm& comm) {
   comm.min(least);
   const bool same_columns = least[0] == -least[1];  // else the fit says it
   sample.readable = sample.all > 0 && points.d >= 2 && same_columns && least[2] == 1;
-  sample.looked_at = sample.readable && sample.all >= kLeastRows;
+  sample.looked_at = sample.readable && sample.all >= kMinColumnRows;
   const int64_t max_rows = std::max(kMinRows, kMaxValues / std::max<int64_t>(1, looked_at));
   sample.step = std::max<int64_t>(1, (sample.all + max_rows - 1) / max_rows);
   while (std::gcd(sample.step, kPeriods) > 1) ++sample.step;
@@ -191,8 +191,8 @@ bool may_be_named_like_id(const std::string& any_case) {
   constexpr std::string_view kNames[] = {"#",   "_1",    "ix",     "level_1", "no",     "no.",   "nr",  "nr.",
                                          "obs", "oid",   "number", "recno",   "record", "rn",    "row", "s.no",
                                          "seq", "s.no.", "serial", "sno",     "sr.no",  "sr.no."};
-  constexpr size_t kLeast = 4;  // two letters and "id"
-  return (name.size() >= kLeast && name.ends_with("id")) || std::ranges::find(kNames, name) != std::end(kNames);
+  constexpr size_t kMin = 4;  // two letters and "id"
+  return (name.size() >= kMin && name.ends_with("id")) || std::ranges::find(kNames, name) != std::end(kNames);
 }
 
 // The values of a column in at most so many rows, spread evenly over those of all ranks; sorted.
@@ -221,29 +221,29 @@ bool are_distinct_integers(const std::vector<double>& sorted) {
 }
 
 bool has_integers(const PointsView& points, size_t column, const Sample& sample, Comm& comm) {
-  constexpr int64_t kMost = 64;
-  const std::vector<double> values = sampled(points, column, sample, kMost, comm);
+  constexpr int64_t kMax = 64;
+  const std::vector<double> values = sampled(points, column, sample, kMax, comm);
   return std::isfinite(values.front()) && std::isfinite(values.back());
 }
 
 bool has_distinct_integers(const PointsView& points, size_t column, const Sample& sample, Comm& comm) {
-  constexpr int64_t kMost = 4096;
-  return are_distinct_integers(sampled(points, column, sample, kMost, comm));
+  constexpr int64_t kMax = 4096;
+  return are_distinct_integers(sampled(points, column, sample, kMax, comm));
 }
 
 // Whether a column holds the integers from 0 or 1 on, one for each row, in any order. A few rows tell that most columns
 // do not. Of more than 2^15 rows as many are looked at: so many integers of which none comes twice are no random ones.
 bool numbers_rows(const PointsView& points, size_t column, const Sample& sample, Comm& comm) {
-  constexpr double kLeastShare = 0.8;  // of the integers lies between the lowest and the highest of some rows
+  constexpr double kMinShare = 0.8;  // of the integers lies between the lowest and the highest of some rows
   constexpr int64_t kFew = 3, kSome = 64;
   constexpr int64_t kBytes = 256;  // integers that a byte has
   if (size_of(points.type) == 1 && sample.all > kBytes) return false;
-  for (const int64_t most : {kFew, kSome, kMostRows}) {
+  for (const int64_t most : {kFew, kSome, kMaxRows}) {
     const std::vector<double> values = sampled(points, column, sample, most, comm);
     const auto rows = static_cast<double>(sample.all);
     const bool whole = std::ssize(values) == sample.all;
     if (!are_distinct_integers(values) || values.front() < 0 || values.back() > rows) return false;
-    if (most > kFew && values.back() - values.front() < (whole ? rows - 1 : kLeastShare * rows)) return false;
+    if (most > kFew && values.back() - values.front() < (whole ? rows - 1 : kMinShare * rows)) return false;
   }
   return true;
 }
@@ -313,19 +313,19 @@ std::vector<std::string> find_row_numbers(const Dataset& points, int64_t memory,
 
 // How many clusters a column of labels from 0 on is of; 0 where it is none, or lacks one of them.
 int64_t clusters_of(const PointsView& points, size_t column, const Sample& sample, Comm& comm) {
-  constexpr size_t kMost = 4096;
-  std::vector<int64_t> seen(kMost + 1);  // the last: a value that is no label
+  constexpr size_t kMax = 4096;
+  std::vector<int64_t> seen(kMax + 1);  // the last: a value that is no label
   for_sample(points, reading_window(points, 0), sample, 0, [&](int64_t i) {
     double value = 0;
     widen(points.data, points.type, i * points.d + static_cast<int64_t>(column), 1, &value);
-    const bool label = value >= 0 && value < static_cast<double>(kMost) && std::trunc(value) == value;
-    seen[label ? static_cast<size_t>(value) : kMost] = 1;
+    const bool label = value >= 0 && value < static_cast<double>(kMax) && std::trunc(value) == value;
+    seen[label ? static_cast<size_t>(value) : kMax] = 1;
     return label;
   });
   comm.max(seen);
   const auto first_missing = std::ranges::find(seen, 0) - seen.begin();
   const auto count = std::ranges::count(seen, 1);
-  return seen[kMost] == 0 && count == first_missing ? count : 0;
+  return seen[kMax] == 0 && count == first_missing ? count : 0;
 }
 
 std::vector<std::string> find_earlier_clusters(const Dataset& points, Comm& comm) {

@@ -42,13 +42,13 @@ struct Limits {
 
   // Limbs stay below 2^51 where kernels add them (up to 50 bits; the plain code takes all that an int64 holds).
   explicit Limits(const Input& input) : most(int64_t{1} << (input.bits > 50 ? 20 : std::min(52 - input.bits, 20))) {
-    const int most_bits = std::bit_width(static_cast<uint64_t>(most));
+    const int max_bits = std::bit_width(static_cast<uint64_t>(most));
     for (size_t j = 0; j < input.columns.size(); ++j) {
       const SumFormat& format = input.columns[j];
       if (format.shift + input.lowest[j] < 0) most = 0;
       // float32 values have 24 bits each, whatever their column.
       const int widest = format.limbs * format.bits - 2 - format.shift - input.lowest[j];
-      powers_of_two |= input.points.type == DataType::kFloat64 && widest + most_bits > 53;
+      powers_of_two |= input.points.type == DataType::kFloat64 && widest + max_bits > 53;
     }
   }
 
@@ -129,8 +129,8 @@ std::vector<uint32_t> first_equal_rows(const Input& input, ThreadPool& pool) {
 }
 
 // Numbers the distinct rows in the order of their first rows; multiplicities go into the weights. False if there are
-// more than `most_distinct`.
-bool number_distinct_rows(const std::vector<uint32_t>& leader, const Limits& limits, double most_distinct,
+// more than `max_distinct`.
+bool number_distinct_rows(const std::vector<uint32_t>& leader, const Limits& limits, double max_distinct,
                           Duplicates& out) {
   const size_t n = leader.size();
   std::vector<uint32_t> rest(n);     // of a leader: its rows that no distinct row stands for yet
@@ -142,7 +142,7 @@ bool number_distinct_rows(const std::vector<uint32_t>& leader, const Limits& lim
   for (size_t row = 0; row < n; ++row) {
     const uint32_t l = leader[row];
     if (room[l] == 0) {
-      if (static_cast<double>(out.input.weights.size()) >= most_distinct) return false;
+      if (static_cast<double>(out.input.weights.size()) >= max_distinct) return false;
       const int64_t size = limits.multiplicity(rest[l]);
       room[l] = static_cast<uint32_t>(size);
       rest[l] -= room[l];
@@ -182,7 +182,7 @@ void copy_points(const Input& input, Duplicates& out, ThreadPool& pool) {
 std::optional<Duplicates> find_duplicates(const Input& input, ThreadPool& pool, const DuplicatesRule& rule) {
   const int64_t n = input.points.n;
   if (input.points.on_device()) return std::nullopt;
-  if (!input.weights.empty() || input.memory.limited || n < rule.least_rows || n >= int64_t{kNone}) return std::nullopt;
+  if (!input.weights.empty() || input.memory.limited || n < rule.min_rows || n >= int64_t{kNone}) return std::nullopt;
   const Limits limits(input);
   if (limits.most == 0) return std::nullopt;
   if (rule.sample_first && !some_repeat(input)) return std::nullopt;
@@ -190,7 +190,7 @@ std::optional<Duplicates> find_duplicates(const Input& input, ThreadPool& pool, 
   Duplicates result;
   result.input = input;
   const std::vector<uint32_t> leader = first_equal_rows(input, pool);
-  if (!number_distinct_rows(leader, limits, rule.most_distinct * static_cast<double>(n), result)) return std::nullopt;
+  if (!number_distinct_rows(leader, limits, rule.max_distinct * static_cast<double>(n), result)) return std::nullopt;
   list_rows(result);
   copy_points(input, result, pool);
   result.input.max_weight = *std::max_element(result.input.weights.begin(), result.input.weights.end());

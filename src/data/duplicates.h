@@ -30,9 +30,9 @@ struct Duplicates {
 
 /// When it pays to look for duplicates.
 struct DuplicatesRule {
-  int64_t least_rows = int64_t{1} << 14;
-  double most_distinct = 2.0 / 3;  ///< as a share of the rows
-  bool sample_first = true;        ///< look at some rows only, where these say that few rows are equal
+  int64_t min_rows = int64_t{1} << 14;
+  double max_distinct = 2.0 / 3;  ///< as a share of the rows
+  bool sample_first = true;       ///< look at some rows only, where these say that few rows are equal
 };
 
 /// None where it does not pay or the terms of a distinct row would not be exact: with weights, with limited memory,

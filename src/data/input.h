@@ -24,7 +24,7 @@ namespace manymeans {
 constexpr double kMaxMagnitude = 0x1p500;
 
 /// Most prototypes of a model: padded to whole blocks they are still counted by signed 32-bit lanes.
-constexpr int64_t kMostClusters = (int64_t{1} << 31) - 64;
+constexpr int64_t kMaxClusters = (int64_t{1} << 31) - 64;
 
 struct Prototype;
 class RemoteRows;

@@ -13,10 +13,10 @@ struct LinearOptions {
 };
 
 /// A column whose pivot is no more than this share of its diagonal element is taken for a combination of those before
-/// it. What is kept is solved with a relative error of some D 2^-53 / kLeastPivot, and every refinement multiplies the
+/// it. What is kept is solved with a relative error of some D 2^-53 / kMinPivot, and every refinement multiplies the
 /// error by that again, until nothing changes.
-constexpr double kLeastPivot = 0x1p-46;
-constexpr int kMostRefinements = 8;
+constexpr double kMinPivot = 0x1p-46;
+constexpr int kMaxRefinements = 8;
 
 /// For models of this type: rounding to the type gives no infinity then, and residuals do not overflow.
 constexpr double largest_coefficient(DataType type) {

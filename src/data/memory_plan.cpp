@@ -34,21 +34,21 @@ constexpr int64_t kActiveModel = 4096;
 constexpr int64_t kModelOfThread = 1024;
 constexpr int64_t kSpan = 32;
 // A chunk of the window: calls to the system should cost little, and all threads' chunks be a small part of the limit.
-constexpr int64_t kMostChunk = 4 * kMiB;
-constexpr int64_t kLeastChunk = kMiB / 4;
+constexpr int64_t kMaxChunk = 4 * kMiB;
+constexpr int64_t kMinChunk = kMiB / 4;
 constexpr int64_t kRowsOfAChunk = 64;  // a multiple of every tile
 // What the system maps around pages that are touched, in each array that a pass goes over.
 constexpr int64_t kAroundAChunk = 4 * (int64_t{64} << 10);
 // Values for one model and row while it is seeded; k-means|| labels rows with its candidates after that.
 constexpr int64_t kSeedBytes = 8;
-constexpr int64_t kMostLabelBytes = 4;
+constexpr int64_t kMaxLabelBytes = 4;
 // Candidates of k-means|| per cluster: five rounds of as many again in the mean, and a margin.
 constexpr int64_t kCandidates = 8;
 // Exact sums and products that a linear model is solved from, and the formats of its sums, a term.
 constexpr int64_t kSolvedTerm = 400;
 constexpr int64_t kSwapCandidates = 16;
 constexpr int64_t kExactSum = 560;  // what the removal of a prototype would cost, as a swap search adds it up
-constexpr int64_t kLeastCopy = 2;   // bytes of a value, in bfloat16
+constexpr int64_t kMinCopy = 2;     // bytes of a value, in bfloat16
 // Where the caller sets no limit, this part of the available memory is left to others once it becomes scarce.
 constexpr int64_t kReserveShare = 16;
 
@@ -103,7 +103,7 @@ MemoryTask clustering_of(const MemoryTask& task) {
 
 // Beside the program, which is there once.
 int64_t least_of_clustering(const MemoryTask& task) {
-  return task.clusters ? sessions(task) * (least_memory(clustering_of(task)) - kProgram) : 0;
+  return task.clusters ? sessions(task) * (min_memory(clustering_of(task)) - kProgram) : 0;
 }
 
 // A swap search adds up in every thread what each prototype is worth, for as many models as are seeded together.
@@ -161,7 +161,7 @@ RowBytes row_bytes(const MemoryTask& task) {
   RowBytes row;
   if (task.in_file) row.points = task.points.d * static_cast<int64_t>(size_of(task.points.type));
   for (const int64_t k : task.k) row.labels += label_width(k);
-  row.labels += kMostLabelBytes * sessions(task);  // a second set: while clusters are dropped, or of k-means||
+  row.labels += kMaxLabelBytes * sessions(task);  // a second set: while clusters are dropped, or of k-means||
   row.seeding = kSeedBytes * sessions(task);
   return row;
 }
@@ -204,7 +204,7 @@ MemoryPlan plan_whole(const MemoryTask& task, const RowBytes& row, int64_t limit
 // What is small and used most stays in memory; then copies of the points, then as many of their rows as there is room.
 MemoryPlan plan_parts(const MemoryTask& task, const RowBytes& row, int64_t limit, int64_t rest) {
   const int64_t n = task.points.n;
-  const int64_t chunk_bytes = std::clamp(rest / 4 / chunks(task), kLeastChunk, kMostChunk);
+  const int64_t chunk_bytes = std::clamp(rest / 4 / chunks(task), kMinChunk, kMaxChunk);
   const int64_t rows = chunk_rows(row, chunk_bytes);
   rest -= window_bytes(task, row, rows);
   MemoryPlan plan;
@@ -220,7 +220,7 @@ MemoryPlan plan_parts(const MemoryTask& task, const RowBytes& row, int64_t limit
     rest -= seeded;
   }
   // Where not even the smallest copy has room, rows that stay are the better use of it.
-  const bool copied = kLeastCopy * task.points.d * n <= rest / 2;
+  const bool copied = kMinCopy * task.points.d * n <= rest / 2;
   plan.copies = copied ? rest / 2 / sessions(task) : 0;
   plan.bounds = (seeded + rest / 8) / sessions(task);  // seeding is over when there are bounds
   plan.sums = rest / 8 / sessions(task);
@@ -239,9 +239,9 @@ MemoryPlan plan_parts(const MemoryTask& task, const RowBytes& row, int64_t limit
 
 }  // namespace
 
-int64_t least_memory(const MemoryTask& task) {
+int64_t min_memory(const MemoryTask& task) {
   const RowBytes row = row_bytes(task);
-  return fixed_bytes(task) + std::min(window_bytes(task, row, chunk_rows(row, kLeastChunk)), row.sum() * task.points.n);
+  return fixed_bytes(task) + std::min(window_bytes(task, row, chunk_rows(row, kMinChunk)), row.sum() * task.points.n);
 }
 
 int64_t models_seeded_together(int64_t rows) {
@@ -267,7 +267,7 @@ MemoryPlan plan_memory(const MemoryTask& task, int64_t limit) {
     if (whole <= available / 2) return {};
     limit = available - available / kReserveShare;
   }
-  const int64_t least = least_memory(task);
+  const int64_t least = min_memory(task);
   if (limit < least) {
     throw Error(ErrorCode::kUnavailable, "memory",
                 fmt::format("{} are too little for {} rows of {} columns in {} model{} with {} clusters in all: at "

@@ -55,6 +55,6 @@ bool fits_easily(const MemoryTask& task);
 int64_t models_seeded_together(int64_t rows);
 
 /// The least limit for which plan_memory() finds a plan.
-int64_t least_memory(const MemoryTask& task);
+int64_t min_memory(const MemoryTask& task);
 
 }  // namespace manymeans

@@ -21,7 +21,7 @@ namespace manymeans {
 namespace {
 
 using namespace std::chrono_literals;
-constexpr auto kLeastPause = 10s;
+constexpr auto kMinPause = 10s;
 constexpr int64_t kShareOfTime = 100;  // writing takes at most one part in so many
 
 // A fit that time ends is not at its end; the rest is about speed and room.
@@ -145,7 +145,7 @@ FitIdentity identity_of(const Input& input, std::span<const double> weights, con
 }
 
 Checkpoint::Checkpoint(const FitHooks& hooks, FitIdentity identity, std::span<Member> members, bool writes)
-    : hooks_(hooks), how_(hooks.checkpoint), writes_(writes), members_(members), pause_(kLeastPause) {
+    : hooks_(hooks), how_(hooks.checkpoint), writes_(writes), members_(members), pause_(kMinPause) {
   if (writes_) {  // found out now, not after the first ten seconds
     how_.resume ? check_replaceable(how_.path) : check_checkpoint_path(how_.path);
     lock_.take(how_.path);
@@ -311,7 +311,7 @@ void Checkpoint::write() {
   }
   passes_ = 0;
   last_ = Clock::now();
-  pause_ = std::max<Clock::duration>(kLeastPause, kShareOfTime * (last_ - begin));
+  pause_ = std::max<Clock::duration>(kMinPause, kShareOfTime * (last_ - begin));
 }
 
 }  // namespace manymeans

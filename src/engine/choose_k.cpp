@@ -83,11 +83,11 @@ std::vector<const ModelResult*> models_of(const FitResult& fitted, int64_t k) {
 }
 
 double agreement_of(const std::vector<const ModelResult*>& models) {
-  constexpr size_t kMost = 6;
+  constexpr size_t kMax = 6;
   if (models.size() < 2) return Criteria::kUndefined;
   const std::vector<int64_t> best = all_labels<int64_t>(models[0]->labels);
   double sum = 0;
-  const size_t count = std::min(models.size(), kMost);
+  const size_t count = std::min(models.size(), kMax);
   for (size_t other = 1; other < count; ++other) {
     sum += adjusted_rand(best, all_labels<int64_t>(models[other]->labels));
   }
@@ -108,8 +108,8 @@ Evidence evidence_of(const Input& input, const std::vector<const ModelResult*>& 
 
 std::vector<Evidence> all_evidence(const Input& input, const ChooseOptions& options, const FitResult& fitted,
                                    const std::atomic<bool>* cancel, ThreadPool& pool) {
-  constexpr double kMostAfterStop = 0.5;  // seconds
-  const TimeLeft patience(kMostAfterStop);
+  constexpr double kMaxAfterStop = 0.5;  // seconds
+  const TimeLeft patience(kMaxAfterStop);
   const CriteriaOptions how{.sample = 0, .seed = options.fit.seed};
   std::vector<Evidence> all;
   const std::vector<int64_t> ks = fit_options(options).k;
@@ -165,8 +165,8 @@ class References {
 
 // Rows of a set of reference data: what is known of the mean inertia of a row gets hardly better with more of them.
 int64_t reference_rows(const Input& input, const FitOptions& options) {
-  constexpr int64_t kMostRows = 32'768;
-  return std::min(input.points.n, std::max(kMostRows, options.k.back()));
+  constexpr int64_t kMaxRows = 32'768;
+  return std::min(input.points.n, std::max(kMaxRows, options.k.back()));
 }
 
 using LogInertias = std::map<int64_t, std::vector<double>>;
@@ -290,7 +290,7 @@ std::optional<Vote> vote_of_pac(const std::vector<Evidence>& all) {
 }
 
 // The k with most votes, the least of equals.
-int64_t most_votes(const std::vector<Vote>& votes) {
+int64_t max_votes(const std::vector<Vote>& votes) {
   std::map<int64_t, int> counts;
   for (const Vote& vote : votes) ++counts[vote.k];
   const auto most = std::ranges::max_element(counts, [](const auto& a, const auto& b) {
@@ -319,7 +319,7 @@ void decide(ChosenK& found) {
     found.reason = "the gap statistic cannot tell the points from uniform ones: there may be no clusters";
     return;
   }
-  found.k = found.votes.empty() ? 1 : most_votes(found.votes);
+  found.k = found.votes.empty() ? 1 : max_votes(found.votes);
   const auto agree = std::ranges::count(found.votes, found.k, &Vote::k);
   found.reason = found.evidence.size() < 2 ? "no other k was judged"
                                            : fmt::format("{} of {} criteria choose it", agree, found.votes.size());

@@ -18,12 +18,12 @@ namespace {
 
 using Sum = unsigned __int128;
 
-constexpr int64_t kMostClusters = 20'000;  // a matrix of costs of 3 GB
+constexpr int64_t kMaxClusters = 20'000;  // a matrix of costs of 3 GB
 
 void check_size(int64_t count, const char* what) {
-  if (count <= kMostClusters) return;
+  if (count <= kMaxClusters) return;
   throw Error(ErrorCode::kUnavailable, "compare",
-              fmt::format("there are {} {}; up to {} can be matched one to one", count, what, kMostClusters));
+              fmt::format("there are {} {}; up to {} can be matched one to one", count, what, kMaxClusters));
 }
 
 struct PairHash {

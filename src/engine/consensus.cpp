@@ -27,7 +27,7 @@
 namespace manymeans {
 namespace {
 
-constexpr int64_t kMostPairs = int64_t{1} << 30;    // products of their numbers stay below 2^62
+constexpr int64_t kMaxPairs = int64_t{1} << 30;     // products of their numbers stay below 2^62
 constexpr int64_t kBlockLabels = int64_t{1} << 22;  // of all members, in memory at once
 constexpr int64_t kBlockValues = int64_t{1} << 22;  // of rows that are gathered at once
 constexpr int64_t kGrain = 1024;                    // rows that a thread takes at a time
@@ -97,9 +97,9 @@ int64_t checked_rows(const PointsView& points, Members members) {
 }
 
 void check(Members members, const ConsensusOptions& options) {
-  check_number("k", options.k, 1, kMostClusters);
+  check_number("k", options.k, 1, kMaxClusters);
   check_number("fits", options.fits, 1, int64_t{1} << 31);
-  check_number("pairs", options.pairs, 0, kMostPairs);
+  check_number("pairs", options.pairs, 0, kMaxPairs);
   if (members.empty()) throw Error(ErrorCode::kUsage, "members", "there are none; an ensemble of models is needed");
   for (size_t m = 0; m < members.size(); ++m) check_member(members[m], m, members[0]);
   check_k(members, options);

@@ -27,7 +27,7 @@ class ExactSum {
     digits_[digit] += static_cast<int64_t>(static_cast<uint32_t>(shifted));
     digits_[digit + 1] += static_cast<int64_t>(static_cast<uint32_t>(shifted >> 32));
     digits_[digit + 2] += static_cast<int64_t>(static_cast<uint32_t>(shifted >> 64));
-    if (++added_ == kMostAdded) carry();
+    if (++added_ == kMaxAdded) carry();
   }
   void add(const ExactSum& other);
   /// The digits, each below 2^32: sums of them over ranks are exact.
@@ -39,7 +39,7 @@ class ExactSum {
   double rounded() const;
 
  private:
-  static constexpr int64_t kMostAdded = int64_t{1} << 30;
+  static constexpr int64_t kMaxAdded = int64_t{1} << 30;
   void carry();
 
   std::array<int64_t, kDigits> digits_{};

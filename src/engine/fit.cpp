@@ -207,8 +207,8 @@ int device_of_rank(const std::string& backend, Comm& comm) {
 // a screen takes less time than asking them (bench/results/amd-epyc-2cpu/search-beside-breathing.md); sparse points
 // have no bounds.
 bool wants_bounds(const Task& task, const FitKind& kind) {
-  constexpr int64_t kFewestColumns = 12;
-  return kind.search != nullptr && task.options.algorithm == "auto" && task.points.d >= kFewestColumns &&
+  constexpr int64_t kMinColumns = 12;
+  return kind.search != nullptr && task.options.algorithm == "auto" && task.points.d >= kMinColumns &&
          !is_sparse(task.points) && (task.options.backend == "auto" || task.options.backend == "cpu");
 }
 
@@ -423,9 +423,9 @@ std::optional<Labels> Fit::cluster(const Clustering& clustering, int threads, Ti
   options.threads = threads;
   options.memory.bytes =
       backend_->keeps_to_memory() ? input_.memory.clustering : task_.options.memory.bytes;  // of a device
-  constexpr double kLeastLimit = 1e-9;                                                      // 0 would be none
+  constexpr double kMinLimit = 1e-9;                                                        // 0 would be none
   if (task_.options.time_limit > 0 && limit == TimeLimit::kKept) {
-    options.time_limit = std::max(kLeastLimit, task_.options.time_limit - control_.seconds());
+    options.time_limit = std::max(kMinLimit, task_.options.time_limit - control_.seconds());
   }
   FitHooks hooks;
   hooks.abort = task_.hooks.abort;

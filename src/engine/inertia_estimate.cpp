@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t kSampleRows = 1000;
 // Roundings of two sums of this size stay below it by far; what is smaller is not shown.
-constexpr double kLeastShare = 1e-12;
+constexpr double kMinShare = 1e-12;
 
 std::vector<double> mean_of_sample(const Input& input) {
   if (is_sparse(input.points)) return std::vector<double>(static_cast<size_t>(input.points.d));
@@ -102,7 +102,7 @@ double InertiaEstimate::of(const Statistics& statistics, const Matrix& prototype
     }
   }
   const double estimate = about_centre_ + change;
-  if (!(estimate >= kLeastShare * about_centre_)) return std::numeric_limits<double>::quiet_NaN();
+  if (!(estimate >= kMinShare * about_centre_)) return std::numeric_limits<double>::quiet_NaN();
   return std::ldexp(estimate, input_.weight_exponent);
 }
 

@@ -33,7 +33,7 @@ Initialisation initialise_checked(const PointsView& points, std::span<const doub
   RowCopy unit;
   if (options.metric == Metric::kCosine && points.n > 0 && points.d > 0) unit = unit_rows(points, {pool.size()});
   const Input input = prepare_input(unit.owner ? unit.view : points, weights, pool);
-  const auto upload = backend->upload(input, {.most_clusters = k, .all_clusters = k, .passes = 2 + k, .apart = true});
+  const auto upload = backend->upload(input, {.max_clusters = k, .all_clusters = k, .passes = 2 + k, .apart = true});
   const auto proceed = [&](int64_t step, int64_t steps) {
     Progress progress;
     progress.phase = "initialise";

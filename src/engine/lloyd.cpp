@@ -540,7 +540,7 @@ void Cohort::finish(Member& member) {
 void Cost::add_pass(const PassLog& pass) {
   ++passes;
   sum += pass;
-  if (static_cast<int64_t>(log.size()) < kMostLoggedPasses) log.push_back(pass);
+  if (static_cast<int64_t>(log.size()) < kMaxLoggedPasses) log.push_back(pass);
 }
 
 Cost& Cost::operator+=(const Cost& other) {

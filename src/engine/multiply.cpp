@@ -110,12 +110,12 @@ bool all_on_device(const ProductTask& task) {
 // both factors there are at most four slices of binary64.
 int64_t memory_of(const MultiplyOptions& options, const ProductTask& task) {
   if (options.memory < 0) refuse(fmt::format("memory is {}; it must be at least 0", options.memory));
-  constexpr int64_t kMost = int64_t{1} << 30;
+  constexpr int64_t kMax = int64_t{1} << 30;
   constexpr double kLittle = 1 << 26, kBytesOfValue = 32;
   if (options.memory > 0) return options.memory;
   const double lines = static_cast<double>(task.a.count) + static_cast<double>(task.b.count);
   const bool little = lines * static_cast<double>(task.a.depth) * kBytesOfValue <= kLittle;
-  return little || all_on_device(task) ? kMost : std::min(available_memory() / 4, kMost);
+  return little || all_on_device(task) ? kMax : std::min(available_memory() / 4, kMax);
 }
 
 // A backend, and which of its devices.

@@ -19,7 +19,7 @@ namespace {
 constexpr std::array<std::string_view, 2> kMetrics = {"euclidean", "cosine"};
 constexpr std::array<std::string_view, 3> kStrategies = {"concatenated", "data", "task"};
 constexpr std::array<std::string_view, 4> kPolicies = {"farthest", "keep", "drop", "error"};
-constexpr int64_t kMostModels = 1'000'000;
+constexpr int64_t kMaxModels = 1'000'000;
 
 struct Unit {
   std::string_view name;
@@ -58,13 +58,13 @@ int64_t parse_number(std::string_view text, const std::string& whole) {
 
 [[noreturn]] void too_many(std::string_view item) {
   throw usage("k", fmt::format("with '{}' the list has more than {} numbers; there can be no more models than that",
-                               item, kMostModels));
+                               item, kMaxModels));
 }
 
 // One item of the list: a number, a range, or a range with a step.
 void append_item(std::string_view item, const std::string& whole, std::vector<int64_t>& out) {
   const size_t dots = item.find("..");
-  if (out.size() >= kMostModels) too_many(item);
+  if (out.size() >= kMaxModels) too_many(item);
   if (dots == std::string_view::npos) {
     out.push_back(parse_number(item, whole));
     return;
@@ -82,7 +82,7 @@ void append_item(std::string_view item, const std::string& whole, std::vector<in
   }
   // The difference of two int64 always fits into 64 bits without a sign, and what is added wraps to what is meant.
   const uint64_t steps = (static_cast<uint64_t>(to) - static_cast<uint64_t>(from)) / static_cast<uint64_t>(step);
-  if (steps >= static_cast<uint64_t>(kMostModels) - out.size()) too_many(item);
+  if (steps >= static_cast<uint64_t>(kMaxModels) - out.size()) too_many(item);
   for (uint64_t i = 0; i <= steps; ++i) {
     out.push_back(static_cast<int64_t>(static_cast<uint64_t>(from) + i * static_cast<uint64_t>(step)));
   }
@@ -170,16 +170,16 @@ void check(const FitOptions& options) {
   std::vector<int64_t> sorted = options.k;
   std::sort(sorted.begin(), sorted.end());
   for (const int64_t k : sorted) {
-    if (k < 1 || k > kMostClusters) {
-      throw usage("k", fmt::format("{} is out of range; k must be from 1 to {}", k, kMostClusters));
+    if (k < 1 || k > kMaxClusters) {
+      throw usage("k", fmt::format("{} is out of range; k must be from 1 to {}", k, kMaxClusters));
     }
   }
   if (const auto twice = std::adjacent_find(sorted.begin(), sorted.end()); twice != sorted.end()) {
     throw usage("k", fmt::format("{} is given twice; use models for several models of one k", *twice));
   }
-  if (options.models < 1 || options.models > kMostModels / static_cast<int64_t>(sorted.size())) {
+  if (options.models < 1 || options.models > kMaxModels / static_cast<int64_t>(sorted.size())) {
     throw usage("models",
-                fmt::format("{} is out of range; there must be 1 to {} models in all", options.models, kMostModels));
+                fmt::format("{} is out of range; there must be 1 to {} models in all", options.models, kMaxModels));
   }
   if (options.model_seed && (options.models != 1 || options.k.size() != 1)) {
     throw usage("model_seed", "it is the seed of one model; give one k and models = 1 (or use seed)");

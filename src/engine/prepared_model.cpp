@@ -15,9 +15,9 @@ namespace {
 
 Matrix checked_prototypes(const PointsView& prototypes) {
   if (prototypes.n < 1) throw Error(ErrorCode::kUsage, "prototypes", "there are none; at least one is needed");
-  if (prototypes.n > kMostClusters) {
+  if (prototypes.n > kMaxClusters) {
     throw Error(ErrorCode::kUsage, "prototypes",
-                fmt::format("{} are too many; at most {}", prototypes.n, kMostClusters));
+                fmt::format("{} are too many; at most {}", prototypes.n, kMaxClusters));
   }
   return make_prototypes(prototypes, prototype_type(prototypes.type));
 }

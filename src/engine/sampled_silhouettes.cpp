@@ -20,9 +20,9 @@ constexpr int64_t kSide = 8;             // sampled rows whose sums lie side by 
 constexpr int64_t kParts = 2 * kSide;    // integers of a row: the high parts, then the low ones
 constexpr int64_t kRows = 192;           // whose parts (24 KiB) stay in the first cache while clusterings go by
 constexpr int64_t kDistances = 1 << 18;  // at a time: 2 MiB
-constexpr int64_t kMostBytes = int64_t{1} << 26;
+constexpr int64_t kMaxBytes = int64_t{1} << 26;
 constexpr int kHighBits = 50, kLowBits = 51;
-constexpr int64_t kMostTerms = int64_t{1} << 12;  // 2^12 high parts of at most 2^50 are below 2^63
+constexpr int64_t kMaxTerms = int64_t{1} << 12;  // 2^12 high parts of at most 2^50 are below 2^63
 
 // A distance as two integers: high 2^(e - 50) + low 2^(e - 101), where 2^e is above every distance. A number of 1.5
 // 2^52 units has its unit in the last place, so that adding it rounds to integers, which are then its lowest bits.
@@ -163,7 +163,7 @@ void SampleSums::add_all() {
   std::vector<Scratch> scratch(static_cast<size_t>(pool_.size()));
   for (Scratch& own : scratch) {
     own.parts.resize(static_cast<size_t>(kRows * kParts));
-    const auto many = static_cast<size_t>(kMostTerms) * clusterings_.size();
+    const auto many = static_cast<size_t>(kMaxTerms) * clusterings_.size();
     if (clusters_ <= many) own.sums.resize(clusters_ * static_cast<size_t>(kParts));
   }
   const auto take = [&](int64_t first, const Matrix& distances) {
@@ -237,7 +237,7 @@ void SampleSums::add(int64_t side, const Matrix& distances, Scratch& scratch) {
       }
     }
     terms += count;
-    if (terms + kRows <= kMostTerms) continue;
+    if (terms + kRows <= kMaxTerms) continue;
     end_terms(side, scratch);
     terms = 0;
   }
@@ -275,12 +275,12 @@ double SampleSums::silhouette(size_t s, size_t c) const {
   return silhouette_of(mean(own, counts[own] - 1), nearest);
 }
 
-// Sampled rows at a time, so that their sums take no more than kMostBytes even where all have rests; but a side for
+// Sampled rows at a time, so that their sums take no more than kMaxBytes even where all have rests; but a side for
 // each thread where they do without rests.
 int64_t rows_together(std::span<const ClusteredRows> clusterings, int threads) {
   size_t clusters = 0;
   for (const ClusteredRows& its : clusterings) clusters += its.counts.size();
-  const auto sides = [&](size_t bytes) { return kMostBytes / static_cast<int64_t>(clusters * bytes) / kSide; };
+  const auto sides = [&](size_t bytes) { return kMaxBytes / static_cast<int64_t>(clusters * bytes) / kSide; };
   const int64_t for_threads = std::min<int64_t>(sides(sizeof(Total)), threads);
   return std::clamp<int64_t>(std::max(sides(sizeof(Total) + sizeof(ExactSum)), for_threads), 1, 128) * kSide;
 }

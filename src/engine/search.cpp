@@ -34,9 +34,9 @@ constexpr int64_t kFirstPatience = 3;  // rounds of swaps in a row that gain not
 constexpr int64_t kTrialPatience = 1;
 constexpr int64_t kFirstTrials = 4;   // of a round
 constexpr int64_t kTrialsGrowth = 4;  // a round has a fourth of all trials before it, if that is more
-constexpr uint32_t kMostMoves = 3;    // centroids that a trial moves
-constexpr double kLeastGain = 1e-8;   // of the inertia, for a trial to count
-constexpr double kLeastTouch = 0.05;  // of a trial's gain, for a centroid to belong to it
+constexpr uint32_t kMaxMoves = 3;     // centroids that a trial moves
+constexpr double kMinGain = 1e-8;     // of the inertia, for a trial to count
+constexpr double kMinTouch = 0.05;    // of a trial's gain, for a centroid to belong to it
 
 // A model on its way from the best one with some centroids moved.
 struct Trial {
@@ -132,11 +132,11 @@ FitHooks Search::hooks_of(const FitHooks& outer) {
 
 // 0: no limit. The time of a search is that of all runs of it.
 double Search::seconds_of(const SearchOptions& options, const SearchRecord& record, const FitContext& fit) {
-  constexpr double kLeast = 1e-9;
+  constexpr double kMin = 1e-9;
   double seconds = options.rounds > 0 ? 0 : options.search_time;
-  if (seconds > 0) seconds = std::max(kLeast, seconds - record.seconds);
+  if (seconds > 0) seconds = std::max(kMin, seconds - record.seconds);
   if (options.time_limit > 0) {
-    const double left = std::max(kLeast, options.time_limit - fit.control.seconds());
+    const double left = std::max(kMin, options.time_limit - fit.control.seconds());
     seconds = seconds > 0 ? std::min(seconds, left) : left;
   }
   return seconds;
@@ -272,11 +272,11 @@ SwapWalk Search::shaken(int64_t trial) const {
   const auto index = static_cast<uint64_t>(trial);
   const auto u = [&](uint32_t draw) { return random_u64(key, index, draw, Purpose::kSearchTrial); };
   const auto k = static_cast<uint64_t>(best_.centroids.rows());
-  const uint64_t moves = std::min(k, 1 + random_below(u(0), kMostMoves));
+  const uint64_t moves = std::min(k, 1 + random_below(u(0), kMaxMoves));
   std::vector<uint32_t> order(k);
   std::iota(order.begin(), order.end(), 0U);
   const std::vector<int64_t> rows =
-      scores_->draw({key, index, 1 + kMostMoves, Purpose::kSearchTrial}, static_cast<int64_t>(moves));
+      scores_->draw({key, index, 1 + kMaxMoves, Purpose::kSearchTrial}, static_cast<int64_t>(moves));
   SearchModel model;
   model.centroids = best_.centroids;
   std::vector<Swap> swaps;
@@ -355,7 +355,7 @@ std::optional<Matrix> Search::joined(std::span<const SearchModel* const> better)
     bool apart = true;
     for (size_t c = 0; c < k; ++c) {
       moved[c] *= model->weights[c];
-      touched[c] = moved[c] > kLeastTouch * (best_.inertia - model->inertia);
+      touched[c] = moved[c] > kMinTouch * (best_.inertia - model->inertia);
       apart = apart && (touched[c] & taken[c]) == 0;
     }
     if (!apart) continue;
@@ -375,7 +375,7 @@ bool Search::join(std::span<const Trial> trials) {
   std::vector<const SearchModel*> better;
   for (const Trial& trial : trials) {
     const SearchModel& model = trial.walk.best();
-    if (model.inertia < (1 - kLeastGain) * best_.inertia) better.push_back(&model);
+    if (model.inertia < (1 - kMinGain) * best_.inertia) better.push_back(&model);
   }
   if (better.empty()) return true;
   std::ranges::stable_sort(better, {}, [](const SearchModel* model) { return model->inertia; });
@@ -416,9 +416,9 @@ void check(const SearchOptions& options) {
     throw usage("search_time", fmt::format("{} must be 0 or larger", options.search_time));
   }
   if (options.rounds < 0) throw usage("rounds", fmt::format("{} is negative; 0 means by the time", options.rounds));
-  constexpr int64_t kMostTrials = 1024;
-  if (options.trials < 1 || options.trials > kMostTrials) {
-    throw usage("trials", fmt::format("{} is out of range; a round has 1 to {} trials", options.trials, kMostTrials));
+  constexpr int64_t kMaxTrials = 1024;
+  if (options.trials < 1 || options.trials > kMaxTrials) {
+    throw usage("trials", fmt::format("{} is out of range; a round has 1 to {} trials", options.trials, kMaxTrials));
   }
   if (options.metric != Metric::kEuclidean) {
     throw usage("metric",

@@ -6,7 +6,7 @@
 namespace manymeans {
 namespace {
 
-constexpr double kLeastGain = 1e-7;  // of the inertia, for a try to succeed
+constexpr double kMinGain = 1e-7;  // of the inertia, for a try to succeed
 constexpr int64_t kTries = 4;
 constexpr double kGrowth = 1.3;
 
@@ -57,7 +57,7 @@ std::vector<Swap> SwapWalk::choose() const {
 
 void SwapWalk::judge() {
   const auto k = static_cast<double>(best_.centroids.rows());
-  if (tried_.inertia < (1 - kLeastGain) * best_.inertia) {
+  if (tried_.inertia < (1 - kMinGain) * best_.inertia) {
     best_ = std::move(tried_);
     most_ = std::min(kGrowth * most_, 0.2 * k + 1);
     failures_ = 0;

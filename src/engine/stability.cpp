@@ -18,8 +18,8 @@
 namespace manymeans {
 namespace {
 
-constexpr int64_t kMostRows = 32'768;  // that a member sees, about
-constexpr int64_t kPairs = 10'000;     // of rows, for the share of ambiguous ones
+constexpr int64_t kMaxRows = 32'768;  // that a member sees, about
+constexpr int64_t kPairs = 10'000;    // of rows, for the share of ambiguous ones
 
 // What two members that see no row in common find.
 struct Side {
@@ -31,7 +31,7 @@ using Sides = std::array<Side, 2>;
 // A member sees one of 2^so_many parts of the rows.
 int halvings(int64_t rows) {
   int count = 1;
-  while (rows >> count > kMostRows) ++count;
+  while (rows >> count > kMaxRows) ++count;
   return count;
 }
 

@@ -67,7 +67,7 @@ bool holds(const StopRule& rule, const StopState& state) {
 }
 
 // The most changed rows with which `labels` holds.
-int64_t most_changed(double share, int64_t rows) {
+int64_t max_changed(double share, int64_t rows) {
   const auto holds = [&](int64_t changed) { return static_cast<double>(changed) / static_cast<double>(rows) <= share; };
   auto changed = std::min(rows, static_cast<int64_t>(share * static_cast<double>(rows)));
   while (changed < rows && holds(changed + 1)) ++changed;
@@ -106,7 +106,7 @@ PassLimits limits_of(const std::vector<StopRule>& rules, const RuleScale& scale)
   for (const StopRule& rule : rules) {
     switch (rule.reason) {
       case StopReason::kTol: {
-        const double all = width * static_cast<double>(scale.most_clusters);
+        const double all = width * static_cast<double>(scale.max_clusters);
         limits.shifts.sum = std::max(limits.shifts.sum, widened(rule.value * scale.mean_variance, all));
         break;
       }
@@ -114,7 +114,7 @@ PassLimits limits_of(const std::vector<StopRule>& rules, const RuleScale& scale)
         limits.shifts.each = std::max(limits.shifts.each, widened(rule.value * rule.value, width));
         limits.shifts.share = std::min(limits.shifts.share, rule.share);
         break;
-      case StopReason::kLabels: limits.changed = std::max(limits.changed, most_changed(rule.value, scale.rows)); break;
+      case StopReason::kLabels: limits.changed = std::max(limits.changed, max_changed(rule.value, scale.rows)); break;
       default: limits.passes = 1;  // inertia is a question about all rows
     }
   }

@@ -44,8 +44,8 @@ std::optional<StopReason> first_rule_that_holds(const std::vector<StopRule>& rul
 /// The size of a fit as far as stop rules depend on it.
 struct RuleScale {
   int64_t rows = 0;
-  int64_t most_clusters = 0;  ///< of one model
-  int64_t width = 0;          ///< parameters of a prototype
+  int64_t max_clusters = 0;  ///< of one model
+  int64_t width = 0;         ///< parameters of a prototype
   double mean_variance = 0;
 };
 

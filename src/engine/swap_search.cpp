@@ -20,7 +20,7 @@ namespace {
 constexpr int64_t kFirstUpdates = 10;
 constexpr int64_t kTrialUpdates = 5;
 constexpr int64_t kCandidates = 16;
-constexpr double kLeastGain = 0x1p-10;  // of the error, for a trial to succeed
+constexpr double kMinGain = 0x1p-10;  // of the error, for a trial to succeed
 
 // One member's trial while it is put together.
 struct Trial {
@@ -184,7 +184,7 @@ int64_t updates_of_trial(const SwapState& search) {
 bool keep_or_reject(Member& member) {
   SwapState& search = member.search;
   const bool first = search.best.empty();
-  const bool success = first || (search.steps > 0 && search.inertia <= (1 - kLeastGain) * search.best_inertia);
+  const bool success = first || (search.steps > 0 && search.inertia <= (1 - kMinGain) * search.best_inertia);
   search.steps = -1;
   ++search.failures;
   if (!success) return false;

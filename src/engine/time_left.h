@@ -15,8 +15,8 @@ class TimeLeft {
   bool over() const { return limit_ > 0 && used() >= limit_; }
   /// As FitOptions::time_limit of the next fit.
   double seconds() const {
-    constexpr double kLeast = 1e-9;  // 0 would be none
-    return limit_ > 0 ? std::max(kLeast, limit_ - used()) : 0;
+    constexpr double kMin = 1e-9;  // 0 would be none
+    return limit_ > 0 ? std::max(kMin, limit_ - used()) : 0;
   }
 
  private:

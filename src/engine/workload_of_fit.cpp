@@ -12,7 +12,7 @@ Workload workload_of(const FitOptions& options, std::span<const Member> members,
   if (options.strategy == Strategy::kTask) workload.sessions = std::min<int64_t>(threads, models);
   int64_t apart = 0;
   for (const Member& member : members) {
-    workload.most_clusters = std::max(workload.most_clusters, member.result.k);
+    workload.max_clusters = std::max(workload.max_clusters, member.result.k);
     workload.all_clusters += member.result.k;
     workload.clusters.push_back(member.result.k);
     apart += member.result.init.starts_with("k-means");
@@ -26,7 +26,7 @@ Workload workload_before_models(const FitOptions& options, const SearchTask* sea
   const auto models = options.models * static_cast<int64_t>(options.k.size());
   if (options.strategy == Strategy::kConcatenated) workload.models = models;
   for (const int64_t k : options.k) {
-    workload.most_clusters = std::max(workload.most_clusters, k);
+    workload.max_clusters = std::max(workload.max_clusters, k);
     workload.all_clusters += k * options.models;
   }
   if (search != nullptr) add_trials(*search, workload);
@@ -36,9 +36,9 @@ Workload workload_before_models(const FitOptions& options, const SearchTask* sea
 void add_trials(const SearchTask& search, Workload& workload) {
   constexpr int64_t kMany = 1000;
   workload.models = search.options.trials;
-  workload.all_clusters = search.options.trials * workload.most_clusters;
+  workload.all_clusters = search.options.trials * workload.max_clusters;
   workload.passes = std::max(workload.passes, kMany * search.options.trials);
-  workload.clusters.assign(static_cast<size_t>(search.options.trials), workload.most_clusters);
+  workload.clusters.assign(static_cast<size_t>(search.options.trials), workload.max_clusters);
 }
 
 void tell_cost(const Cost& cost, Provenance& provenance) {

@@ -13,12 +13,12 @@ namespace {
 
 // Above this k the greedy k-means++ costs more than the Lloyd iterations that follow it: it evaluates
 // (2 + ln k) N k distances one centre after the other, where an iteration evaluates N k.
-constexpr int64_t kMostSequentialCentres = 5000;
+constexpr int64_t kMaxSequentialCentres = 5000;
 
 // For each centre k-means++ asks all ranks four times, where k-means|| asks some dozen times in all. A second of
 // waiting is worth a word: 4 k times some 50 us between hosts, at k = 5000 on ten ranks
 // (docs/developer/scaling_model.md).
-constexpr int64_t kMostCentresTimesRanks = 50'000;
+constexpr int64_t kMaxCentresTimesRanks = 50'000;
 
 }  // namespace
 
@@ -56,7 +56,7 @@ const InitEntry& find_init(std::string_view name, const Prototype& prototype, in
 }
 
 std::optional<std::string> advice_for_ranks(int64_t k, int ranks) {
-  if (ranks == 1 || k * ranks <= kMostCentresTimesRanks) return std::nullopt;
+  if (ranks == 1 || k * ranks <= kMaxCentresTimesRanks) return std::nullopt;
   return fmt::format(
       "k-means++ for k = {} makes {} ranks wait for each other {} times; init = k-means|| does so some dozen times (it "
       "begins with other prototypes, so that the answer is another one)",
@@ -64,7 +64,7 @@ std::optional<std::string> advice_for_ranks(int64_t k, int ranks) {
 }
 
 const InitEntry& find_init(std::string_view name, int64_t, int64_t k, int64_t) {
-  if (name == "auto") name = k <= kMostSequentialCentres ? "k-means++" : "k-means||";
+  if (name == "auto") name = k <= kMaxSequentialCentres ? "k-means++" : "k-means||";
   std::string known = "auto";
   for (const InitEntry& entry : inits()) {
     if (entry.name == name) return entry;

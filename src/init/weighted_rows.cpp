@@ -126,8 +126,8 @@ class Urn {
 
 // Whether the weights of the rows of all ranks are one number.
 bool same_everywhere(Comm& comm, bool differ_here, int64_t first_weight, bool any) {
-  constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
-  int64_t seen[] = {differ_here, any ? first_weight : kLeast, any ? -first_weight : kLeast};
+  constexpr int64_t kMin = std::numeric_limits<int64_t>::min();
+  int64_t seen[] = {differ_here, any ? first_weight : kMin, any ? -first_weight : kMin};
   comm.max(seen);
   return seen[0] == 0 && seen[1] == -seen[2];
 }

@@ -33,7 +33,7 @@ Factor factor_of(const ColumnScan& columns, int64_t j) {
 }  // namespace
 
 ColumnScan product_bounds(const Input& input, const ColumnScan& columns) {
-  constexpr int kLeastBit = -1074;
+  constexpr int kMinBit = -1074;
   const auto d = static_cast<int64_t>(columns.low.size());
   const bool exact = !input.weighted && input.points.type != DataType::kFloat64;
   ColumnScan terms(LinearModel::terms(d));
@@ -43,8 +43,8 @@ ColumnScan product_bounds(const Input& input, const ColumnScan& columns) {
     for (int64_t j = i; j <= d; ++j, term += 2) {
       const Factor b = factor_of(columns, j);
       const double largest = input.max_weight * (a.largest * b.largest);
-      const double low = std::ldexp(1.0, std::max(kLeastBit, a.lowest + b.lowest - input.weight_shift));
-      const double rest = exact ? 0 : std::max(largest * 0x1p-51, std::ldexp(1.0, kLeastBit));
+      const double low = std::ldexp(1.0, std::max(kMinBit, a.lowest + b.lowest - input.weight_shift));
+      const double rest = exact ? 0 : std::max(largest * 0x1p-51, std::ldexp(1.0, kMinBit));
       if (largest == 0) {
         terms.take(term, 0, 0, 0, terms.low[term]);
         terms.take(term + 1, 0, 0, 0, terms.low[term + 1]);

@@ -25,7 +25,7 @@ struct LinearModel {
   static constexpr std::string_view kName = "linear";
   static constexpr bool kEuclidean = false;
   static constexpr bool kLinear = true;
-  static constexpr double kMostResidual = 0x1p1000;  // what is no smaller counts as this
+  static constexpr double kMaxResidual = 0x1p1000;  // what is no smaller counts as this
 
   static int64_t width(int64_t d) { return d; }  // D coefficients and the intercept
   /// Of each pair of values two: the product, and what it was rounded by.
@@ -33,7 +33,7 @@ struct LinearModel {
   static double distance(const auto* row, const auto* model, int64_t d) {
     const double residual = static_cast<double>(row[d - 1]) - linear_prediction(row, model, d - 1);
     const double squared = residual * residual;
-    return squared < kMostResidual ? squared : kMostResidual;
+    return squared < kMaxResidual ? squared : kMaxResidual;
   }
   static void row_terms(const auto* row, int64_t d, double weight, double* terms) {
     const auto value = [&](int64_t i) { return i == d ? 1.0 : static_cast<double>(row[i]); };

@@ -83,7 +83,7 @@ class Cholesky {
     const double diagonal = products.scaled(j, j);
     double pivot = diagonal;
     for (const double value : row) pivot = std::fma(-value, value, pivot);
-    if (!(pivot > kLeastPivot * diagonal)) return;
+    if (!(pivot > kMinPivot * diagonal)) return;
     row.push_back(std::sqrt(pivot));
     rows_.push_back(std::move(row));
     kept_.push_back(j);
@@ -101,7 +101,7 @@ std::optional<std::vector<double>> refined_solution(const CentredProducts& produ
   const int64_t d = products.features();
   const size_t count = kept.size();
   std::vector<double> b(count, 0.0);
-  for (int step = 0; step <= kMostRefinements; ++step) {
+  for (int step = 0; step <= kMaxRefinements; ++step) {
     const std::vector<double> before = b;
     std::vector<double> residuals;
     for (size_t i = 0; i < count; ++i) {

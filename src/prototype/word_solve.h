@@ -18,7 +18,7 @@
 namespace manymeans {
 
 /// More columns are left to solve_linear().
-constexpr int kMostColumns = 2000;
+constexpr int kMaxColumns = 2000;
 
 /// What all clusters of a fit have in common.
 struct WordSolveTask {
@@ -102,7 +102,7 @@ class WordSolve {
 
   /// d values: coefficients and the intercept. False where something did not fit.
   MANYMEANS_EVERYWHERE bool solve(double* model) {
-    if (d_ > kMostColumns) return false;
+    if (d_ > kMaxColumns) return false;
     if (team_.rank() == 0) *s_.state = kSolving;
     team_.sync();
     sum_columns();
@@ -274,7 +274,7 @@ class WordSolve {
   MANYMEANS_EVERYWHERE void factorise() {
     for (int c = 0; c < features_; ++c) {
       const double pivot = factor(c, c);
-      const bool keeps = !is_constant(c) && pivot > kLeastPivot * s_.diagonal[c];
+      const bool keeps = !is_constant(c) && pivot > kMinPivot * s_.diagonal[c];
       team_.sync();  // all have read the pivot
       if (team_.rank() == 0) s_.kept[c] = keeps ? 1 : 0;
       if (!keeps) {
@@ -359,7 +359,7 @@ class WordSolve {
     for (int j = team_.rank(); j < features_; j += team_.size()) s_.b[j] = 0;
     team_.sync();
     if (is_constant(features_)) return;
-    for (int step = 0; step <= kMostRefinements; ++step) {
+    for (int step = 0; step <= kMaxRefinements; ++step) {
       for (int i = team_.rank(); i < features_; i += team_.size()) {
         if (s_.kept[i] != 0 && !residual(i, s_.solution[i])) refuse();
       }
@@ -429,8 +429,8 @@ class WordSolve {
     MANYMEANS_EVERYWHERE void end(Total& total) { total.take(sum_, lowest_); }
 
    private:
-    static constexpr int kBitsOfCount = 11;  // of how many numbers there are: kMostColumns at most
-    static_assert(kMostColumns < 1 << kBitsOfCount);
+    static constexpr int kBitsOfCount = 11;  // of how many numbers there are: kMaxColumns at most
+    static_assert(kMaxColumns < 1 << kBitsOfCount);
     WordSum<kResidualWords> sum_;
     int lowest_ = 1 << 20;
     int highest_ = -(1 << 20);

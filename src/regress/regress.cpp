@@ -27,10 +27,10 @@ void check_shape(int64_t n, int64_t features, const RegressOptions& options) {
   if (features < 1) {
     throw Error(ErrorCode::kBadData, "points", "there is no column beside the target; at least one feature is needed");
   }
-  if (features > kMostFeatures) {
+  if (features > kMaxFeatures) {
     throw Error(ErrorCode::kUsage, "points",
                 fmt::format("there are {} features; the sums of products of linear models take at most {}", features,
-                            kMostFeatures));
+                            kMaxFeatures));
   }
   const int64_t coefficients = features + (options.intercept ? 1 : 0);
   for (const int64_t k : options.k) {

@@ -112,13 +112,13 @@ double mean_of(const std::vector<double>& values) {
 }
 
 std::string silhouette_bands(const ShownModel& shown) {
-  constexpr double kLeft = 70, kRight = 110, kTop = 12, kGap = 4, kAll = 420, kLeast = 14;
+  constexpr double kLeft = 70, kRight = 110, kTop = 12, kGap = 4, kAll = 420, kMin = 14;
   std::vector<double> heights;
   double shares = 0;
   for (const size_t k : shown.clusters) shares += shown.shares[k];
   double height = kTop;
   for (const size_t k : shown.clusters) {
-    heights.push_back(std::max(kLeast, kAll * shown.shares[k] / std::max(shares, 1e-300)));
+    heights.push_back(std::max(kMin, kAll * shown.shares[k] / std::max(shares, 1e-300)));
     height += heights.back() + kGap;
   }
   double least = 0;

@@ -49,12 +49,12 @@ std::string headline(const ShownModel& shown) {
 }
 
 std::string warnings_part(const FitResult& fit) {
-  constexpr size_t kMost = 20;
+  constexpr size_t kMax = 20;
   std::string items;
-  for (size_t i = 0; i < std::min(fit.warnings.size(), kMost); ++i) {
+  for (size_t i = 0; i < std::min(fit.warnings.size(), kMax); ++i) {
     items += "<li>" + escaped(shortened(fit.warnings[i], 400)) + "</li>\n";
   }
-  if (fit.warnings.size() > kMost) items += fmt::format("<li>and {} more</li>\n", fit.warnings.size() - kMost);
+  if (fit.warnings.size() > kMax) items += fmt::format("<li>and {} more</li>\n", fit.warnings.size() - kMax);
   if (fit.interrupted) items += "<li>The run ended early; the page shows what there was by then.</li>\n";
   return items.empty() ? "" : "<div class=\"warn\"><strong>Warnings</strong><ul>" + items + "</ul></div>\n";
 }

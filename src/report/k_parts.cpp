@@ -84,13 +84,13 @@ std::string votes_table(const ChosenK& chosen, const std::vector<CriterionSeries
 
 // The levels of the tree: at most so many k, evenly, with the chosen one.
 std::vector<const ModelResult*> levels_of(const ShownModel& shown) {
-  constexpr size_t kMostLevels = 24;
+  constexpr size_t kMaxLevels = 24;
   std::vector<const ModelResult*> all = best_models(shown.fit);
-  std::erase_if(all, [](const ModelResult* model) { return model->k > static_cast<int64_t>(kMostClusters); });
-  if (all.size() <= kMostLevels) return all;
+  std::erase_if(all, [](const ModelResult* model) { return model->k > static_cast<int64_t>(kMaxClusters); });
+  if (all.size() <= kMaxLevels) return all;
   std::vector<const ModelResult*> some;
   for (size_t i = 0; i < all.size(); ++i) {
-    const bool even = i * kMostLevels / all.size() != (i + 1) * kMostLevels / all.size();
+    const bool even = i * kMaxLevels / all.size() != (i + 1) * kMaxLevels / all.size();
     if (even || all[i]->k_requested == shown.model.k_requested) some.push_back(all[i]);
   }
   return some;
@@ -131,7 +131,7 @@ class Tree {
   }
 
  private:
-  static constexpr double kWidth = 960, kLeft = 80, kTop = 10, kLevel = 56, kLeastShare = 0.02;
+  static constexpr double kWidth = 960, kLeft = 80, kTop = 10, kLevel = 56, kMinShare = 0.02;
 
   double y_at(size_t level) const { return kTop + kLevel * (static_cast<double>(level) + 0.5); }
   double x_at(size_t level, int64_t cluster) const {
@@ -169,7 +169,7 @@ class Tree {
     const double top = y_at(level), bottom = y_at(level + 1), middle = (top + bottom) / 2;
     for (const auto& [edge, rows] : flows_[level]) {
       const double share = static_cast<double>(rows) / size_of(level + 1, edge.second);
-      if (share < kLeastShare) continue;
+      if (share < kMinShare) continue;
       const std::string from = px(x_at(level, edge.first)), to = px(x_at(level + 1, edge.second));
       chart.add(fmt::format(
           "<path class=\"flow\" stroke-width=\"{}\" d=\"M{} {}C{} {} {} {} {} {}\"><title>{} of cluster {} of "

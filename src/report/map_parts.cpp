@@ -194,10 +194,10 @@ std::string cluster_map(const ShownModel& shown) {
 }
 
 // Columns that are drawn side by side: few, those in which clusters differ most.
-constexpr size_t kMostLines = 14;
-constexpr size_t kMostCentroidLines = 8;
-constexpr size_t kMostRowLines = 160;
-constexpr double kMostDeviations = 4;
+constexpr size_t kMaxLines = 14;
+constexpr size_t kMaxCentroidLines = 8;
+constexpr size_t kMaxRowLines = 160;
+constexpr double kMaxDeviations = 4;
 
 std::vector<size_t> parallel_columns(const ShownModel& shown) {
   std::vector<size_t> columns = shown.apart;
@@ -210,7 +210,7 @@ std::vector<size_t> parallel_columns(const ShownModel& shown) {
     return sum;
   };
   std::ranges::stable_sort(columns, std::greater<>(), apartness);
-  if (columns.size() > kMostLines) columns.resize(kMostLines);
+  if (columns.size() > kMaxLines) columns.resize(kMaxLines);
   std::ranges::sort(columns);
   return columns;
 }
@@ -224,13 +224,13 @@ class Parallel {
   std::string chart() {
     Chart chart(960, 424, "Parallel coordinates: sampled rows and centroids over the columns, in deviations");
     add_axes(chart);
-    const size_t rows = std::min(kMostRowLines, shown_.dots.rows.size());
+    const size_t rows = std::min(kMaxRowLines, shown_.dots.rows.size());
     for (size_t i = 0; i < rows; ++i) {
       const size_t at = i * shown_.dots.rows.size() / rows;
       add_line(chart, fmt::format("r {}l", shown_.colour(shown_.dots.cluster[at])),
                [&](size_t j) { return row_value(at, j); });
     }
-    const size_t centroids = std::min(kMostCentroidLines, shown_.clusters.size());
+    const size_t centroids = std::min(kMaxCentroidLines, shown_.clusters.size());
     for (size_t i = 0; i < centroids; ++i) {
       const size_t k = shown_.clusters[i];
       add_line(chart, fmt::format("c {}l", shown_.colour(k)), [&](size_t j) {
@@ -245,7 +245,7 @@ class Parallel {
 
  private:
   static constexpr double kLeft = 112, kRight = 820, kTop = 16, kBottom = 330;
-  const Axis y_ = {kBottom, kTop, -kMostDeviations, kMostDeviations, "deviations from the mean"};
+  const Axis y_ = {kBottom, kTop, -kMaxDeviations, kMaxDeviations, "deviations from the mean"};
 
   double x_at(size_t place) const { return kLeft + gap_ * static_cast<double>(place); }
 
@@ -270,7 +270,7 @@ class Parallel {
   void add_line(Chart& chart, const std::string& style, Value&& value) const {
     std::vector<std::pair<double, double>> points;
     for (size_t i = 0; i < columns_.size(); ++i) {
-      points.emplace_back(x_at(i), y_.at(std::clamp(value(columns_[i]), -kMostDeviations, kMostDeviations)));
+      points.emplace_back(x_at(i), y_.at(std::clamp(value(columns_[i]), -kMaxDeviations, kMaxDeviations)));
     }
     chart.add(fmt::format("<path class=\"{}\" d=\"{}\"/>\n", style, path_of(points)));
   }
@@ -322,7 +322,7 @@ std::string parallel_part(const ShownModel& shown) {
       "Parallel coordinates",
       fmt::format("Thick lines are the centroids of the largest clusters (at most {}), thin ones rows drawn at random, "
                   "in standard deviations from the mean of each column, cut at {}. {}",
-                  kMostCentroidLines, kMostDeviations, columns),
+                  kMaxCentroidLines, kMaxDeviations, columns),
       parallel.chart());
 }
 

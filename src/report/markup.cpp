@@ -28,8 +28,8 @@ Character character_at(std::string_view text, size_t at) {
     if ((byte(at + i) & 0xC0) != 0x80) return {};
     number = number << 6 | (byte(at + i) & 0x3F);
   }
-  constexpr uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
-  if (number < kLeast[size] || number > 0x10FFFF || (number >= 0xD800 && number < 0xE000)) return {};
+  constexpr uint32_t kMin[] = {0, 0, 0x80, 0x800, 0x10000};
+  if (number < kMin[size] || number > 0x10FFFF || (number >= 0xD800 && number < 0xE000)) return {};
   return {size, number};
 }
 

@@ -15,7 +15,7 @@ namespace manymeans::report {
 namespace {
 
 constexpr double kWidth = 720, kHeight = 320;
-constexpr size_t kMostMembers = 10;
+constexpr size_t kMaxMembers = 10;
 
 Axis along(Axis x) {
   x.from = 84, x.to = kWidth - 16;
@@ -47,9 +47,9 @@ std::string inertias(const ShownModel& shown) {
   Chart chart(kWidth, kHeight, "Inertia of every model");
   chart.axes(x, y);
   if (!many_k) std::ranges::stable_sort(begun, {}, &ModelResult::inertia);
-  constexpr size_t kMost = 2000;
+  constexpr size_t kMax = 2000;
   std::map<double, double> best;
-  for (size_t i = 0; i < std::min(begun.size(), kMost); ++i) {
+  for (size_t i = 0; i < std::min(begun.size(), kMax); ++i) {
     const double place = many_k ? static_cast<double>(begun[i]->k_requested) : static_cast<double>(i + 1);
     const auto [found, added] = best.emplace(place, begun[i]->inertia);
     if (!added) found->second = std::min(found->second, begun[i]->inertia);
@@ -70,8 +70,8 @@ std::string members_table(const ShownModel& shown) {
                     fmt::format("{:.7g}", model->inertia), fmt::format("{}", model->iterations),
                     std::string(name_of(model->stop_reason)), shown.digest_of(*model)});
   }
-  constexpr size_t kMost = 100;
-  if (rows.size() > kMost) rows.resize(kMost);
+  constexpr size_t kMax = 100;
+  if (rows.size() > kMax) rows.resize(kMax);
   return table({"k", "best seed", "inertia", "iterations", "stop", "digest"}, rows, 0);
 }
 
@@ -86,7 +86,7 @@ struct Agreement {
 Agreement agreement_of(const ShownModel& shown) {
   Agreement found;
   found.models = begun_models(shown.fit, shown.model.k_requested);
-  if (found.models.size() > kMostMembers) found.models.resize(kMostMembers);
+  if (found.models.size() > kMaxMembers) found.models.resize(kMaxMembers);
   if (found.models.size() < 2) return found;
   const std::vector<int64_t> rows = compared_rows(shown.model.labels);
   std::vector<std::vector<int64_t>> labels;

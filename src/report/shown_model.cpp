@@ -73,7 +73,7 @@ uint64_t number_of(uint64_t seed, int64_t row) {
 }  // namespace
 
 std::vector<int64_t> compared_rows(const Labels& labels) {
-  return spread_rows(labels.size(), std::min(labels.size(), kMostCompared));
+  return spread_rows(labels.size(), std::min(labels.size(), kMaxCompared));
 }
 
 std::vector<int64_t> labels_at(const Labels& labels, const std::vector<int64_t>& rows) {
@@ -113,7 +113,7 @@ ShownModel::ShownModel(const ReportInput& given)
   std::ranges::stable_sort(clusters, [&](size_t a, size_t b) { return shares[a] > shares[b]; });
   rank.resize(clusters.size());
   for (size_t i = 0; i < clusters.size(); ++i) rank[clusters[i]] = i;
-  if (clusters.size() > kMostClusters) clusters.resize(kMostClusters);
+  if (clusters.size() > kMaxClusters) clusters.resize(kMaxClusters);
   const auto d = static_cast<size_t>(model.prototypes.columns());
   for (size_t j = 0; j < d; ++j) {
     columns.push_back(j < input.column_names.size() ? input.column_names[j] : fmt::format("column {}", j + 1));
@@ -133,7 +133,7 @@ void ShownModel::read_points() {
   choose_columns();
   if (metric != Metric::kEuclidean) return;  // what follows draws rows as they are
   const std::vector<uint32_t> labels = all_labels(model.labels);
-  LeastRows least(1, kMostDots);
+  LeastRows least(1, kMaxDots);
   for (int64_t row = 0; row < input.points.n; ++row) least.add(0, number_of(model.seed, row), row);
   dots.rows = least.take(0);
   for (const int64_t row : dots.rows) dots.cluster.push_back(labels[static_cast<size_t>(row)]);
@@ -153,14 +153,14 @@ void ShownModel::choose_columns() {
   apart.resize(columns.size());
   std::iota(apart.begin(), apart.end(), size_t{0});
   std::ranges::stable_sort(apart, [&](size_t a, size_t b) { return apartness[a] > apartness[b]; });
-  if (apart.size() > kMostColumns) apart.resize(kMostColumns);
+  if (apart.size() > kMaxColumns) apart.resize(kMaxColumns);
   std::ranges::sort(apart);
 }
 
 void ShownModel::find_bands(const std::vector<uint32_t>& labels) {
-  constexpr int64_t kMostWork = int64_t{2'000'000'000};  // rows times clusters times columns
+  constexpr int64_t kMaxWork = int64_t{2'000'000'000};  // rows times clusters times columns
   const int64_t work = model.k * input.points.d * std::ssize(clusters);
-  band_rows = std::clamp<int64_t>(kMostWork / std::max<int64_t>(1, work), 50, kMostBandRows);
+  band_rows = std::clamp<int64_t>(kMaxWork / std::max<int64_t>(1, work), 50, kMaxBandRows);
   std::vector<size_t> place(shares.size(), clusters.size());
   for (size_t i = 0; i < clusters.size(); ++i) place[clusters[i]] = i;
   LeastRows least(clusters.size(), band_rows);
@@ -201,7 +201,7 @@ std::string ShownModel::which_columns() const {
 }
 
 std::string ShownModel::short_name(size_t column) const {
-  return shortened(columns[column], kMostLetters);
+  return shortened(columns[column], kMaxLetters);
 }
 
 std::string ShownModel::colour(size_t cluster) const {

@@ -12,12 +12,12 @@
 namespace manymeans::report {
 
 /// How much is drawn, so that a page stays small and readable.
-inline constexpr size_t kMostClusters = 40;
-inline constexpr size_t kMostColumns = 40;
-inline constexpr int64_t kMostBandRows = 1000;   ///< of a cluster, for its silhouettes
-inline constexpr int64_t kMostDots = 600;        ///< rows that are drawn themselves
-inline constexpr int64_t kMostCompared = 50000;  ///< rows by which models are compared
-inline constexpr size_t kMostLetters = 22;       ///< of a name
+inline constexpr size_t kMaxClusters = 40;
+inline constexpr size_t kMaxColumns = 40;
+inline constexpr int64_t kMaxBandRows = 1000;   ///< of a cluster, for its silhouettes
+inline constexpr int64_t kMaxDots = 600;        ///< rows that are drawn themselves
+inline constexpr int64_t kMaxCompared = 50000;  ///< rows by which models are compared
+inline constexpr size_t kMaxLetters = 22;       ///< of a name
 
 /// Rows that a random number picks, the same for equal points and seeds.
 struct RowSample {

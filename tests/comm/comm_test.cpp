@@ -18,7 +18,7 @@ bool contains(const std::string& text, const std::string& part) {
 }
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
+constexpr int64_t kMin = std::numeric_limits<int64_t>::min();
 
 // Runs body on 1, 2, 3 and 8 ranks; no rank may throw.
 void on_some_ranks(const std::function<void(Comm&)>& body) {
@@ -58,12 +58,12 @@ TEST(RanksOfMachine, AreCountedInTheirOrder) {
 
 TEST(Comm, FindsTheLargestAndTheSmallest) {
   on_some_ranks([](Comm& comm) {
-    std::vector<int64_t> values = {comm.rank(), -comm.rank(), comm.rank() == 0 ? kLeast : 5};
+    std::vector<int64_t> values = {comm.rank(), -comm.rank(), comm.rank() == 0 ? kMin : 5};
     comm.max(values);
-    EXPECT_EQ(values, (std::vector<int64_t>{comm.size() - 1, 0, comm.size() == 1 ? kLeast : 5}));
-    values = {comm.rank(), -comm.rank(), comm.rank() == 0 ? kLeast : 5};
+    EXPECT_EQ(values, (std::vector<int64_t>{comm.size() - 1, 0, comm.size() == 1 ? kMin : 5}));
+    values = {comm.rank(), -comm.rank(), comm.rank() == 0 ? kMin : 5};
     comm.min(values);
-    EXPECT_EQ(values, (std::vector<int64_t>{0, 1 - comm.size(), kLeast}));
+    EXPECT_EQ(values, (std::vector<int64_t>{0, 1 - comm.size(), kMin}));
   });
 }
 

@@ -9,24 +9,24 @@
 namespace manymeans {
 namespace {
 
-constexpr size_t kMost = kMostSpareBytes / sizeof(double);
+constexpr size_t kMax = kMaxSpareBytes / sizeof(double);
 
 // What other tests left is no larger than this.
 void fill() {
-  AlignedBuffer<double> one(kMost), other(kMost);
+  AlignedBuffer<double> one(kMax), other(kMax);
   keep_memory(std::move(one));
   keep_memory(std::move(other));
 }
 
 TEST(SpareMemory, IsTakenAgain) {
   fill();
-  AlignedBuffer<double> one = take_memory(100), other = take_memory(kMost);
-  EXPECT_EQ(one.size(), kMost);
-  EXPECT_EQ(other.size(), kMost);
+  AlignedBuffer<double> one = take_memory(100), other = take_memory(kMax);
+  EXPECT_EQ(one.size(), kMax);
+  EXPECT_EQ(other.size(), kMax);
   EXPECT_NE(one.data(), other.data());
   const double* const where = one.data();
   keep_memory(std::move(one));
-  EXPECT_EQ(take_memory(kMost).data(), where);
+  EXPECT_EQ(take_memory(kMax).data(), where);
 }
 
 TEST(SpareMemory, IsNewWhereWhatIsKeptIsTooSmall) {
@@ -53,7 +53,7 @@ TEST(SpareMemory, OnlyTheLargestTwoAreKeptAndNoneAboveTheLimit) {
   fill();
   { const AlignedBuffer<double> one = take_memory(1), other = take_memory(1); }
   for (const size_t count : {300, 100, 200}) keep_memory(AlignedBuffer<double>(count));
-  keep_memory(AlignedBuffer<double>(kMost + 1));
+  keep_memory(AlignedBuffer<double>(kMax + 1));
   EXPECT_EQ(take_memory(10).size(), 200U);
   EXPECT_EQ(take_memory(10).size(), 300U);
   EXPECT_EQ(take_memory(10).size(), 10U);

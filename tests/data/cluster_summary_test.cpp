@@ -70,7 +70,7 @@ TEST(ClusterSummary, SpreadsMakeTheInertia) {
     for (const ClusterTraits& cluster : summarise(points, w, model).clusters) {
       inertia += cluster.weight * cluster.spread * cluster.spread;
       share += cluster.share;
-      EXPECT_LE(cluster.apart.size(), static_cast<size_t>(kMostApart));
+      EXPECT_LE(cluster.apart.size(), static_cast<size_t>(kMaxApart));
     }
     EXPECT_NEAR(inertia, model.inertia, model.inertia * 1e-12);
     EXPECT_NEAR(share, 1, 1e-12);

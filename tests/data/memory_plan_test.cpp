@@ -45,9 +45,9 @@ std::optional<int64_t> named_limit(const MemoryTask& task, int64_t limit) {
 // The sums of products of a linear model are about as many as the square of its columns.
 TEST(MemoryPlan, LinearModelsCountAllTheirSums) {
   MemoryTask task = task_of(20'000, 129, {40, 40}, false);
-  const int64_t centroids = least_memory(task);
+  const int64_t centroids = min_memory(task);
   task.terms = 17'028;
-  EXPECT_GE(least_memory(task) - centroids, 80 * (task.terms - 129) * 4 * 8);
+  EXPECT_GE(min_memory(task) - centroids, 80 * (task.terms - 129) * 4 * 8);
   const std::optional<int64_t> named = named_limit(task, 25'000'000);
   ASSERT_TRUE(named);
   EXPECT_GT(*named, 80 * task.terms * 4 * 8);
@@ -58,13 +58,13 @@ TEST(MemoryPlan, SwapsCountWhatPrototypesAreWorth) {
   MemoryTask task = task_of(60'000, 2, {20'000}, false);
   task.threads = 16;
   task.terms = 10;
-  const int64_t without = least_memory(task);
+  const int64_t without = min_memory(task);
   task.swaps = true;
-  EXPECT_GE(least_memory(task) - without, 16 * 20'000 * static_cast<int64_t>(sizeof(ExactSum)));
+  EXPECT_GE(min_memory(task) - without, 16 * 20'000 * static_cast<int64_t>(sizeof(ExactSum)));
   task.k = {20'000, 20'000};
-  const int64_t two = least_memory(task);
+  const int64_t two = min_memory(task);
   task.strategy = Strategy::kData;
-  EXPECT_GE(two - least_memory(task), 16 * 20'000 * static_cast<int64_t>(sizeof(ExactSum)));
+  EXPECT_GE(two - min_memory(task), 16 * 20'000 * static_cast<int64_t>(sizeof(ExactSum)));
 }
 
 TEST(MemoryPlan, AClusteringHasAShareOfItsOwn) {
@@ -73,9 +73,9 @@ TEST(MemoryPlan, AClusteringHasAShareOfItsOwn) {
     task.strategy = strategy;
     task.terms = 128;
     EXPECT_EQ(plan_memory(task, 512 * kMiB).clustering, 0);
-    const int64_t without = least_memory(task);
+    const int64_t without = min_memory(task);
     task.clusters = true;
-    const int64_t least = least_memory(task);
+    const int64_t least = min_memory(task);
     EXPECT_GT(least, without + kMiB);
     MemoryTask clustering = task_of(1'000'000, 10, {8});
     clustering.threads = strategy == Strategy::kTask ? 1 : 2;
@@ -89,15 +89,15 @@ TEST(MemoryPlan, AClusteringHasAShareOfItsOwn) {
 
 // 16,000 models of 6 points were planned with 30 MiB and took 95.
 TEST(MemoryPlan, ModelsCount) {
-  const int64_t one = least_memory(task_of(6, 2, {2}));
-  EXPECT_GE(least_memory(task_of(6, 2, std::vector<int64_t>(16'001, 2))) - one, 64 * kMiB);
+  const int64_t one = min_memory(task_of(6, 2, {2}));
+  EXPECT_GE(min_memory(task_of(6, 2, std::vector<int64_t>(16'001, 2))) - one, 64 * kMiB);
   EXPECT_FALSE(fits_easily(task_of(6, 2, std::vector<int64_t>(available_memory() >> 12, 2))));
 }
 
 // Few rows of very many columns: no thread holds more rows than there are.
 TEST(MemoryPlan, FewRowsTakeLittle) {
   const MemoryTask task = task_of(5, 200'000, {3});
-  const int64_t least = least_memory(task);
+  const int64_t least = min_memory(task);
   EXPECT_LT(least, 400 * kMiB);
   EXPECT_EQ(named_limit(task, 1), (least + kMiB - 1) / kMiB * kMiB);
   EXPECT_FALSE(plan_memory(task, least).window.moves());
@@ -157,9 +157,9 @@ TEST(MemoryPlan, WhatTheCallerHoldsIsNotCounted) {
 
 TEST(MemoryPlan, WeightsCount) {
   MemoryTask task = task_of(4'194'304, 128, {64});
-  const int64_t without = least_memory(task);
+  const int64_t without = min_memory(task);
   task.weights = true;
-  EXPECT_EQ(least_memory(task), without + 16 * task.points.n);
+  EXPECT_EQ(min_memory(task), without + 16 * task.points.n);
 }
 
 TEST(MemoryPlan, AnImpossibleLimitNamesOneThatWorks) {
@@ -168,7 +168,7 @@ TEST(MemoryPlan, AnImpossibleLimitNamesOneThatWorks) {
   ASSERT_TRUE(named);
   EXPECT_TRUE(plan_memory(task, *named).window.moves());
   EXPECT_FALSE(named_limit(task, *named));
-  EXPECT_EQ(*named, (least_memory(task) + kMiB - 1) / kMiB * kMiB);
+  EXPECT_EQ(*named, (min_memory(task) + kMiB - 1) / kMiB * kMiB);
 }
 
 TEST(MemoryPlan, EveryLimitFromTheNamedOneOnWorksAndIsKept) {
@@ -181,7 +181,7 @@ TEST(MemoryPlan, EveryLimitFromTheNamedOneOnWorksAndIsKept) {
     task.weights = *rc::gen::arbitrary<bool>();
     task.oversamples = *rc::gen::arbitrary<bool>();
     task.strategy = *rc::gen::element(Strategy::kConcatenated, Strategy::kData, Strategy::kTask);
-    const int64_t least = least_memory(task);
+    const int64_t least = min_memory(task);
     const auto named = named_limit(task, 1);
     RC_ASSERT(named.has_value());
     RC_ASSERT(*named >= least && *named < least + kMiB);

@@ -366,7 +366,7 @@ TEST_F(FitShards, QuestionsThatDoNotFitTheirShardAreErrors) {
       question.max_weight /= 4;
       EXPECT_NE(said(question).find(other), std::string::npos);
     }
-    for (int64_t Workload::*field : {&Workload::most_clusters, &Workload::passes, &Workload::models}) {
+    for (int64_t Workload::*field : {&Workload::max_clusters, &Workload::passes, &Workload::models}) {
       Question question = asked;
       question.workload.*field = -1 + static_cast<int64_t>(seen % 2);  // -1 and 0
       if (asked.what == Asked::kShape) continue;

@@ -29,12 +29,12 @@ TEST(ParseKList, RefusesEverythingElse) {
 }
 
 TEST(ParseKList, RangesAtTheEndsOfTheIntegers) {
-  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
-  EXPECT_EQ(parse_k_list("9223372036854775805..9223372036854775807"), List({kMost - 2, kMost - 1, kMost}));
-  EXPECT_EQ(parse_k_list("9223372036854775804..9223372036854775807:2"), List({kMost - 3, kMost - 1}));
+  constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
+  EXPECT_EQ(parse_k_list("9223372036854775805..9223372036854775807"), List({kMax - 2, kMax - 1, kMax}));
+  EXPECT_EQ(parse_k_list("9223372036854775804..9223372036854775807:2"), List({kMax - 3, kMax - 1}));
   EXPECT_EQ(parse_k_list("3..5:9223372036854775807"), List({3}));
-  EXPECT_EQ(parse_k_list("-2..9223372036854775807:9223372036854775807"), List({-2, kMost - 2}));
-  EXPECT_EQ(parse_k_list("-9223372036854775807..9223372036854775807:9223372036854775807"), List({-kMost, 0, kMost}));
+  EXPECT_EQ(parse_k_list("-2..9223372036854775807:9223372036854775807"), List({-2, kMax - 2}));
+  EXPECT_EQ(parse_k_list("-9223372036854775807..9223372036854775807:9223372036854775807"), List({-kMax, 0, kMax}));
   EXPECT_EQ(parse_k_list("1..1000000").size(), 1000000u);
   std::string twos = "2";
   for (int i = 0; i < 1000000; ++i) twos += ",2";

@@ -17,8 +17,8 @@ namespace {
 using namespace manymeans;
 using python::ArrowTable;
 
-constexpr int64_t kMostValues = 4096;
-constexpr int kMostChildren = 6, kMostLevels = 4;
+constexpr int64_t kMaxValues = 4096;
+constexpr int kMaxChildren = 6, kMaxLevels = 4;
 
 template <class T>
 void release(T* what) {
@@ -57,7 +57,7 @@ class Producer {
     array.offset = bytes_.ConsumeBool() ? 0 : number();
     array.null_count = number();
     const bool small =
-        array.length >= 0 && array.length <= kMostValues && array.offset >= 0 && array.offset <= kMostValues;
+        array.length >= 0 && array.length <= kMaxValues && array.offset >= 0 && array.offset <= kMaxValues;
     const int64_t values = small ? array.length + array.offset : 0;
     const bool ends = format == "+l" || format == "+L";  // lists have an offset more than rows
     const std::vector<const void*> buffers = {small ? buffer((values + 7) / 8) : nullptr,
@@ -94,7 +94,7 @@ class Producer {
 
   template <class T, class Fill>
   T** children(std::deque<T>& all, int64_t count, int level, const Fill& fill) {
-    if (count < 1 || count > kMostChildren || level == kMostLevels) return nullptr;
+    if (count < 1 || count > kMaxChildren || level == kMaxLevels) return nullptr;
     std::vector<void*>& found = children_.emplace_back();
     for (int64_t i = 0; i < count; ++i) {
       T* child = bytes_.ConsumeIntegral<uint8_t>() < 8 ? nullptr : &all.emplace_back();

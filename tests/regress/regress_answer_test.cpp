@@ -57,7 +57,7 @@ TEST(RegressAnswer, IsTheSameOnEveryBackendThreadAndStrategy) {
 }
 
 // The least limit, by the error that names it.
-int64_t least_memory(const SmallRows& rows, Case made) {
+int64_t min_memory(const SmallRows& rows, Case made) {
   made.options.memory.bytes = 1;
   try {
     run(rows, made);
@@ -90,9 +90,9 @@ TEST(RegressAnswer, AClusteringKeepsToTheMemoryThatItIsGiven) {
     made.options.strategy = strategy;
     made.options.threads = 2;
     const std::string expected = text_of(run(rows, made));
-    const int64_t least = least_memory(rows, made);
+    const int64_t least = min_memory(rows, made);
     made.options.init = "random-subsets";
-    EXPECT_GT(least, least_memory(rows, made) + (int64_t{2} << 20));
+    EXPECT_GT(least, min_memory(rows, made) + (int64_t{2} << 20));
     made.options.init = "kmeans";
     made.options.memory.bytes = least;
     EXPECT_EQ(text_of(run(rows, made)), expected) << name_of(strategy);

@@ -16,7 +16,7 @@
 namespace manymeans::test {
 namespace {
 
-constexpr size_t kMostBytes = 2'000'000;
+constexpr size_t kMaxBytes = 2'000'000;
 
 struct Fitted {
   std::vector<float> values;
@@ -75,7 +75,7 @@ std::string fault_of(const std::string& page) {
 }
 
 void check_page(const std::string& page) {
-  EXPECT_LT(page.size(), kMostBytes);
+  EXPECT_LT(page.size(), kMaxBytes);
   EXPECT_EQ(fault_of(page), "");
   for (const char* unwanted : {"<script", "http:", "https:", "url(", "nan", "inf\"", "NaN"}) {
     EXPECT_FALSE(has(page, unwanted)) << unwanted;

@@ -26,7 +26,7 @@ constexpr int64_t kFar = std::numeric_limits<int64_t>::max();
 // kLook looks at the rows of a cluster.
 constexpr int64_t kRound = 10;
 constexpr int64_t kLook = 10;
-constexpr int64_t kLeastMended = 6;  // a round that mends less than one part in so many was the last one
+constexpr int64_t kMinMended = 6;  // a round that mends less than one part in so many was the last one
 
 constexpr int kPriceBits = 58;
 constexpr int64_t kLargestPrice = int64_t{1} << kPriceBits;  // those of an optimum are no larger
@@ -129,7 +129,7 @@ void PricedLabels::settle_prices() {
   for (int64_t before = misplaced(); before > few;) {
     for (int64_t c = 0; c < k(); ++c) settle(c);
     const int64_t now = misplaced();
-    if (now > before - before / kLeastMended) return;
+    if (now > before - before / kMinMended) return;
     before = now;
   }
 }

@@ -22,7 +22,7 @@
 namespace manymeans {
 namespace {
 
-constexpr int64_t kMostCosts = int64_t{1} << 27;  // of 8 bytes: a gibibyte
+constexpr int64_t kMaxCosts = int64_t{1} << 27;  // of 8 bytes: a gibibyte
 
 class BalancedSession final : public Session, public RowQuestions {
  public:
@@ -291,11 +291,11 @@ void check_sizes(const SizeLimits& sizes, int64_t rows, int64_t clusters) {
                 fmt::format("{} rows in each of {} clusters are fewer than the {} rows there are; at least {} is right",
                             sizes.most, clusters, rows, fewest));
   }
-  if (rows > kMostCosts / clusters) {
+  if (rows > kMaxCosts / clusters) {
     throw Error(ErrorCode::kUnavailable, sizes.least > 0 ? "min_size" : "max_size",
                 fmt::format("{} rows times {} clusters are too many for an exact assignment: its costs are held in "
                             "memory, {} at most; use fewer clusters or a sample of the rows",
-                            rows, clusters, kMostCosts));
+                            rows, clusters, kMaxCosts));
   }
 }
 

@@ -55,7 +55,7 @@ class CompositeBackend final : public Backend {
   }
 
   bool deals_out_models(const Input& input, const Workload& workload) const {
-    const double least = backends_[0].backend->least_shared_products();
+    const double least = backends_[0].backend->min_shared_products();
     const bool pays =
         are_of_one_kind() && least > 0 && manymeans::deals_out_models(input, workload, backends_.size(), least);
     return models_apart_.value_or(pays) && workload.models >= static_cast<int64_t>(backends_.size());
@@ -73,7 +73,7 @@ class CompositeBackend final : public Backend {
   std::vector<double> equal_speeds(const PointsView& points, const Workload& workload) const {
     std::vector<double> equal(backends_.size(), 1.0);
     const double products = products_of_pass(points, workload);
-    if (products < backends_[0].backend->least_shared_products()) std::fill(equal.begin() + 1, equal.end(), 0.0);
+    if (products < backends_[0].backend->min_shared_products()) std::fill(equal.begin() + 1, equal.end(), 0.0);
     return equal;
   }
 

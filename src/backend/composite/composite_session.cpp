@@ -186,11 +186,11 @@ void CompositeSession::pass(std::span<PassModel> models) {
 // memory for it, rows go back to where they were, and stay there.
 void CompositeSession::move_rows(std::span<const PassModel> models) {
   // Labels that come along take no more than two numbers of 32 bits a row, beside those of the devices.
-  constexpr size_t kMostLabels = 8;
+  constexpr size_t kMaxLabels = 8;
   size_t labels_of_row = 0;
   for (const PassModel& model : models)
     labels_of_row += static_cast<size_t>(label_width(k_[static_cast<size_t>(model.slot)]));
-  if (first_pass_ || labels_of_row > kMostLabels) return;
+  if (first_pass_ || labels_of_row > kMaxLabels) return;
   std::vector<char> active(k_.size(), 0);
   for (const PassModel& model : models) active[static_cast<size_t>(model.slot)] = 1;
   for (size_t slot = 0; slot < k_.size(); ++slot) {

@@ -80,10 +80,10 @@ Workload of_models(const Workload& all, int64_t first, int64_t last) {
   Workload own = all;
   own.clusters = {all.clusters.begin() + first, all.clusters.begin() + last};
   own.models = last - first;
-  own.all_clusters = own.most_clusters = 0;
+  own.all_clusters = own.max_clusters = 0;
   for (const int64_t k : own.clusters) {
     own.all_clusters += k;
-    own.most_clusters = std::max(own.most_clusters, k);
+    own.max_clusters = std::max(own.max_clusters, k);
   }
   return own;
 }
@@ -91,13 +91,13 @@ Workload of_models(const Workload& all, int64_t first, int64_t last) {
 }  // namespace
 
 bool may_deal_out_models(const PointsView& points, const Workload& workload, size_t devices) {
-  constexpr size_t kMostBytes = 4'000'000'000;  // there is surely room for these
-  return workload.models >= 4 * static_cast<int64_t>(devices) && points.bytes() <= kMostBytes;
+  constexpr size_t kMaxBytes = 4'000'000'000;  // there is surely room for these
+  return workload.models >= 4 * static_cast<int64_t>(devices) && points.bytes() <= kMaxBytes;
 }
 
 // Rates of a Hopper and its links, of which one significant digit is enough: the two sides differ by more for most
 // shapes. Models of one group may take more iterations than those of another, so that each has to have several.
-bool deals_out_models(const Input& input, const Workload& workload, size_t devices, double least_products) {
+bool deals_out_models(const Input& input, const Workload& workload, size_t devices, double min_products) {
   constexpr double kReading = 2.5e12, kUploading = 25e9, kSums = 150e9, kMeeting = 25e-6, kUsualPasses = 50;
   const auto count = static_cast<double>(devices);
   const auto bytes = static_cast<double>(input.points.bytes());
@@ -105,7 +105,7 @@ bool deals_out_models(const Input& input, const Workload& workload, size_t devic
   if (!may_deal_out_models(input.points, workload, devices) || workload.models != models) return false;
   if (!input.comm->alone() || !prototype_of(input).euclidean) return false;
   const double products = products_of_pass(input.points, workload);
-  if (products < least_products) return products >= least_products / 100;
+  if (products < min_products) return products >= min_products / 100;
   const double others = 1 - 1 / count;  // what a device has more of when it has all rows
   const double passes = std::min(kUsualPasses, static_cast<double>(workload.passes) / static_cast<double>(models));
   const double sums = 16 * static_cast<double>(workload.all_clusters) * static_cast<double>(input.points.d);

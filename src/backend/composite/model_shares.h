@@ -12,9 +12,9 @@ namespace manymeans {
 bool may_deal_out_models(const PointsView& points, const Workload& workload, size_t devices);
 
 /// Whether dealing out the models to so many equal devices takes less time than dealing out the rows, which costs an
-/// exchange of sums in every pass, but needs each row on one device only. `least_products`: see
-/// Backend::least_shared_products().
-bool deals_out_models(const Input& input, const Workload& workload, size_t devices, double least_products);
+/// exchange of sums in every pass, but needs each row on one device only. `min_products`: see
+/// Backend::min_shared_products().
+bool deals_out_models(const Input& input, const Workload& workload, size_t devices, double min_products);
 
 /// All rows on each backend, and its part of the models by deal_models(). Who does not ask for its shares gets the
 /// first device.

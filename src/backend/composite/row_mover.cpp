@@ -23,11 +23,11 @@ void RowMover::count(std::span<const double> seconds, bool first) {
     if (work_.passes == 0) work_.moving += *std::ranges::max_element(seconds);
     return;
   }
-  constexpr double kLeast = 1e-9;
+  constexpr double kMin = 1e-9;
   double slowest = 0, speed = 0;
   ++work_.passes;
   for (size_t p = 0; p < parts_.size(); ++p) {
-    const double took = std::max(seconds[p], kLeast);
+    const double took = std::max(seconds[p], kMin);
     work_.seconds[p] += took;
     slowest = std::max(slowest, took);
     speed += static_cast<double>(work_.rows[p]) / took;

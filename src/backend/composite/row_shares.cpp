@@ -14,8 +14,8 @@ namespace {
 // Rows of a trial: enough for a device to show what it can do, and no more than a fraction of a second of work for a
 // processor.
 int64_t trial_rows(const Input& input, int64_t k) {
-  constexpr int64_t kMost = 1 << 17, kLeast = 4096, kProducts = int64_t{1} << 34;
-  const int64_t rows = std::clamp(kProducts / (k * input.points.d), kLeast, kMost);
+  constexpr int64_t kMax = 1 << 17, kMin = 4096, kProducts = int64_t{1} << 34;
+  const int64_t rows = std::clamp(kProducts / (k * input.points.d), kMin, kMax);
   return std::min({rows, std::max<int64_t>(1, input.points.n / 8)});
 }
 
@@ -31,10 +31,10 @@ double seconds_of(Session& session, const Matrix& prototypes) {
 
 std::vector<int64_t> share_ends(int64_t rows, std::span<const double> speeds) {
   constexpr int64_t kBlock = 64;
-  constexpr double kLeast = 0.01;
+  constexpr double kMin = 0.01;
   std::vector<double> used(speeds.begin(), speeds.end());
   const double all = std::accumulate(used.begin(), used.end(), 0.0);
-  for (double& speed : used) speed = speed < kLeast * all ? 0 : speed;
+  for (double& speed : used) speed = speed < kMin * all ? 0 : speed;
   const double left = std::accumulate(used.begin(), used.end(), 0.0);
   std::vector<int64_t> ends;
   double before = 0;
@@ -70,9 +70,9 @@ std::vector<double> shares_in_time(int64_t rows, std::span<const DeviceRate> dev
 }
 
 std::vector<int64_t> corrected_ends(const SharedWork& work, std::span<const DeviceRate> devices, double link) {
-  constexpr double kLeastGain = 0.05;  // of a pass; less is noise
+  constexpr double kMinGain = 0.05;  // of a pass; less is noise
   if (work.passes == 0 || work.waited <= work.moving) return {};
-  if (work.waited <= kLeastGain * *std::ranges::max_element(work.seconds)) return {};
+  if (work.waited <= kMinGain * *std::ranges::max_element(work.seconds)) return {};
   const int64_t rows = std::accumulate(work.rows.begin(), work.rows.end(), int64_t{0});
   std::vector<DeviceRate> measured(devices.begin(), devices.end());
   for (size_t d = 0; d < measured.size(); ++d) {
@@ -90,8 +90,8 @@ double products_of_pass(const PointsView& points, const Workload& workload) {
 // The first session of a backend makes it ready; the second one's first pass is timed, since later ones know much.
 std::vector<DeviceRate> measured_rates(std::span<const NamedBackend> backends, const Input& input,
                                        const Workload& workload) {
-  const int64_t rows = trial_rows(input, workload.most_clusters);
-  const int64_t k = std::min(workload.most_clusters, rows);
+  const int64_t rows = trial_rows(input, workload.max_clusters);
+  const int64_t k = std::min(workload.max_clusters, rows);
   Input some = rows_of(input, 0, rows);
   some.shard = {0, rows, rows, {rows}};
   const Matrix prototypes = prototypes_at(some, spread_rows(rows, k));

@@ -28,7 +28,7 @@ std::vector<double> shares_in_time(int64_t rows, std::span<const DeviceRate> dev
 /// other for as long as moving takes, so that a move in vain costs no more than what led to it.
 std::vector<int64_t> corrected_ends(const SharedWork& work, std::span<const DeviceRate> devices, double link);
 
-/// Products of a pass of all models, for Backend::least_shared_products().
+/// Products of a pass of all models, for Backend::min_shared_products().
 double products_of_pass(const PointsView& points, const Workload& workload);
 
 /// What each backend labels in a second, by one pass over some of the first rows, on all backends at a time (the models

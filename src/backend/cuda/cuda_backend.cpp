@@ -127,7 +127,7 @@ class CudaUpload final : public Upload {
   // The plan was made for a number of models, and its slices count on it.
   void check_room_for_counts(int64_t models) const {
     const int64_t rows = std::min(shared_.plan.slice_rows, shared_.input.points.n);
-    if (rows <= most_slice_rows(shared_.plan.screen, models)) return;
+    if (rows <= max_slice_rows(shared_.plan.screen, models)) return;
     throw Error(ErrorCode::kInternal, "backend cuda",
                 fmt::format("{} models were not planned for: their rows of a slice cannot be numbered", models));
   }
@@ -150,7 +150,7 @@ class CudaBackend final : public Backend {
   std::string instruction_set() const override { return fmt::format("sm_{}{}", device_.major, device_.minor); }
   int threads() const override { return threads_; }
   void use_here() override { use_device(device_); }
-  double least_shared_products() const override { return 1e10; }  // 0.1 to 0.2 ms on a Hopper
+  double min_shared_products() const override { return 1e10; }  // 0.1 to 0.2 ms on a Hopper
   int64_t resident_rows(const Input& input, const Workload& workload) override {
     if (prototype_of(input).linear) return input.points.n;
     use_device(device_);

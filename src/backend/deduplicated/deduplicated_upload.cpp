@@ -22,7 +22,7 @@ namespace {
 
 constexpr int64_t kPiece = 1 << 14;   // rows that a thread takes at a time
 constexpr int64_t kSeedBlock = 1024;  // rows whose terms have a sum
-constexpr int64_t kLeastPasses = 4;   // of all models: fewer do not pay for finding the duplicates
+constexpr int64_t kMinPasses = 4;     // of all models: fewer do not pay for finding the duplicates
 
 // Distinct rows that a thread takes at a time where the work is with all rows that equal them.
 int64_t piece_of_distinct_rows(const Duplicates& rows) {
@@ -502,7 +502,7 @@ std::unique_ptr<Upload> upload_points(Backend& backend, const PointsToUpload& po
   if (asked == true) rule = {1, 1, false};
   // Multiples of another kind's terms need not be exact where those of columns are.
   const bool counts = backend.counts_duplicates() && prototype_of(points.input).euclidean;
-  if (counts && asked.value_or(points.workload.passes >= kLeastPasses)) {
+  if (counts && asked.value_or(points.workload.passes >= kMinPasses)) {
     if (std::optional<Duplicates> found = find_duplicates(points.input, pool, rule)) {
       return upload_deduplicated(backend, points.input, std::move(*found), points.workload, abort);
     }

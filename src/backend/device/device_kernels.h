@@ -19,10 +19,10 @@ namespace manymeans::device {
 struct PassBatch {
   std::vector<ModelMemory> models;
   PassLimits limits;
-  int64_t most_clusters = 0;  ///< of one model
-  Address counters;           ///< of the pass at hand: PassCounters, one for each model
-  Address control;            ///< PassControl
-  bool joined = false;        ///< statistics and counters are those of a team's rows (device/statistics_exchange.h)
+  int64_t max_clusters = 0;  ///< of one model
+  Address counters;          ///< of the pass at hand: PassCounters, one for each model
+  Address control;           ///< PassControl
+  bool joined = false;       ///< statistics and counters are those of a team's rows (device/statistics_exchange.h)
 };
 
 /// Screen, resolve, accumulate and update of one session. Functions enqueue what they do and do not wait for it.

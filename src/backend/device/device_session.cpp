@@ -66,7 +66,7 @@ void DeviceSession::download_prototypes(int slot, Address from, Matrix& prototyp
 // Of these models, where the session's labels are many; not those that have another width here.
 void DeviceSession::fetch_labels(std::span<const int> slots) {
   const auto bytes = static_cast<size_t>(n() * memory_->label_width());
-  if (threads_ <= 1 || bytes * models_.size() < kLeastStagedLabels) return;
+  if (threads_ <= 1 || bytes * models_.size() < kMinStagedLabels) return;
   std::vector<int> wanted;
   std::vector<std::byte*> to;
   for (const int slot : slots) {
@@ -112,9 +112,9 @@ void DeviceSession::fetch(std::span<const int> slots, std::span<const int> label
 }
 
 std::vector<LabelSum> DeviceSession::label_sums(std::span<const int> slots, int64_t first_row) {
-  constexpr int64_t kMostRows = int64_t{1} << 32;  // whose words of 32 bits have a sum of 64
+  constexpr int64_t kMaxRows = int64_t{1} << 32;  // whose words of 32 bits have a sum of 64
   using TermSums = RowKernels::LabelTermSums;
-  if (slots.empty() || !rows_->adds_label_terms() || n() > kMostRows) return {};
+  if (slots.empty() || !rows_->adds_label_terms() || n() > kMaxRows) return {};
   passes_->use_device();
   const size_t bytes = slots.size() * sizeof(TermSums);
   label_sums_.reserve(queue().runtime(), bytes, "sums of labels");
@@ -168,8 +168,8 @@ const Statistics& DeviceSession::statistics(int slot) {
 
 // Copied once more here: for many small ones that is less than a transfer each.
 bool DeviceSession::few_statistics() const {
-  constexpr size_t kMostBytes = size_t{16} << 20;
-  return memory_->sums().bytes() <= kMostBytes;
+  constexpr size_t kMaxBytes = size_t{16} << 20;
+  return memory_->sums().bytes() <= kMaxBytes;
 }
 
 // Of all models: three transfers instead of three for each.

@@ -15,7 +15,7 @@
 namespace manymeans::device {
 
 constexpr int kGroupModels = 4;
-constexpr double kMostResidual = 0x1p1000;  ///< squared residuals that are no smaller count as this
+constexpr double kMaxResidual = 0x1p1000;  ///< squared residuals that are no smaller count as this
 
 constexpr int kLanes = 8;
 constexpr int kPaddedFeatures = 16;  ///< what 9 to 16 features are made, by coefficients and values of 0
@@ -91,7 +91,7 @@ void dispatch_features(int64_t features, const Body& body) {
 
 /// The model of the least squared residual so far, the lowest of equals.
 struct NearestModel {
-  double squared = kMostResidual;
+  double squared = kMaxResidual;
   uint32_t model = 0;
 
   MANYMEANS_EVERYWHERE void take(double other, uint32_t number) {
@@ -103,7 +103,7 @@ struct NearestModel {
 
 /// The same of two models or more, and the least squared residual of the others.
 struct TwoNearestModels {
-  TwoNearest found{kMostResidual, kMostResidual, 0};
+  TwoNearest found{kMaxResidual, kMaxResidual, 0};
 
   MANYMEANS_EVERYWHERE void take(double other, uint32_t number) {
     if (other < found.d2) {
@@ -137,7 +137,7 @@ MANYMEANS_EVERYWHERE double squared_residual(const Row& x, const Model& model, i
   }
   const double residual = x(features) - (sum_of_lanes<8>(p) + model(features));
   const double squared = residual * residual;
-  return squared < kMostResidual ? squared : kMostResidual;
+  return squared < kMaxResidual ? squared : kMaxResidual;
 }
 
 /// How the two terms of every pair become limbs (core/fixed_point.h).
@@ -152,15 +152,15 @@ struct ProductFormats {
   }
 };
 
-/// A sum of terms in at most kMost limbs, or exactly so many, the highest first: limb[s] is number limbs - 1 - s.
-template <int kMost, bool kAll = false>
+/// A sum of terms in at most kMax limbs, or exactly so many, the highest first: limb[s] is number limbs - 1 - s.
+template <int kMax, bool kAll = false>
 struct LimbSum {
-  int64_t limb[kMost] = {};
+  int64_t limb[kMax] = {};
   /// Each remainder is exact; only the last limb rounds. All parts have the sign of the scaled term.
   MANYMEANS_EVERYWHERE void add(double scaled, const ProductFormats& formats) {
-    const int limbs = kAll ? kMost : formats.limbs;
+    const int limbs = kAll ? kMax : formats.limbs;
 #pragma unroll
-    for (int s = 0; s < kMost; ++s) {
+    for (int s = 0; s < kMax; ++s) {
       if (s + 1 < limbs) {
         const auto part = static_cast<long long>(scaled);
         limb[s] += part;
@@ -173,10 +173,10 @@ struct LimbSum {
 };
 
 /// The sums of a pair's two terms: the product, and what it was rounded by, where that is not always 0 (kRests).
-template <int kMost, bool kRests, bool kAll = false>
+template <int kMax, bool kRests, bool kAll = false>
 struct PairSums {
-  LimbSum<kMost, kAll> product;
-  LimbSum<kRests ? kMost : 1> rest;
+  LimbSum<kMax, kAll> product;
+  LimbSum<kRests ? kMax : 1> rest;
 
   /// A row with the values a and b, of weight w'; or of -w' where it leaves, since every step is odd in the weight.
   MANYMEANS_EVERYWHERE void add(const ProductFormats& formats, int64_t pair, double a, double b, double weight) {

@@ -7,7 +7,7 @@
 namespace manymeans::device {
 namespace {
 
-constexpr int kMostPasses = 64;  // of one batch
+constexpr int kMaxPasses = 64;  // of one batch
 // The engine looks at signals between batches. How many passes a batch has changes no answer.
 constexpr std::chrono::milliseconds kLongestBatch{700};
 
@@ -28,7 +28,7 @@ PassResult result_of(const PassCounters& counted, int64_t rows) {
 void DeviceSession::begin_batch(std::span<const PassModel> models, const PassLimits& limits) {
   batch_.models.clear();
   batch_.limits = limits;
-  batch_.most_clusters = 0;
+  batch_.max_clusters = 0;
   for (const PassModel& pass : models) {
     Model& m = model(pass.slot);
     m.labels_here = m.statistics_here = false;
@@ -36,7 +36,7 @@ void DeviceSession::begin_batch(std::span<const PassModel> models, const PassLim
     ModelMemory there = memory_of(pass.slot);
     there.labelled = m.labelled;
     batch_.models.push_back(there);
-    batch_.most_clusters = std::max(batch_.most_clusters, m.k);
+    batch_.max_clusters = std::max(batch_.max_clusters, m.k);
     if (m.labelled) continue;
     const auto clusters = static_cast<size_t>(m.k);
     queue().fill(there.sums, std::byte{0}, memory_->sum_values(m.k) * sizeof(int64_t), "clearing sums");
@@ -138,7 +138,7 @@ int DeviceSession::end_batch(std::span<PassModel> models) {
 int DeviceSession::advance(std::span<PassModel> models, const PassLimits& asked) {
   passes_->use_device();
   PassLimits limits = asked;
-  const int most = limits.passes = updates() ? std::clamp(asked.passes, 1, kMostPasses) : 1;
+  const int most = limits.passes = updates() ? std::clamp(asked.passes, 1, kMaxPasses) : 1;
   const auto begin = std::chrono::steady_clock::now();
   const Settled settled(queue());  // the device reads the callers' prototypes
   bool all = false;

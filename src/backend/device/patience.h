@@ -1,6 +1,6 @@
 // How long the device may take. Nobody waits for it for ever: a kernel may hang, and a device may be lost.
 //
-// A wait is given up after kLeast and kTimes what it may take: far more than any healthy device needs, with all
+// A wait is given up after kMin and kTimes what it may take: far more than any healthy device needs, with all
 // distances computed and other programs on it. Whoever wants to stop waits for the work at hand, but not for a device
 // that hangs: kGrace, and twice what the work may take.
 #pragma once
@@ -14,12 +14,12 @@ namespace manymeans::device {
 
 struct Patience {
   using Seconds = std::chrono::duration<double>;
-  static constexpr Seconds kLeast{120};
+  static constexpr Seconds kMin{120};
   static constexpr double kTimes = 50;
   static constexpr Seconds kGrace{5};
 
   Seconds usual{0};  ///< what a pass may take, with all distances computed; and everything else that is waited for
-  Seconds least = kLeast;
+  Seconds least = kMin;
   const std::atomic<bool>* abort = nullptr;   ///< see BackendOptions
   const std::atomic<bool>* cancel = nullptr;  ///< likewise
 

@@ -5,13 +5,13 @@
 namespace manymeans::device {
 namespace {
 
-constexpr size_t kLeastUploaded = size_t{128} << 10;  // below, one thread that copies is as fast
+constexpr size_t kMinUploaded = size_t{128} << 10;  // below, one thread that copies is as fast
 
 }  // namespace
 
 void upload_points(const Runtime& runtime, Address to, std::span<const std::byte> from, const Uploader::Host& host,
                    const Queue& queue) {
-  if (from.size() < kLeastUploaded) {
+  if (from.size() < kMinUploaded) {
     return queue.copy_to_device(to, from.data(), from.size(), "the points");
   }
   Uploader uploader(runtime, from.size(), host);

@@ -22,9 +22,9 @@ SessionMemory::SessionMemory(const Input& input, std::span<const int64_t> k)
   for (const int64_t count : k) {
     first_.push_back(clusters_);
     clusters_ += count;
-    most_clusters_ = std::max(most_clusters_, count);
+    max_clusters_ = std::max(max_clusters_, count);
   }
-  label_width_ = manymeans::label_width(most_clusters_);
+  label_width_ = manymeans::label_width(max_clusters_);
   label_stride_ = padded(input.points.n, kLabelRows);
 }
 

@@ -35,8 +35,8 @@ class SessionMemory {
   const Input& input() const { return input_; }
   const Queue& queue() const { return *queue_; }
   int models() const { return static_cast<int>(first_.size()); }
-  int64_t clusters() const { return clusters_; }            ///< of all models
-  int64_t most_clusters() const { return most_clusters_; }  ///< of one
+  int64_t clusters() const { return clusters_; }          ///< of all models
+  int64_t max_clusters() const { return max_clusters_; }  ///< of one
 
   int label_width() const { return label_width_; }        ///< bytes of a label of any model: 1, 2 or 4
   int64_t label_stride() const { return label_stride_; }  ///< labels from one model's to the next
@@ -68,7 +68,7 @@ class SessionMemory {
   int64_t terms_ = 0;
   std::vector<int64_t> first_;  // each model's first cluster among those of all
   int64_t clusters_ = 0;
-  int64_t most_clusters_ = 1;
+  int64_t max_clusters_ = 1;
   int label_width_ = 1;
   int64_t label_stride_ = 0;
   std::unique_ptr<Queue> queue_;

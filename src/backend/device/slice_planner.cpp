@@ -27,7 +27,7 @@ SlicePlanner::Choice SlicePlanner::measured(int64_t slice_rows, int64_t resident
 
 bool SlicePlanner::holds_all() const {
   const int64_t n = points_.rows;
-  return points_.forced_rows == 0 && n <= points_.most_rows && measured(n, n).bytes <= room_;
+  return points_.forced_rows == 0 && n <= points_.max_rows && measured(n, n).bytes <= room_;
 }
 
 // The largest slices for which there is room; else the smallest.
@@ -37,7 +37,7 @@ SlicePlanner::Choice SlicePlanner::in_slices(int64_t resident_rows) const {
   const int64_t slice_bytes = std::min(128 * kMiB, room_ / 32);
   const int64_t unit = points_.slice_unit;
   const auto whole_units = [unit](int64_t rows) { return std::max(unit, rows / unit * unit); };
-  const int64_t most = std::min({slice_bytes / points_.row_bytes, 64 * kMiB, points_.most_rows});
+  const int64_t most = std::min({slice_bytes / points_.row_bytes, 64 * kMiB, points_.max_rows});
   for (int64_t rows = whole_units(most);; rows = whole_units(rows / 2)) {
     const Choice choice = measured(rows, resident_rows);
     if (choice.bytes <= room_ || rows == unit) return choice;

@@ -15,7 +15,7 @@ class SlicePlanner {
     int64_t rows = 0;
     int64_t row_bytes = 1;
     bool on_device = false;   ///< they stay there, and take no room
-    int64_t most_rows = 0;    ///< of a slice
+    int64_t max_rows = 0;     ///< of a slice
     int64_t slice_unit = 1;   ///< slices are a multiple of so many rows, but for the last
     int64_t forced_rows = 0;  ///< tests only: a slice is so long whatever there is room for; 0: not so
   };

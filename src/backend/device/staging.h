@@ -63,6 +63,6 @@ class Staging {
 /// than have a part of a piece to copy.
 std::unique_ptr<Staging> make_label_staging(const Runtime& runtime, size_t bytes, int threads);
 /// Below so many bytes of a session's labels, threads and pinned memory cost more than they save.
-constexpr size_t kLeastStagedLabels = size_t{4} << 20;
+constexpr size_t kMinStagedLabels = size_t{4} << 20;
 
 }  // namespace manymeans::device

@@ -9,10 +9,10 @@ namespace {
 
 // Measured on two H100 (bench/results/h200/two_links): large pieces keep the link busy, small ones all threads.
 constexpr size_t kSmallPiece = size_t{512} << 10, kLargePiece = size_t{1} << 20;
-constexpr int kMostThreads = 16;     // read memory faster than any link takes it
-constexpr int64_t kMostPlaces = 3;   // of a thread: one is filled while the others are on their way
-constexpr int64_t kFewPlaces = 8;    // of all threads at least, where there are so many pieces
-constexpr int64_t kLeastRounds = 8;  // through all places else: pinning takes time, too
+constexpr int kMaxThreads = 16;    // read memory faster than any link takes it
+constexpr int64_t kMaxPlaces = 3;  // of a thread: one is filled while the others are on their way
+constexpr int64_t kFewPlaces = 8;  // of all threads at least, where there are so many pieces
+constexpr int64_t kMinRounds = 8;  // through all places else: pinning takes time, too
 
 int64_t pieces_of(size_t bytes, size_t piece) {
   return std::max<int64_t>(1, static_cast<int64_t>((bytes + piece - 1) / piece));
@@ -21,12 +21,12 @@ int64_t pieces_of(size_t bytes, size_t piece) {
 }  // namespace
 
 Uploader::Ring Uploader::Ring::of(size_t bytes, int threads) {
-  threads = std::min(threads, kMostThreads);
-  const bool large = pieces_of(bytes, kLargePiece) >= kLeastRounds * kMostPlaces * threads;
+  threads = std::min(threads, kMaxThreads);
+  const bool large = pieces_of(bytes, kLargePiece) >= kMinRounds * kMaxPlaces * threads;
   const size_t piece = large ? kLargePiece : kSmallPiece;
   const int64_t pieces = pieces_of(bytes, piece);
-  const int64_t least = std::min(pieces, kFewPlaces), most = std::max(least, kMostPlaces * threads);
-  const int64_t places = std::clamp(pieces / kLeastRounds, least, most);
+  const int64_t least = std::min(pieces, kFewPlaces), most = std::max(least, kMaxPlaces * threads);
+  const int64_t places = std::clamp(pieces / kMinRounds, least, most);
   return {piece, static_cast<int>(std::min<int64_t>(threads, places)), static_cast<int>(places)};
 }
 

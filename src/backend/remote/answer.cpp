@@ -96,7 +96,7 @@ void check_field(const MergedField& field) {
 void check_rows(const std::vector<RowRange>& rows) {
   int64_t end = 0;
   for (const RowRange& range : rows) {
-    check_answer(range.first >= end && range.last > range.first && range.last <= kMostShardRows);
+    check_answer(range.first >= end && range.last > range.first && range.last <= kMaxShardRows);
     end = range.last;
   }
 }

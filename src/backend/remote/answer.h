@@ -18,7 +18,7 @@
 namespace manymeans {
 
 /// In all shards together.
-constexpr int64_t kMostShardRows = int64_t{1} << 48;
+constexpr int64_t kMaxShardRows = int64_t{1} << 48;
 
 /// How the integers of one field merge.
 enum class Merging : uint8_t {

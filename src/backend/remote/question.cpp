@@ -84,7 +84,7 @@ void check_clusters(const Question& question) {
     need(model.prototypes.rows() <= question.clusters[static_cast<size_t>(model.slot)]);
   }
   for (size_t slot = 0; slot < most.size(); ++slot) {
-    need(question.clusters[slot] >= 1 && question.clusters[slot] <= std::min(most[slot], kMostClusters));
+    need(question.clusters[slot] >= 1 && question.clusters[slot] <= std::min(most[slot], kMaxClusters));
   }
 }
 
@@ -108,19 +108,19 @@ void check_models(const Question& question) {
 
 // It decides no answer, but divides, and says how long arrays are.
 void check_workload(const Workload& workload) {
-  constexpr int64_t kMostModels = 1'000'000;  // of a fit
-  constexpr int64_t kMostPasses = 2000;       // of a model
-  need(workload.models >= 1 && workload.models <= kMostModels && workload.most_clusters >= 1 &&
-       workload.most_clusters <= kMostClusters && workload.all_clusters >= workload.most_clusters &&
-       workload.all_clusters <= kMostModels * kMostClusters && workload.passes >= 1 &&
-       workload.passes <= kMostModels * kMostPasses);
+  constexpr int64_t kMaxModels = 1'000'000;  // of a fit
+  constexpr int64_t kMaxPasses = 2000;       // of a model
+  need(workload.models >= 1 && workload.models <= kMaxModels && workload.max_clusters >= 1 &&
+       workload.max_clusters <= kMaxClusters && workload.all_clusters >= workload.max_clusters &&
+       workload.all_clusters <= kMaxModels * kMaxClusters && workload.passes >= 1 &&
+       workload.passes <= kMaxModels * kMaxPasses);
 }
 
 void check_whole(const Question& question) {
   const auto columns = static_cast<uint64_t>(question.columns);
   need(question.what <= Asked::kAttracted && question.type <= DataType::kInt8);
   if (question.what == Asked::kShape) return;
-  need(question.whole.rows >= 1 && question.whole.rows <= kMostShardRows && question.columns >= 1);
+  need(question.whole.rows >= 1 && question.whole.rows <= kMaxShardRows && question.columns >= 1);
   need(question.whole.largest_weight >= 0 && std::isfinite(question.whole.largest_weight));
   check_workload(question.workload);
   if (question.what < Asked::kMoments) return;

@@ -137,7 +137,7 @@ struct Question {
     archive(version), archive(what);
     archive(whole.rows), archive(whole.weighted), archive(whole.largest_weight), archive(columns), archive(type);
     archive(scan.minimum), archive(scan.maximum), archive(scan.largest), archive(scan.low), archive(max_weight);
-    archive(workload.most_clusters), archive(workload.all_clusters), archive(workload.passes);
+    archive(workload.max_clusters), archive(workload.all_clusters), archive(workload.passes);
     archive(workload.models), archive(workload.apart);
     archive(clusters), archive(models), archive(seeds), archive(rows), archive(most), archive(label_sums);
     archive(picks), archive(sample);

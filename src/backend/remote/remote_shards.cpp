@@ -15,7 +15,7 @@
 namespace manymeans {
 namespace {
 
-constexpr size_t kMostKept = size_t{1} << 24;  // words of rows' values: 128 MiB
+constexpr size_t kMaxKept = size_t{1} << 24;  // words of rows' values: 128 MiB
 
 // What one shard says of its shape.
 struct Shape {
@@ -104,7 +104,7 @@ KnownRows::KnownRows(AnswerReader answer) {
   for (size_t at = 0; at < records.size(); at += 7) {
     const int64_t* r = &records[at];
     shapes.push_back({r[0], r[1], r[2], r[3], r[4], r[5], r[6]});
-    check_answer(r[0] == whole_.rows && r[1] >= 1 && r[1] <= kMostShardRows - r[0] && r[2] >= 1 && r[3] >= 0 &&
+    check_answer(r[0] == whole_.rows && r[1] >= 1 && r[1] <= kMaxShardRows - r[0] && r[2] >= 1 && r[3] >= 0 &&
                  r[3] <= static_cast<int64_t>(DataType::kInt8));
     const double largest = from_order(r[5]), smallest = from_order(r[6]);
     check_answer(largest >= 0 && std::isfinite(largest) && smallest > 0);
@@ -200,7 +200,7 @@ size_t RemoteShards::words_of_row() const {
 std::vector<int64_t> RemoteShards::take_rows(AnswerReader answer) {
   const size_t width = 1 + words_of_row();
   const std::span<const int64_t> records = answer.records(width);
-  if (kept_.size() * width > kMostKept) kept_.clear();
+  if (kept_.size() * width > kMaxKept) kept_.clear();
   std::vector<int64_t> rows;
   for (size_t at = 0; at < records.size(); at += width) {
     check_answer(records[at] >= 0 && records[at] < known_.rows());

@@ -564,9 +564,9 @@ void RowShard::State::attracted(const Question& question, Answer& answer) {
 
 RowShard::RowShard(const PointsView& points, std::span<const double> weights, int64_t first_row,
                    const RowShardOptions& options) {
-  if (first_row < 0 || first_row > kMostShardRows) {
+  if (first_row < 0 || first_row > kMaxShardRows) {
     throw Error(ErrorCode::kUsage, "first_row",
-                fmt::format("is {}; rows are counted from 0, and there are {} at most", first_row, kMostShardRows));
+                fmt::format("is {}; rows are counted from 0, and there are {} at most", first_row, kMaxShardRows));
   }
   if (points.n != 0) check_shape(points, points.n);
   state_ = std::make_unique<State>(points, weights, first_row, options);

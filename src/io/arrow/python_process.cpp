@@ -34,9 +34,9 @@ namespace {
 constexpr std::string_view kGreeting = "manymeans fields 1";
 constexpr const char* kVariable = "MANYMEANS_PYTHON";
 constexpr const char* kPatienceVariable = "MANYMEANS_PYTHON_PATIENCE";
-constexpr int kPatience = 60;        // seconds until the greeting: pyarrow may come over a slow network, unpacked anew
-constexpr double kLeastWork = 5e-4;  // of a processor: what reads a file of a megabyte a second takes a thousandth
-constexpr size_t kMostBytes = size_t{1} << 40;  // of an answer: anything above is none
+constexpr int kPatience = 60;      // seconds until the greeting: pyarrow may come over a slow network, unpacked anew
+constexpr double kMinWork = 5e-4;  // of a processor: what reads a file of a megabyte a second takes a thousandth
+constexpr size_t kMaxBytes = size_t{1} << 40;  // of an answer: anything above is none
 
 size_t padded(size_t size) {
   return (size + 7) / 8 * 8;
@@ -324,7 +324,7 @@ bool PythonProcess::is_working() {
   timespec used{};
   if (::clock_getcpuclockid(process_, &clock) != 0 || ::clock_gettime(clock, &used) != 0) return false;
   const double seconds = static_cast<double>(used.tv_sec) + 1e-9 * static_cast<double>(used.tv_nsec);
-  if (seconds < worked_ + kLeastWork * patience_) return false;
+  if (seconds < worked_ + kMinWork * patience_) return false;
   worked_ = seconds;
   return true;
 }
@@ -366,7 +366,7 @@ PythonAnswer PythonProcess::receive_answer() {
   Head head;
   if (!receive(std::as_writable_bytes(std::span(&head, 1)))) fail_ended();
   const auto size = static_cast<size_t>(head.bytes);
-  const bool possible = head.bytes >= 0 && size <= kMostBytes && size % 8 == 0 && head.items >= 0 &&
+  const bool possible = head.bytes >= 0 && size <= kMaxBytes && size % 8 == 0 && head.items >= 0 &&
                         static_cast<size_t>(head.items) <= size / 8;
   const auto fail = [&] {
     throw Error(ErrorCode::kUnavailable, path_, program_ + " is no Python: it answers something else");

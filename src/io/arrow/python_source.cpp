@@ -192,8 +192,8 @@ FieldRows rows_in(const PythonAnswer& answer, size_t fields) {
   PythonItems items(answer);
   FieldRows rows;
   rows.rows = items.number();
-  constexpr int64_t kMostRows = int64_t{1} << 40;  // anything above is none
-  if (rows.rows < 0 || rows.rows > kMostRows) fail_answer();
+  constexpr int64_t kMaxRows = int64_t{1} << 40;  // anything above is none
+  if (rows.rows < 0 || rows.rows > kMaxRows) fail_answer();
   for (size_t j = 0; j < fields; ++j) {
     const std::string_view type = items.text();
     if (type == "list") {

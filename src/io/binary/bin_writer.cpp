@@ -13,8 +13,8 @@ namespace {
 
 Writer make_writer(std::string_view ending, const char* description, CellType type) {
   const auto write = [ending](const Table& table, OutputFile& file) {
-    constexpr int64_t kMost = std::numeric_limits<int32_t>::max();  // some programs read them as signed
-    if (table.rows > kMost || table.columns > kMost) {
+    constexpr int64_t kMax = std::numeric_limits<int32_t>::max();  // some programs read them as signed
+    if (table.rows > kMax || table.columns > kMax) {
       throw Error(ErrorCode::kBadData, std::string(ending),
                   fmt::format("{} rows of {} columns were found; this format holds at most 2^31 - 1 of each",
                               table.rows, table.columns));

@@ -17,7 +17,7 @@ namespace manymeans {
 namespace {
 namespace fs = std::filesystem;
 
-constexpr int kMostLinks = 40;  // as many as the system follows
+constexpr int kMaxLinks = 40;  // as many as the system follows
 
 fs::path folder_of(const fs::path& path) {
   return path.has_parent_path() ? path.parent_path() : fs::path(".");
@@ -44,7 +44,7 @@ WriteTarget find_target(const std::string& path) {
   check_path(path);
   fs::path at = path;
   std::error_code ignored;
-  for (int links = 0; links < kMostLinks; ++links) {
+  for (int links = 0; links < kMaxLinks; ++links) {
     if (const auto number = descriptor_named(at)) return {at.string(), *number};
     if (!fs::is_symlink(at, ignored)) break;
     const fs::path to = fs::read_symlink(at, ignored);

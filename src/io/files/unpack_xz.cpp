@@ -10,7 +10,7 @@ namespace manymeans {
 namespace {
 
 // What a file may ask for, whatever it claims; xz -9 takes half of it.
-constexpr uint64_t kMostMemory = uint64_t{128} << 20;
+constexpr uint64_t kMaxMemory = uint64_t{128} << 20;
 
 struct Lzma {
   SystemLibrary library{"liblzma.so.5"};
@@ -62,7 +62,7 @@ class XzUnpacker : public Unpacker {
 
  private:
   void begin() {
-    if (lzma().begin(&stream_, kMostMemory, 0) != LZMA_OK) throw std::bad_alloc();
+    if (lzma().begin(&stream_, kMaxMemory, 0) != LZMA_OK) throw std::bad_alloc();
   }
   lzma_stream stream_ = LZMA_STREAM_INIT;
 };

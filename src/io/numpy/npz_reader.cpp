@@ -19,10 +19,10 @@ std::string without_ending(const std::string& name) {
 }
 
 std::string list_of(const std::vector<std::string>& names) {
-  constexpr size_t kMostNamed = 10;
+  constexpr size_t kMaxNamed = 10;
   std::string list;
-  for (size_t i = 0; i < names.size() && i < kMostNamed; ++i) list += (i == 0 ? "" : ", ") + without_ending(names[i]);
-  return names.size() > kMostNamed ? fmt::format("{} and {} more", list, names.size() - kMostNamed) : list;
+  for (size_t i = 0; i < names.size() && i < kMaxNamed; ++i) list += (i == 0 ? "" : ", ") + without_ending(names[i]);
+  return names.size() > kMaxNamed ? fmt::format("{} and {} more", list, names.size() - kMaxNamed) : list;
 }
 
 // The archive's name of the array that the path means.

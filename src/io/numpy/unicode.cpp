@@ -25,7 +25,7 @@ size_t sequence_length(unsigned char first) {
 
 // The character at the start of `text`, and how many bytes it takes; of bytes that are no character, the first alone.
 char32_t decode(std::string_view text, size_t& length) {
-  constexpr std::array<char32_t, 5> kLeast = {0, 0, 0x80, 0x800, 0x10000};  // shorter forms are not UTF-8
+  constexpr std::array<char32_t, 5> kMin = {0, 0, 0x80, 0x800, 0x10000};  // shorter forms are not UTF-8
   const auto first = static_cast<unsigned char>(text[0]);
   const size_t whole = sequence_length(first);
   length = 1;
@@ -38,7 +38,7 @@ char32_t decode(std::string_view text, size_t& length) {
     if ((byte & 0xc0) != 0x80) return escaped;
     c = c << 6 | (byte & 0x3f);
   }
-  if (c < kLeast[whole] || !is_character(c)) return escaped;
+  if (c < kMin[whole] || !is_character(c)) return escaped;
   length = whole;
   return c;
 }

@@ -168,7 +168,7 @@ enum class FirstRow : uint8_t { kRow, kNames, kPerhapsNames };
 LabelTable read_classes(const std::string& path, const ReadOptions& options, FirstRow first = FirstRow::kRow) {
   ReadOptions with_text = options;
   with_text.rules.one_hot = true;
-  with_text.rules.most_categories = std::numeric_limits<int32_t>::max();
+  with_text.rules.max_categories = std::numeric_limits<int32_t>::max();
   RawTable table = read_raw(path, with_text);
   const bool skips = first == FirstRow::kNames || (first == FirstRow::kPerhapsNames && first_row_is_unlike(table));
   if (skips || std::ranges::any_of(table.columns, &RawColumn::categorical)) number_texts(table, skips ? 1 : 0);
@@ -204,7 +204,7 @@ LabelTable read_text_labels(const std::string& path, ReadOptions options) {
 
 // The names of the rows that this column holds.
 std::vector<std::string> ids_of(const RawTable& table, size_t column) {
-  constexpr double kMostExact = 0x1p53;
+  constexpr double kMaxExact = 0x1p53;
   const RawColumn& about = table.columns[column];
   const auto* cells = static_cast<const double*>(table.view.data) + column;
   std::vector<std::string> ids;
@@ -214,7 +214,7 @@ std::vector<std::string> ids_of(const RawTable& table, size_t column) {
       ids.emplace_back();
     } else if (about.categorical) {
       ids.push_back(about.categories[static_cast<size_t>(*cells)]);
-    } else if (std::abs(*cells) < kMostExact) {
+    } else if (std::abs(*cells) < kMaxExact) {
       ids.push_back(fmt::format("{}", *cells));
     } else {
       throw Error(ErrorCode::kBadData, table.path,
@@ -230,7 +230,7 @@ LabelTable read_field_labels(const std::string& path, ReadOptions options) {
   all.threads = options.threads;
   all.memory = options.memory;
   all.rules.one_hot = true;
-  all.rules.most_categories = std::numeric_limits<int32_t>::max();
+  all.rules.max_categories = std::numeric_limits<int32_t>::max();
   const RawTable table = read_raw(path, all);
   FileColumns columns{table.file_columns, {}};
   for (const RawColumn& column : table.columns) columns.names.push_back(column.name);

@@ -34,9 +34,9 @@ std::optional<int64_t> as_number(std::string_view text) {
 
 // A list of at most 20 names.
 std::string list_of(std::span<const std::string> names) {
-  constexpr size_t kMostNamed = 20;
-  const std::string list = fmt::format("{}", fmt::join(names.first(std::min(kMostNamed, names.size())), ", "));
-  return names.size() > kMostNamed ? list + ", ..." : list;
+  constexpr size_t kMaxNamed = 20;
+  const std::string list = fmt::format("{}", fmt::join(names.first(std::min(kMaxNamed, names.size())), ", "));
+  return names.size() > kMaxNamed ? list + ", ..." : list;
 }
 
 // What would be right in the place of a pattern or of a range that goes too far; empty for other texts.

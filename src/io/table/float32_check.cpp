@@ -19,20 +19,20 @@ constexpr double kSixDigits = 1e6;
 // Numbers between two floats of which only one is the text of a float32: so seldom is a long number that by chance.
 constexpr double kLongByChance = 4;
 
-constexpr int kMostDecimals = 400;
+constexpr int kMaxDecimals = 400;
 
 // 10^-decimals, correctly rounded on every machine; infinity and 0 outside of binary64.
 double step_of(int decimals) {
   static const auto kSteps = [] {
-    std::array<double, 2 * kMostDecimals + 1> steps{};
-    for (int i = -kMostDecimals; i <= kMostDecimals; ++i) {
+    std::array<double, 2 * kMaxDecimals + 1> steps{};
+    for (int i = -kMaxDecimals; i <= kMaxDecimals; ++i) {
       const std::string text = fmt::format("1e{}", -i);
-      double& step = steps[static_cast<size_t>(i + kMostDecimals)];
+      double& step = steps[static_cast<size_t>(i + kMaxDecimals)];
       (void)fast_float::from_chars(text.data(), text.data() + text.size(), step);
     }
     return steps;
   }();
-  return kSteps[static_cast<size_t>(std::clamp(decimals, -kMostDecimals, kMostDecimals) + kMostDecimals)];
+  return kSteps[static_cast<size_t>(std::clamp(decimals, -kMaxDecimals, kMaxDecimals) + kMaxDecimals)];
 }
 
 double loss_of(double value) {
@@ -82,7 +82,7 @@ int decimals_of(std::string_view number) {
       ++decimals;
     }
   }
-  return static_cast<int>(std::clamp<int64_t>(decimals, -kMostDecimals, kMostDecimals));
+  return static_cast<int>(std::clamp<int64_t>(decimals, -kMaxDecimals, kMaxDecimals));
 }
 
 // Let them be multiples of 10^-p, p the most digits behind the point that one between the same two powers of two has:

@@ -269,7 +269,7 @@ bool needs_preparation(const ReadOptions& options) {
 }
 
 size_t categories_to_remember(const ReadOptions& options) {
-  size_t most = static_cast<size_t>(std::max<int64_t>(0, options.rules.most_categories)) + 1;
+  size_t most = static_cast<size_t>(std::max<int64_t>(0, options.rules.max_categories)) + 1;
   if (!options.like) return most;
   for (const ColumnRule& rule : options.like->source.rules) most = std::max(most, 2 * rule.categories.size());
   return most;

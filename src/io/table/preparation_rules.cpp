@@ -126,7 +126,7 @@ PreparationRules rules_from_table(const RawTable& table, const ReadOptions& opti
     prepared.place = place;
     prepared.rule.categorical = column.categorical;
     if (column.categorical) {
-      check_categories(table, column, options.rules.most_categories);
+      check_categories(table, column, options.rules.max_categories);
       prepared.rule.categories = column.categories;
       std::ranges::sort(prepared.rule.categories);
       prepared.categories = places_of(column.categories, prepared.rule.categories);

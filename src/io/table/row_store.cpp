@@ -134,25 +134,25 @@ void LostIntegers::merge(const LostIntegers& other) {
 
 std::optional<std::string> lost_integers_warning(const LostIntegers& lost, std::span<const std::string> labels,
                                                  DataType type, const std::string& row_word) {
-  constexpr size_t kMostNamed = 10;
+  constexpr size_t kMaxNamed = 10;
   std::string list;
   size_t count = 0;
   for (size_t j = 0; j < lost.columns.size(); ++j) {
-    if (!lost.seen(j) || ++count > kMostNamed) continue;
+    if (!lost.seen(j) || ++count > kMaxNamed) continue;
     const LostIntegers::Place& place = lost.columns[j];
     list +=
         fmt::format("{}{} (first: {} in {} {})", count == 1 ? "" : ", ", labels[j], place.value, row_word, place.row);
   }
   if (count == 0) return std::nullopt;
-  if (count > kMostNamed) list += fmt::format(" and {} more", count - kMostNamed);
+  if (count > kMaxNamed) list += fmt::format(" and {} more", count - kMaxNamed);
   return fmt::format("integers that {} cannot hold were rounded in {}{}", name_of(type), list,
                      type == DataType::kFloat64 ? "; ids are left out by --exclude, or name the rows by --id"
                                                 : "; dtype float64 keeps integers up to 2^53");
 }
 
 std::string column_label(int64_t number, const std::string& name) {
-  constexpr size_t kMost = 100;  // of a name, in a message: a file that is no table may have any
-  const std::string shown = name.size() <= kMost ? name : name.substr(0, kMost) + "...";
+  constexpr size_t kMax = 100;  // of a name, in a message: a file that is no table may have any
+  const std::string shown = name.size() <= kMax ? name : name.substr(0, kMax) + "...";
   return name.empty() ? fmt::format("column {}", number) : fmt::format("column {} ('{}')", number, shown);
 }
 

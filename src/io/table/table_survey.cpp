@@ -11,8 +11,8 @@
 namespace manymeans {
 namespace {
 
-constexpr size_t kMostDistinct = size_t{1} << 19;
-constexpr size_t kLeastDistinct = 10000;
+constexpr size_t kMaxDistinct = size_t{1} << 19;
+constexpr size_t kMinDistinct = 10000;
 constexpr int64_t kDigitsOfBinary64 = 15;
 constexpr uint64_t kTextSeed = 1;  // so that the text "x" and a number cannot have the same key by design
 
@@ -23,7 +23,7 @@ uint64_t key_of(std::string_view text) {
 }  // namespace
 
 size_t DistinctCounter::limit_for(int64_t columns) {
-  return std::max(kLeastDistinct, kMostDistinct / static_cast<size_t>(std::max<int64_t>(1, columns)));
+  return std::max(kMinDistinct, kMaxDistinct / static_cast<size_t>(std::max<int64_t>(1, columns)));
 }
 
 void DistinctCounter::give_up() {

@@ -80,7 +80,7 @@ std::vector<Field> split_line(std::string_view line, char delimiter) {
   std::vector<Field> result;
   if (line.empty()) return result;
   const char* end = line.data() + line.size();
-  for (const char* at = line.data(); at != nullptr && result.size() <= kMostFields;) {
+  for (const char* at = line.data(); at != nullptr && result.size() <= kMaxFields;) {
     at = cut_field(at, end, delimiter, result.emplace_back());
   }
   return result;
@@ -194,15 +194,15 @@ std::optional<double> date_order(std::string_view text) {
     if (separator == '/' && parts[2] <= 12) std::swap(parts[1], parts[2]);
   }
   double order = 0;
-  constexpr std::array<double, 6> kMost = {10000, 13, 32, 24, 60, 61};
-  for (size_t i = 0; i < kMost.size(); ++i) order = order * kMost[i] + parts[i];
+  constexpr std::array<double, 6> kMax = {10000, 13, 32, 24, 60, 61};
+  for (size_t i = 0; i < kMax.size(); ++i) order = order * kMax[i] + parts[i];
   return order + parts[6];
 }
 
 std::string shown(std::string_view text) {
-  constexpr size_t kMost = 40;
+  constexpr size_t kMax = 40;
   std::string result;
-  for (const char c : text.substr(0, kMost)) {
+  for (const char c : text.substr(0, kMax)) {
     const auto code = static_cast<unsigned char>(c);
     if (code < 32 || code == 127) {
       result += fmt::format("\\x{:02x}", code);
@@ -210,7 +210,7 @@ std::string shown(std::string_view text) {
       result += c;
     }
   }
-  return text.size() > kMost ? result + "..." : result;
+  return text.size() > kMax ? result + "..." : result;
 }
 
 }  // namespace manymeans

@@ -36,9 +36,9 @@ const char* cut_field(const char* at, const char* end, char delimiter, Field& fi
 
 /// Fields of a line at most. Every field costs some hundred bytes while a file is read, and a file of delimiters alone
 /// must not take the memory of the machine; wider tables belong into a binary format, where a column costs nothing.
-constexpr size_t kMostFields = size_t{1} << 20;
+constexpr size_t kMaxFields = size_t{1} << 20;
 
-/// All fields of a (trimmed) line; an empty line has none. Of more than kMostFields, one more than that.
+/// All fields of a (trimmed) line; an empty line has none. Of more than kMaxFields, one more than that.
 std::vector<Field> split_line(std::string_view line, char delimiter);
 
 enum class NumberKind : uint8_t { kNumber, kEmpty, kText, kOverflow };

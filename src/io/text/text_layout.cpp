@@ -28,7 +28,7 @@ constexpr size_t kSampleBytes = size_t{1} << 20;  // lines may be long; two are 
 [[noreturn]] void fail_too_wide(const std::string& path) {
   fail(path, fmt::format("a line has more than {} fields; a table as wide as that is read from a binary file, such as "
                          ".npy",
-                         kMostFields));
+                         kMaxFields));
 }
 
 void refuse_other_formats(std::string_view text, const std::string& path) {
@@ -108,7 +108,7 @@ bool is_like_thousands(std::string_view text) {
 }
 
 bool has_too_many(const std::vector<Row>& rows) {
-  return std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.size() > kMostFields; });
+  return std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.size() > kMaxFields; });
 }
 
 // How well rows look like a table: the share of rows with the commonest number of fields (2 or more)

@@ -471,7 +471,7 @@ TEST(CompositeBackend, ACheckpointOfModelsApartGoesOnWithOne) {
 
 // By the sizes that users have: short passes and large ensembles by models, many rows of few clusters by rows.
 TEST(CompositeBackend, DealsOutModelsWhereThatPays) {
-  constexpr double kLeast = 1e10;
+  constexpr double kMin = 1e10;
   const auto deals = [](int64_t rows, int64_t columns, std::vector<int64_t> clusters) {
     const std::vector<float> value(1);
     ThreadPool pool(1);
@@ -483,7 +483,7 @@ TEST(CompositeBackend, DealsOutModelsWhereThatPays) {
     workload.all_clusters = std::accumulate(clusters.begin(), clusters.end(), int64_t{0});
     workload.passes = 300 * workload.models;
     workload.clusters = std::move(clusters);
-    return deals_out_models(input, workload, 2, kLeast);
+    return deals_out_models(input, workload, 2, kMin);
   };
   EXPECT_TRUE(deals(100'000, 8, std::vector<int64_t>(100, 20)));  // 0.3 ms, of which a meeting would be a tenth
   EXPECT_TRUE(deals(1'000'000, 2, std::vector<int64_t>(100, 10)));
@@ -517,7 +517,7 @@ TEST(CompositeBackend, LeavesShortPassesToOneDevice) {
     std::string_view name() const override { return "quick"; }
     std::string instruction_set() const override { return ""; }
     int threads() const override { return 1; }
-    double least_shared_products() const override { return 128.0 * 5 * 10; }
+    double min_shared_products() const override { return 128.0 * 5 * 10; }
     std::unique_ptr<Upload> upload(const Input& input, const Workload& workload) override {
       return reference->upload(input, workload);
     }
@@ -558,7 +558,7 @@ struct CopyingBackend final : Backend {
   std::string_view name() const override { return "copying"; }
   std::string instruction_set() const override { return ""; }
   int threads() const override { return 1; }
-  double least_shared_products() const override { return 1000; }
+  double min_shared_products() const override { return 1000; }
   std::unique_ptr<CopiedPoints> copy(const PointsView& points, const Workload&) override {
     if (points.n > most) return nullptr;
     auto copy = std::make_unique<Copy>(points);

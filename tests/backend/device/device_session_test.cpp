@@ -262,7 +262,7 @@ TEST(DeviceSession, ABatchEndsWhereFewLabelsChange) {
 TEST(DeviceSession, LabelsOfManyRows) {
   ThreadPool pool(1);
   const Case made = make_case(Family::kNormal, DataType::kFloat32, Weighting::kNone, {1100001, 1, {2, 257}}, 6);
-  ASSERT_GE(size_t{2} * 2 * static_cast<size_t>(made.shape.n), device::kLeastStagedLabels);
+  ASSERT_GE(size_t{2} * 2 * static_cast<size_t>(made.shape.n), device::kMinStagedLabels);
   const Input input = prepare_input(made.points(), made.weights, pool);
   Fit late(make_late_backend({}), input, made);
   Fit cpu(make_backend("cpu", {.threads = 2}), input, made);

@@ -63,7 +63,7 @@ TEST(SlicePlanner, SaysWhatTheSmallestSlicesTake) {
 TEST(SlicePlanner, PointsOnTheDeviceAlwaysStay) {
   SlicePlanner::Points points = kPoints;
   points.on_device = true;
-  points.most_rows = 100'000;
+  points.max_rows = 100'000;
   const auto no_points = [](const SlicePlan& plan) { return 100 * plan.slice_rows; };
   const SlicePlanner::Choice choice = SlicePlanner(points, int64_t{1} << 40, no_points).choose();
   EXPECT_EQ(choice.plan.resident_rows, kRows);

@@ -41,7 +41,7 @@ bool holds(const double* box, const std::vector<double>& x) {
 TEST(LeafTreeTest, BoxesHoldTheirRowsWhoeverBuildsThem) {
   ThreadPool alone(1), two(2);
   for (const Case& made : hostile_cases()) {
-    if (made.shape.d > opencl::kMostTreeColumns) continue;
+    if (made.shape.d > opencl::kMaxTreeColumns) continue;
     const PointsView points = made.points();
     for (const int64_t block : {points.n, int64_t{128}}) {
       const LeafTree tree = LeafTree::build(points, block, alone);
@@ -91,7 +91,7 @@ TEST(LeafTreeTest, ListsHoldTheNearestPrototypeOfEveryRow) {
   int64_t short_lists = 0;
   for (const Case& made : hostile_cases()) {
     const PointsView points = made.points();
-    if (points.d > opencl::kMostTreeColumns) continue;
+    if (points.d > opencl::kMaxTreeColumns) continue;
     const LeafTree tree = LeafTree::build(points, points.n, pool);
     const Matrix& matrix = made.prototypes[0];
     std::vector<double> prototypes(static_cast<size_t>(matrix.rows() * points.d));

@@ -28,7 +28,7 @@ UsedDevice some_device() {
 class OpenClPlanTest : public testing::Test {
  protected:
   OpenClPlan plan(const UsedDevice& device, const BackendOptions& options = {}) {
-    return opencl::make_plan(input_, device, options, {.most_clusters = 10, .all_clusters = 10});
+    return opencl::make_plan(input_, device, options, {.max_clusters = 10, .all_clusters = 10});
   }
 
   ThreadPool pool_{1};

@@ -72,11 +72,11 @@ bool take(const std::string& name, const std::string& value, Plan& plan) {
   } else if (name == "--first") {
     plan.first = whole();
   } else if (name == "--threads") {
-    plan.settings.most_threads = static_cast<int>(whole());
+    plan.settings.max_threads = static_cast<int>(whole());
   } else if (name == "--seconds") {
     plan.limits.seconds = number_of(value);
   } else if (name == "--most-values") {
-    plan.limits.most_values = whole();
+    plan.limits.max_values = whole();
   } else if (name == "--hang") {
     plan.hang_seconds = number_of(value);
   } else if (name == "--found") {
@@ -114,7 +114,7 @@ Plan plan_of(int argc, char** argv) {
   if (plan.cases == 0 && plan.minutes == 0) plan.minutes = 10;
   plan.reproduce =
       fmt::format("{} --backend {} --seed {} --seconds {} --most-values {}", argv[0], plan.limits.cuda ? "cuda" : "cpu",
-                  plan.seed, plan.limits.seconds, plan.limits.most_values);
+                  plan.seed, plan.limits.seconds, plan.limits.max_values);
   return plan;
 }
 

@@ -20,7 +20,7 @@ class CaseRunner {
       : drawn_(drawn),
         settings_(settings),
         begin_(begin),
-        pool_(thread_count(settings.most_threads)),
+        pool_(thread_count(settings.max_threads)),
         data_(drawn, pool_) {}
 
   CaseReport run() {

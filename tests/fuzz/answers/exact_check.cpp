@@ -22,12 +22,12 @@ class Complaints {
  public:
   void add(const std::string& line) {
     const std::lock_guard lock(mutex_);
-    if (count_++ < kMost) text_ += "    " + line + "\n";
+    if (count_++ < kMax) text_ += "    " + line + "\n";
   }
-  std::string text() const { return count_ > kMost ? text_ + fmt::format("    ... {} in all\n", count_) : text_; }
+  std::string text() const { return count_ > kMax ? text_ + fmt::format("    ... {} in all\n", count_) : text_; }
 
  private:
-  static constexpr int kMost = 4;
+  static constexpr int kMax = 4;
   std::mutex mutex_;
   std::string text_;
   int count_ = 0;
@@ -35,8 +35,8 @@ class Complaints {
 
 // Rows to look at: all that can be afforded, the first and the last among them.
 std::vector<int64_t> rows_to_check(int64_t n, int64_t values, uint64_t seed) {
-  constexpr int64_t kMostValues = 200'000'000;
-  const int64_t count = std::min(n, std::max<int64_t>(32, kMostValues / values));
+  constexpr int64_t kMaxValues = 200'000'000;
+  const int64_t count = std::min(n, std::max<int64_t>(32, kMaxValues / values));
   std::vector<int64_t> rows;
   Draw draw(seed);
   for (int64_t i = 0; i < count; ++i) rows.push_back(count == n ? i : draw.below(n));
@@ -170,9 +170,9 @@ std::string check_model(const Input& input, const ModelResult& model, uint64_t s
 }
 
 std::string check_centroids(const Input& input, const Labels& labels, const Matrix& prototypes, ThreadPool& pool) {
-  constexpr int64_t kMostSums = int64_t{64} << 20;
+  constexpr int64_t kMaxSums = int64_t{64} << 20;
   const int64_t k = prototypes.rows(), d = prototypes.columns();
-  if (k * d * input.limbs * pool.size() > kMostSums) return "";
+  if (k * d * input.limbs * pool.size() > kMaxSums) return "";
   const Statistics statistics = sum_by_label(input, labels, k, pool);
   const Matrix right = solve_prototypes(statistics, input, prototypes, pool);
   Complaints complaints;

@@ -50,7 +50,7 @@ class CaseDrawer {
     recipe.type = draw_.pick({DataType::kFloat32, DataType::kFloat32, DataType::kFloat32, DataType::kFloat64,
                               DataType::kFloat16, DataType::kBFloat16, DataType::kUInt8, DataType::kInt8});
     // Of 8-byte values half as many, for the memory that a fit takes.
-    const int64_t most = size_of(recipe.type) == 8 ? limits_.most_values / 2 : limits_.most_values;
+    const int64_t most = size_of(recipe.type) == 8 ? limits_.max_values / 2 : limits_.max_values;
     int64_t values = draw_.log_between(std::min<int64_t>(100'000, most), most);
     if (draw_.chance(0.05)) values = draw_.between(most - most / 4, most);
     recipe.d = draw_.chance(0.5)
@@ -58,14 +58,14 @@ class CaseDrawer {
                    : draw_.pick<int64_t>({1,   2,   2,   3,   4,   5,   8,   16,  17,  32,  33,   54,   64,   100,
                                           128, 129, 160, 192, 256, 300, 384, 512, 768, 784, 1024, 1536, 4096, 16384});
     recipe.d = std::min(recipe.d, std::max<int64_t>(1, values / 50));
-    constexpr int64_t kMostRows = 30'000'000;  // more than 2^31 of them: ./dev huge
-    recipe.n = std::clamp<int64_t>(values / recipe.d, 1, kMostRows);
+    constexpr int64_t kMaxRows = 30'000'000;  // more than 2^31 of them: ./dev huge
+    recipe.n = std::clamp<int64_t>(values / recipe.d, 1, kMaxRows);
     recipe.seed = draw_.bits();
   }
 
   void draw_ensemble() {
     FitOptions& options = case_.options;
-    const int64_t most = std::min(limits_.most_clusters, case_.recipe.n);
+    const int64_t most = std::min(limits_.max_clusters, case_.recipe.n);
     case_.given = draw_.chance(0.12);
     const int64_t lengths = case_.given ? 1 : draw_.pick<int64_t>({1, 1, 1, 1, 2, 3, 4, 7});
     options.k.clear();

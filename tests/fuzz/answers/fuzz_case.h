@@ -15,10 +15,10 @@ namespace manymeans::fuzz {
 
 /// What is drawn from.
 struct Limits {
-  bool cuda = false;                  ///< the cuda backend against the cpu backend, else the cpu backend with itself
-  double seconds = 20;                ///< that a case may take by the rough rates below
-  int64_t most_values = 400'000'000;  ///< N x D
-  int64_t most_clusters = 5000;
+  bool cuda = false;                 ///< the cuda backend against the cpu backend, else the cpu backend with itself
+  double seconds = 20;               ///< that a case may take by the rough rates below
+  int64_t max_values = 400'000'000;  ///< N x D
+  int64_t max_clusters = 5000;
 };
 
 /// An instruction set of the cpu backend that is here, with one of its screens.

@@ -15,8 +15,8 @@ namespace manymeans::fuzz {
 namespace {
 
 int capped(int threads, const RunSettings& settings) {
-  if (settings.most_threads == 0) return threads;
-  return threads == 0 ? settings.most_threads : std::min(threads, settings.most_threads);
+  if (settings.max_threads == 0) return threads;
+  return threads == 0 ? settings.max_threads : std::min(threads, settings.max_threads);
 }
 
 // A limit between what just does and what holds everything; on a device somewhere around the points.
@@ -24,8 +24,8 @@ int64_t memory_limit(const FuzzCase& drawn, const PointsView& points, const Way&
   if (way.memory_share < 0) return 0;
   const auto bytes = static_cast<double>(points.bytes());
   if (way.backend == "cuda") {
-    constexpr double kLeast = double{64 << 20};
-    return static_cast<int64_t>(kLeast + way.memory_share * 3 * bytes);
+    constexpr double kMin = double{64 << 20};
+    return static_cast<int64_t>(kMin + way.memory_share * 3 * bytes);
   }
   MemoryTask task;
   task.points = points;
@@ -38,7 +38,7 @@ int64_t memory_limit(const FuzzCase& drawn, const PointsView& points, const Way&
   task.threads = threads;
   task.oversamples = drawn.options.init == "k-means||";
   const double plenty = 4 * bytes + 64.0 * static_cast<double>(points.n);
-  return least_memory(task) + static_cast<int64_t>(way.memory_share * way.memory_share * plenty);
+  return min_memory(task) + static_cast<int64_t>(way.memory_share * way.memory_share * plenty);
 }
 
 // Whether an error says that this way is none, rather than anything about the answer.

@@ -25,7 +25,7 @@ enum class Fault : uint8_t {
 };
 
 struct RunSettings {
-  int most_threads = 0;  ///< 0: as many as the way says
+  int max_threads = 0;  ///< 0: as many as the way says
   Fault fault = Fault::kNone;
   bool steps = false;  ///< every way is told, not only every case
 };

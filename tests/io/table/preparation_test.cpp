@@ -97,7 +97,7 @@ TEST_F(Preparation, WhatNoRuleProvidesFor) {
   bad("when,x\n2024-02-29,1\n2024-03-01,2\n", {"date", "column 1 ('when')"}, rules(Missing::kError, true));
   bad("x,y\n,1\nNA,2\n", {"column 1 ('x')", "no finite number"}, rules(Missing::kMean));
   ReadOptions few = rules(Missing::kError, true);
-  few.rules.most_categories = 2;
+  few.rules.max_categories = 2;
   bad("t,x\na,1\nb,2\nc,3\n", {"column 1 ('t')", "more than 2", "--most-categories"}, few);
   ReadOptions one = rules(Missing::kDrop);
   one.part = {.index = 0, .count = 2};

@@ -20,7 +20,7 @@ struct Case {
 // All columns as they are: text becomes a category, and a gap 0.
 ReadOptions any_table() {
   ReadOptions options;
-  options.rules = {.missing = Missing::kValue, .missing_value = 0, .one_hot = true, .most_categories = 1000};
+  options.rules = {.missing = Missing::kValue, .missing_value = 0, .one_hot = true, .max_categories = 1000};
   return options;
 }
 

@@ -19,22 +19,22 @@ namespace manymeans {
 namespace {
 
 // The bounds of the screens need D times the unit of their sums well below 1 (docs/developer/screens.md).
-constexpr int64_t kMostScreenColumns = int64_t{1} << 18;
+constexpr int64_t kMaxScreenColumns = int64_t{1} << 18;
 
 // Half of the second-level cache of every server core of the last ten years (256 KiB to 2 MiB) at least.
 constexpr int64_t kBlockBytes = 256 << 10;
 // Most of a first-level cache of 32 KiB.
 constexpr int64_t kChunkBytes = 24 << 10;
-constexpr int64_t kMostTilesPerBlock = 32;
+constexpr int64_t kMaxTilesPerBlock = 32;
 // Best three of every span and row of a block.
-constexpr int64_t kMostScoreBytes = 1 << 20;
+constexpr int64_t kMaxScoreBytes = 1 << 20;
 // Where few rows are to be screened, as many as this make some full tiles.
 constexpr int64_t kSearchedRows = 4096;
 // A thread should find at least this many blocks, or the last one to finish decides the pass.
 constexpr int64_t kBlocksPerThread = 8;
 // Nanoseconds. Where looking at a row costs less than this, asking whether it needs to be costs as much
 // (bench/results/EXPERIMENTS.md, "Bounds across passes").
-constexpr double kLeastScreenForBounds = 20;
+constexpr double kMinScreenForBounds = 20;
 // What a row that is gathered costs beside its scores, and the exact distance of a row that stands alone.
 constexpr double kGatheredRow = 25;
 constexpr double kDistance = 15;
@@ -50,10 +50,10 @@ bool has_room(const Input& input, const BackendOptions& options, int64_t bytes) 
 
 // Plans a kd-tree; false, with the reason, if there is no room for one.
 bool plan_tree(const Input& input, const BackendOptions& options, PointsPlan& plan) {
-  if (input.points.d > kMostTreeColumns) {
+  if (input.points.d > kMaxTreeColumns) {
     throw Error(ErrorCode::kUsage, "algorithm",
                 fmt::format("kdtree is for at most {} columns, and there are {}; use auto, matrix, bounds or brute",
-                            kMostTreeColumns, input.points.d));
+                            kMaxTreeColumns, input.points.d));
   }
   const int64_t bytes = KdTree::bytes(input);
   plan.tree = has_room(input, options, bytes) && KdTree::can_hold(input) && !input.memory.window.moves();
@@ -74,11 +74,11 @@ void check_served(const Prototype& prototype, const std::string& algorithm) {
 // takes as long as with the screen, and every further pass two to seven times faster. From three columns on the
 // screen wins such a fit (bench/results/intel-xeon-2cpu). Building takes as long as a few passes.
 bool tree_pays(const BackendOptions& options, const PointsView& points, const Workload& workload) {
-  constexpr int64_t kMostColumns = 2;
-  constexpr int64_t kFewestRows = 20'000;
-  constexpr int64_t kFewestPasses = 4;
-  return options.algorithm == "auto" && options.tuning.cpu.screen_format.empty() && points.d <= kMostColumns &&
-         points.n >= kFewestRows && workload.passes >= kFewestPasses;
+  constexpr int64_t kMaxColumns = 2;
+  constexpr int64_t kMinRows = 20'000;
+  constexpr int64_t kMinPasses = 4;
+  return options.algorithm == "auto" && options.tuning.cpu.screen_format.empty() && points.d <= kMaxColumns &&
+         points.n >= kMinRows && workload.passes >= kMinPasses;
 }
 
 // A look in bytes needs one more copy of the points, and no bounds know what it leaves.
@@ -126,12 +126,12 @@ PointsPlan plan_points(const Input& input, const CpuKernels& kernels, const Back
     check_served(prototype, options.algorithm);
     plan.brute = true;
     plan.why = fmt::format("exact distances only: no screen is for prototypes of kind {}", prototype.name);
-    if (prototype.linear && options.algorithm == "auto" && points.d <= kMostScreenColumns) {
+    if (prototype.linear && options.algorithm == "auto" && points.d <= kMaxScreenColumns) {
       plan_residuals(input, kernels, options, plan);
     }
     return plan;
   }
-  if (options.algorithm == "brute" || points.d > kMostScreenColumns) {
+  if (options.algorithm == "brute" || points.d > kMaxScreenColumns) {
     plan.brute = true;
     plan.why =
         options.algorithm == "brute" ? "exact distances only, as asked" : "exact distances only: too many columns";
@@ -176,7 +176,7 @@ int64_t bounds_budget(const Input& input, int64_t memory_budget) {
 }  // namespace
 
 BoundsUse bounds_use(const PointsPlan& plan, int64_t k) {
-  const bool cheap = plan.column_ns * static_cast<double>(k) < kLeastScreenForBounds;
+  const bool cheap = plan.column_ns * static_cast<double>(k) < kMinScreenForBounds;
   return plan.bounds == BoundsUse::kWhenTheyPay && cheap ? BoundsUse::kNever : plan.bounds;
 }
 
@@ -196,14 +196,14 @@ SessionPlan plan_session(const Input& input, const PointsPlan& points, std::span
   int64_t clusters = 0;
   for (const int64_t count : k) {
     clusters += count;
-    plan.most_spans = std::max(plan.most_spans, most_spans(count));
+    plan.max_spans = std::max(plan.max_spans, max_spans(count));
   }
   const int64_t tiles = (input.points.n + screen.tile_rows - 1) / screen.tile_rows;
   const int64_t fair_share = std::max<int64_t>(1, tiles / (kBlocksPerThread * threads));
-  const int64_t score_bytes = plan.most_spans * screen.tile_rows * 3 * static_cast<int64_t>(sizeof(float));
+  const int64_t score_bytes = plan.max_spans * screen.tile_rows * 3 * static_cast<int64_t>(sizeof(float));
   const auto tile_bytes = static_cast<int64_t>(PackedPoints::tile_bytes(screen, d));
   plan.tiles_per_block = std::clamp<int64_t>(
-      std::min({kBlockBytes / tile_bytes, kMostScoreBytes / score_bytes, fair_share}), 1, kMostTilesPerBlock);
+      std::min({kBlockBytes / tile_bytes, kMaxScoreBytes / score_bytes, fair_share}), 1, kMaxTilesPerBlock);
   plan.spans_per_chunk = std::max<int64_t>(1, kChunkBytes / PackedPrototypes::span_bytes(screen, d));
   const int64_t terms = prototype_of(input).terms(d);
   plan.statistics_bytes = clusters * (terms * input.limbs + 2) * static_cast<int64_t>(sizeof(int64_t));

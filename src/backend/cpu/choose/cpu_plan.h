@@ -16,7 +16,7 @@ namespace manymeans {
 struct SessionPlan {
   int64_t tiles_per_block = 1;   ///< tiles that one thread labels together, so that prototypes are read once for them
   int64_t spans_per_chunk = 1;   ///< spans of prototypes that stay in the first cache while a block's tiles pass
-  int64_t most_spans = 1;        ///< of one model
+  int64_t max_spans = 1;         ///< of one model
   bool by_label_order = false;   ///< accumulate by cluster instead of with a copy of the statistics per thread
   bool carry_bounds = false;     ///< some models may have CarriedBounds
   int64_t bounded_models = 0;    ///< so many at a time

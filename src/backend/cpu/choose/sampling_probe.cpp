@@ -15,22 +15,22 @@
 namespace manymeans {
 namespace {
 
-constexpr int64_t kMostPoints = 512;
-constexpr int64_t kFewestPoints = 32;
+constexpr int64_t kMaxPoints = 512;
+constexpr int64_t kMinPoints = 32;
 constexpr int64_t kPointValues = int64_t{1} << 20;
 constexpr int64_t kPrototypeValues = int64_t{1} << 21;
-constexpr int64_t kFewestPrototypes = 16;
+constexpr int64_t kMinPrototypes = 16;
 // Rows from which a model's prototypes are drawn apart: k-means++ finds the far ones among all, and these decide about
 // the bounds. So many for each, so many at least, and so many values of all their distances at most.
 constexpr int64_t kPoolRows = 32;
-constexpr int64_t kFewestPoolRows = 2048;
+constexpr int64_t kMinPoolRows = 2048;
 constexpr int64_t kPoolValues = int64_t{1} << 22;
 // Models of different k that are looked at; those between them are alike.
-constexpr int64_t kMostModels = 4;
+constexpr int64_t kMaxModels = 4;
 
 struct Some {
   int64_t clusters;
-  int64_t models;  // for which it stands, of kMostModels or all
+  int64_t models;  // for which it stands, of kMaxModels or all
 };
 
 // Evenly from the sorted numbers of clusters.
@@ -38,7 +38,7 @@ std::vector<Some> some_of(std::span<const int64_t> clusters) {
   std::vector<int64_t> sorted(clusters.begin(), clusters.end());
   std::sort(sorted.begin(), sorted.end());
   const auto count = static_cast<int64_t>(sorted.size());
-  const int64_t taken = std::min(count, kMostModels);
+  const int64_t taken = std::min(count, kMaxModels);
   std::vector<Some> some;
   for (int64_t i = 0; i < taken; ++i) {
     const int64_t k = sorted[static_cast<size_t>((2 * i + 1) * count / (2 * taken))];
@@ -172,7 +172,7 @@ class Screened {
 }  // namespace
 
 std::vector<int64_t> clusters_of(const Workload& workload) {
-  return workload.clusters.empty() ? std::vector{workload.most_clusters} : workload.clusters;
+  return workload.clusters.empty() ? std::vector{workload.max_clusters} : workload.clusters;
 }
 
 SamplingProbe::SamplingProbe(const Input& input, const CpuKernels& kernels, const Frame& frame,
@@ -180,9 +180,9 @@ SamplingProbe::SamplingProbe(const Input& input, const CpuKernels& kernels, cons
     : kernels_(kernels), frame_(frame) {
   const int64_t n = input.points.n, d = input.points.d;
   std::vector<Some> some = some_of(clusters_of(workload));
-  for (Some& one : some) one.clusters = std::min(one.clusters, std::max(kPrototypeValues / d, kFewestPrototypes));
+  for (Some& one : some) one.clusters = std::min(one.clusters, std::max(kPrototypeValues / d, kMinPrototypes));
   // Of few rows half may be prototypes. Both are spread over all rows: files are often sorted.
-  const int64_t most = std::clamp(kPointValues / d, kFewestPoints, kMostPoints);
+  const int64_t most = std::clamp(kPointValues / d, kMinPoints, kMaxPoints);
   const int64_t points = std::min(most, std::max(n - some.back().clusters, (n + 1) / 2));
   const std::vector<int64_t> of_points = spread_rows(n, points);
   points_ = gather_rows(input, of_points);
@@ -197,7 +197,7 @@ Matrix SamplingProbe::draw_prototypes(const Input& input, bool apart, int64_t co
                                       const std::vector<int64_t>& of_points) const {
   const int64_t n = input.points.n;
   const int64_t others = std::max<int64_t>(1, n - static_cast<int64_t>(of_points.size()));
-  const int64_t pool = std::min(std::max(kPoolRows * count, kFewestPoolRows), kPoolValues / (count * input.points.d));
+  const int64_t pool = std::min(std::max(kPoolRows * count, kMinPoolRows), kPoolValues / (count * input.points.d));
   if (apart && pool > count && others > count) {
     const std::vector<int64_t> rows = other_rows(n, std::min(pool, others), of_points);
     std::vector<double> weights;

@@ -36,10 +36,10 @@ constexpr Measured kMeasured[] = {
 };
 
 // Sums of D products of bytes have to fit 32 bits.
-constexpr int64_t kMostByteColumns = int64_t{1} << 15;
+constexpr int64_t kMaxByteColumns = int64_t{1} << 15;
 
 bool takes(const ScreenKernels& screen, int64_t d) {
-  return screen.format != ScreenFormat::kInt8Pair || d <= kMostByteColumns;
+  return screen.format != ScreenFormat::kInt8Pair || d <= kMaxByteColumns;
 }
 
 double column_ns(const ScreenCosts& costs, const ScreenKernels& screen, int64_t d) {
@@ -100,7 +100,7 @@ std::string_view name_of(ScreenFormat format) {
 }
 
 const CodedKernels* coded_kernels(const CpuKernels& kernels, const ScreenKernels& screen, int64_t d) {
-  if (d > kMostLookColumns) return nullptr;
+  if (d > kMaxLookColumns) return nullptr;
   for (int i = 0; i < kernels.coded_count; ++i) {
     if (kernels.coded[i].tile_rows == screen.tile_rows) return &kernels.coded[i];
   }
@@ -115,7 +115,7 @@ ScreenChoice screen_of_name(const CpuKernels& kernels, std::string_view format, 
     if (name_of(screen.format) != format) continue;
     if (takes(screen, d)) return {&screen, "as asked", 0, std::nullopt};
     throw Error(ErrorCode::kUnavailable, "MANYMEANS_CPU_SCREEN",
-                fmt::format("the {} screen takes at most {} columns, and there are {}", format, kMostByteColumns, d));
+                fmt::format("the {} screen takes at most {} columns, and there are {}", format, kMaxByteColumns, d));
   }
   throw Error(ErrorCode::kUnavailable, "MANYMEANS_CPU_SCREEN",
               fmt::format("instruction set {} has no {} screen", kernels.name, format));
@@ -165,10 +165,10 @@ constexpr double kWorthOfLook = 0.75;
 // Nanoseconds of a row and model that nothing hits; infinity where there is no look, or too few passes for one.
 double least_look_ns(const CpuKernels& kernels, const ScreenKernels& screen, const LookCosts& costs, int64_t d,
                      const Workload& workload) {
-  constexpr int64_t kFewestPasses = 6;  // of a model
+  constexpr int64_t kMinPasses = 6;  // of a model
   const std::vector<int64_t> clusters = clusters_of(workload);
   const int64_t passes = workload.passes / static_cast<int64_t>(clusters.size());
-  if (coded_kernels(kernels, screen, d) == nullptr || passes < kFewestPasses) {
+  if (coded_kernels(kernels, screen, d) == nullptr || passes < kMinPasses) {
     return std::numeric_limits<double>::infinity();
   }
   const auto columns = static_cast<double>(std::reduce(clusters.begin(), clusters.end()));

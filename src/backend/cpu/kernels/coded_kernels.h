@@ -32,9 +32,9 @@ struct CodedHitsTask {
   double* excess;  // per column, added to
 };
 
-/// No offset of a column is lower, so that sums of up to kMostLookColumns products stay within 32 bits; padding has it.
-constexpr int32_t kLeastCodedOffset = -(1 << 30);
-constexpr int64_t kMostLookColumns = 1 << 12;
+/// No offset of a column is lower, so that sums of up to kMaxLookColumns products stay within 32 bits; padding has it.
+constexpr int32_t kMinCodedOffset = -(1 << 30);
+constexpr int64_t kMaxLookColumns = 1 << 12;
 
 /// Prototypes as columns, in spans that share a unit. In this unit the upper score of row i and the column at place c
 /// is  sum_j q_ij p_jc + offset_c + radius_i slope / unit.

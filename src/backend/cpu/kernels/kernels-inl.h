@@ -41,7 +41,7 @@ template <class Unit, int MR, int R>
 constexpr ScreenKernels lanes_screen() {
   static_assert(MR * kLanes <= 64, "a word of hits has 64 bits");
   static_assert(kSpanColumns % R == 0, "a span is a whole number of blocks");
-  return {Unit::kFormat,           ScreenLayout::kLanes, MR * kLanes, R, kLeastWidth<R>, screen_lanes<Unit, MR, R>,
+  return {Unit::kFormat,           ScreenLayout::kLanes, MR * kLanes, R, kMinWidth<R>, screen_lanes<Unit, MR, R>,
           hits_lanes<Unit, MR, R>, peak_of_lanes<Unit>};
 }
 
@@ -57,7 +57,7 @@ constexpr ScreenKernels residual_screen() {
           ScreenLayout::kLanes,
           MR * kLanes,
           R,
-          kLeastWidth<R>,
+          kMinWidth<R>,
           screen_lanes<ResidualUnit, MR, R>,
           nullptr,
           nullptr};

@@ -38,7 +38,7 @@ struct UnitSums {
   int64_t* sums;        // k x stride
   int64_t* counts;      // k: rows
   uint32_t* terms;      // k: rows added or taken since the last flush
-  uint32_t most_terms;
+  uint32_t max_terms;
 };
 
 /// Terms of linear models (contract, "Linear models") in units of each one's lowest bit, as `words` integers: what a
@@ -151,7 +151,7 @@ struct CpuKernels {
   /// Order-free terms RN(weight * x_j) of one row.
   void (*add_terms_f32)(const float* x, const TermRow&);
   void (*add_terms_f64)(const double* x, const TermRow&);
-  /// Moves rows of `points` from cluster to cluster, in order, until one is to be touched that holds most_terms terms;
+  /// Moves rows of `points` from cluster to cluster, in order, until one is to be touched that holds max_terms terms;
   /// returns how many rows were moved.
   int64_t (*move_rows_f32)(const float* points, const MovedRows&, const UnitSums&);
   int64_t (*move_rows_f64)(const double* points, const MovedRows&, const UnitSums&);

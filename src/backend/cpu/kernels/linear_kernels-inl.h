@@ -17,14 +17,14 @@
 namespace manymeans {
 namespace {
 
-constexpr double kMostResidual = 0x1p1000;
+constexpr double kMaxResidual = 0x1p1000;
 
 // r2 of a row whose prediction is `sum` and the intercept.
 template <class T>
 HWY_INLINE double squared_residual(double sum, const T* row, const T* model, int64_t features) {
   const double residual = static_cast<double>(row[features]) - (sum + static_cast<double>(model[features]));
   const double squared = residual * residual;
-  return squared < kMostResidual ? squared : kMostResidual;
+  return squared < kMaxResidual ? squared : kMaxResidual;
 }
 
 #if HWY_TARGET == HWY_SCALAR
@@ -97,7 +97,7 @@ HWY_INLINE VecD residuals_of_model(const double* columns, const T* model, int64_
   }
   const VecD predicted = hn::Add(fold<8>(p), hn::Set(kF64, static_cast<double>(model[features])));
   const VecD rest = hn::Sub(hn::Load(kF64, columns + features * kWide), predicted);
-  const VecD squared = hn::Mul(rest, rest), most = hn::Set(kF64, kMostResidual);
+  const VecD squared = hn::Mul(rest, rest), most = hn::Set(kF64, kMaxResidual);
   return hn::IfThenElse(hn::Lt(squared, most), squared, most);
 }
 
@@ -105,9 +105,9 @@ HWY_INLINE VecD residuals_of_model(const double* columns, const T* model, int64_
 // than a column of rows, which is gathered.
 template <class T>
 int64_t residuals_in_lanes(const LabelledRows<T>& in, double* r2) {
-  constexpr int64_t kMostGathered = 24;
-  if (in.d > kMostGathered) return 0;
-  alignas(64) double columns[kMostGathered * kWide];
+  constexpr int64_t kMaxGathered = 24;
+  if (in.d > kMaxGathered) return 0;
+  alignas(64) double columns[kMaxGathered * kWide];
   int64_t i = 0;
   for (; i + kWide <= in.count; i += kWide) {
     for (int64_t j = 0; j < in.d; ++j) hn::Store(strided(in.points + i * in.d + j, in.d), kF64, columns + j * kWide);
@@ -300,11 +300,11 @@ int64_t move_products(const T* points, const MovedRows& moved, const UnitSums& s
       make_batch(points, {moved, i, left < kProductRows ? left : kProductRows}, sums, in);
     }
     const uint32_t to = moved.to[i];
-    if (sums.terms[to] == sums.most_terms) return i;
+    if (sums.terms[to] == sums.max_terms) return i;
     int64_t* from_sums = nullptr;
     if (moved.from != nullptr) {
       const uint32_t from = moved.from[i];
-      if (sums.terms[from] == sums.most_terms) return i;
+      if (sums.terms[from] == sums.max_terms) return i;
       from_sums = sums.sums + from * sums.stride;
       ++sums.terms[from];
       --sums.counts[from];

@@ -118,9 +118,9 @@ HWY_INLINE double half_value(uint32_t half) {
   return static_cast<double>(v);
 }
 
-constexpr double kMostInteger = 32639;  // 256 * 127 + 127
+constexpr double kMaxInteger = 32639;  // 256 * 127 + 127
 
-// Each value from `from` on as the integer next to y / unit, cut off at kMostInteger: 256 high + low, high from -127 to
+// Each value from `from` on as the integer next to y / unit, cut off at kMaxInteger: 256 high + low, high from -127 to
 // 127, low from -128 to 127.
 template <class T>
 HWY_INLINE void split_integers(const T* x, const PackTask& in, int64_t from, RoundedRow& out) {
@@ -128,7 +128,7 @@ HWY_INLINE void split_integers(const T* x, const PackTask& in, int64_t from, Rou
   for (int64_t j = from; j < in.d; ++j) {
     const double y = (static_cast<double>(x[j]) - in.centre[j]) * in.scale;
     double q = y * inverse;
-    q = q < -kMostInteger ? -kMostInteger : (q > kMostInteger ? kMostInteger : q);
+    q = q < -kMaxInteger ? -kMaxInteger : (q > kMaxInteger ? kMaxInteger : q);
     const double integer = (q + kMagic) - kMagic;
     const auto bits = static_cast<int32_t>(integer);
     const int32_t high = (bits + 128) >> 8;
@@ -260,7 +260,7 @@ HWY_INLINE void store_part(VecD part, uint16_t* to) {
 template <class T>
 HWY_INLINE void round_to_bytes(const T* x, const PackTask& in, RoundedRow& out) {
   const VecD inverse = hn::Set(kF64, 1 / out.unit), unit = hn::Set(kF64, out.unit), magic = hn::Set(kF64, kMagic);
-  const VecD most = hn::Set(kF64, kMostInteger);
+  const VecD most = hn::Set(kF64, kMaxInteger);
   VecD square = hn::Zero(kF64), rest_square = hn::Zero(kF64);
   int64_t j = 0;
   for (; j + kWide <= in.d; j += kWide) {

@@ -18,7 +18,7 @@ namespace {
 
 #if HWY_TARGET == HWY_SCALAR
 
-constexpr double kMostMagnitude = 0x1p500;
+constexpr double kMaxMagnitude = 0x1p500;
 
 bool acceptable(const float* x, int64_t count) {
   for (int64_t i = 0; i < count; ++i) {
@@ -28,7 +28,7 @@ bool acceptable(const float* x, int64_t count) {
 }
 bool acceptable(const double* x, int64_t count) {
   for (int64_t i = 0; i < count; ++i) {
-    if (!(std::fabs(x[i]) <= kMostMagnitude)) return false;
+    if (!(std::fabs(x[i]) <= kMaxMagnitude)) return false;
   }
   return true;
 }
@@ -73,7 +73,7 @@ void panel_distances(const double* x, int64_t rows, const PrototypePanels& in, T
 
 // The largest magnitude, as an integer of its bits: those of NaN and infinity are above those of every number.
 template <class T, class Bits>
-HWY_INLINE Bits most_bits(const T* x, int64_t count, Bits magnitude) {
+HWY_INLINE Bits max_bits(const T* x, int64_t count, Bits magnitude) {
   const hn::ScalableTag<Bits> tag;
   const auto step = static_cast<int64_t>(hn::Lanes(tag));
   const auto mask = hn::Set(tag, magnitude);
@@ -93,10 +93,10 @@ HWY_INLINE Bits most_bits(const T* x, int64_t count, Bits magnitude) {
 }
 
 bool acceptable(const float* x, int64_t count) {
-  return most_bits<float, uint32_t>(x, count, 0x7fffffff) < 0x7f800000;
+  return max_bits<float, uint32_t>(x, count, 0x7fffffff) < 0x7f800000;
 }
 bool acceptable(const double* x, int64_t count) {
-  return most_bits<double, uint64_t>(x, count, ~uint64_t{0} >> 1) <= uint64_t{1023 + 500} << 52;  // 2^500
+  return max_bits<double, uint64_t>(x, count, ~uint64_t{0} >> 1) <= uint64_t{1023 + 500} << 52;  // 2^500
 }
 
 void widen_values(const float* x, int64_t count, double* wide) {
@@ -210,12 +210,12 @@ HWY_INLINE void for_each_row_of_part(const double* x, int64_t rows, int64_t d, c
 // Panels are the outer loop: one stays in the first cache while the rows, which stay in the second, go by.
 template <class Use>
 HWY_INLINE void for_each_square(const double* x, int64_t rows, const PrototypePanels& in, Use&& use) {
-  constexpr int kMostVectors = kWide == 8 ? 4 : 2;
-  for (int64_t first = 0; first < in.k; first += kMostVectors * kWide) {
+  constexpr int kMaxVectors = kWide == 8 ? 4 : 2;
+  for (int64_t first = 0; first < in.k; first += kMaxVectors * kWide) {
     const int64_t panel = first / kPanelPrototypes;
     const double* values = in.values + panel * in.d * kPanelPrototypes + first % kPanelPrototypes;
     const int64_t left = (in.k - first + kWide - 1) / kWide;
-    const PanelPart part{values, first, static_cast<int>(left < kMostVectors ? left : kMostVectors)};
+    const PanelPart part{values, first, static_cast<int>(left < kMaxVectors ? left : kMaxVectors)};
     switch (part.vectors) {
       case 1: for_each_row_of_part<8, 1>(x, rows, in.d, part, use); break;
       case 2: for_each_row_of_part<kWide == 8 ? 8 : 4, 2>(x, rows, in.d, part, use); break;

@@ -178,8 +178,8 @@ void certify_products_f64(const ProductScreen& in, double* out, uint32_t* failed
       const auto width =
           hn::Add(hn::Set(kProductTag, in.row_widths[r]), hn::LoadU(kProductTag, in.column_widths + column));
       ProductVec rest, rest_of_all;
-      const auto upper = two_sum(hn::Load(kProductTag, sums), hn::Load(kProductTag, sums + kMostProductTile), rest);
-      const auto lower = hn::Add(rest, hn::Load(kProductTag, sums + 2 * kMostProductTile));
+      const auto upper = two_sum(hn::Load(kProductTag, sums), hn::Load(kProductTag, sums + kMaxProductTile), rest);
+      const auto lower = hn::Add(rest, hn::Load(kProductTag, sums + 2 * kMaxProductTile));
       const auto all = two_sum(upper, lower, rest_of_all);
       const auto rounding = hn::Mul(hn::Add(hn::Abs(lower), hn::Abs(rest_of_all)), ulps);
       const auto exact = hn::Le(width, hn::Set(kProductTag, in.exact_width));
@@ -201,7 +201,7 @@ void certify_products_f64(const ProductScreen& in, double* out, uint32_t* failed
 
 template <int V, int R>
 constexpr ProductKernels product_kernels() {
-  static_assert(R * V * kProductLanes <= kMostProductTile && V * kProductLanes <= 32 && R % kProductLanes == 0);
+  static_assert(R * V * kProductLanes <= kMaxProductTile && V * kProductLanes <= 32 && R % kProductLanes == 0);
   return {R,
           V * kProductLanes,
           add_products<R, V>,

@@ -9,7 +9,7 @@
 
 namespace manymeans {
 
-constexpr int kMostProductTile = 192;  // values of a tile
+constexpr int kMaxProductTile = 192;  // values of a tile
 
 /// What is known of the lines of a panel, one number a line; begun with zeros, `lowest` with infinities.
 struct LineMeasures {
@@ -30,7 +30,7 @@ struct ProductSlices {
 };
 
 struct ProductScreen {
-  const double* sums;  // a tile; of float64: high, middle and low sums, kMostProductTile apart
+  const double* sums;  // a tile; of float64: high, middle and low sums, kMaxProductTile apart
   const double* row_bounds;
   const double* column_bounds;  // float32: |error| <= row bound * column bound. float64: what scales the sums back
   const double* row_widths;

@@ -429,10 +429,10 @@ HWY_INLINE void move_units(const T* x, const UnitSums& in, int64_t* to, int64_t*
 template <class T>
 HWY_INLINE void prefetch_move(const T* points, const MovedRows& moved, const UnitSums& in, int64_t i) {
   constexpr int64_t kLine = 64;
-  constexpr int64_t kMostBytes = 8 * kLine;  // the hardware follows from there
+  constexpr int64_t kMaxBytes = 8 * kLine;  // the hardware follows from there
   const auto touch = [](const void* from, int64_t bytes) {
     const char* first = static_cast<const char*>(from);
-    for (int64_t at = 0; at < bytes && at < kMostBytes; at += kLine) __builtin_prefetch(first + at);
+    for (int64_t at = 0; at < bytes && at < kMaxBytes; at += kLine) __builtin_prefetch(first + at);
   };
   touch(points + moved.rows[i] * in.d, in.d * static_cast<int64_t>(sizeof(T)));
 }
@@ -444,12 +444,12 @@ int64_t move_rows(const T* points, const MovedRows& moved, const UnitSums& in) {
     if (i + kAhead < moved.count) prefetch_move(points, moved, in, i + kAhead);
     const uint32_t to = moved.to[i];
     const T* x = points + moved.rows[i] * in.d;
-    if (in.terms[to] == in.most_terms) return i;
+    if (in.terms[to] == in.max_terms) return i;
     if (moved.from == nullptr) {
       move_units(x, in, in.sums + to * in.stride, nullptr);
     } else {
       const uint32_t from = moved.from[i];
-      if (in.terms[from] == in.most_terms) return i;
+      if (in.terms[from] == in.max_terms) return i;
       move_units(x, in, in.sums + to * in.stride, in.sums + from * in.stride);
       ++in.terms[from];
       --in.counts[from];

@@ -56,7 +56,7 @@ HWY_INLINE VecF upper_score(VecF score, VecF bound) {
 
 // The error of the scores of a span's columns for a vector of rows: radius * slope + error, or as much as it can be.
 HWY_INLINE VecF error_of(VecF radius, float slope, float error) {
-  return hn::Min(hn::MulAdd(radius, hn::Set(kF32, slope), hn::Set(kF32, error)), hn::Set(kF32, kMostError));
+  return hn::Min(hn::MulAdd(radius, hn::Set(kF32, slope), hn::Set(kF32, error)), hn::Set(kF32, kMaxError));
 }
 
 struct BestTwo {
@@ -176,7 +176,7 @@ HWY_INLINE void screen_block(const float* tile, const BlockColumns& in, int64_t 
 
 // What a span is padded to. KDD's models of 2 to 32 prototypes computed a third more columns in whole blocks of eight.
 template <int R>
-constexpr int kLeastWidth = R > 2 ? 2 : R;
+constexpr int kMinWidth = R > 2 ? 2 : R;
 
 // The first `columns` of a block, fewer than R of them.
 template <class Unit, int MR, int R, int W>

@@ -12,12 +12,12 @@ namespace manymeans {
 //   upper = s + radius_i * slope + error      with slope and error of the column's span
 //
 // is at least the true score; upper - 2 (radius_i * slope + error) is at most that: docs/developer/screens.md. True
-// scores stay below 2^124 and computed ones below 2^125.5, so no error is above kMostError, whatever radius and slope
+// scores stay below 2^124 and computed ones below 2^125.5, so no error is above kMaxError, whatever radius and slope
 // give: nothing overflows, and what is compared is never infinite or NaN. The column's place in its span stands in the
 // lowest five bits of the upper score: the bound covers that, and no lane needs an index.
 constexpr int kSpanColumns = 32;
 constexpr uint32_t kColumnBits = kSpanColumns - 1;
-constexpr float kMostError = 0x1p126F;
+constexpr float kMaxError = 0x1p126F;
 
 /// How values are rounded.
 enum class ScreenFormat : uint8_t {

@@ -16,10 +16,10 @@ namespace manymeans {
 namespace {
 
 // Above, squared distances of float64 points could overflow: prepare_input() says so.
-constexpr int64_t kMostColumns = int64_t{1} << 18;
+constexpr int64_t kMaxColumns = int64_t{1} << 18;
 // Rows that are widened together; of wide points fewer, to stay in the second cache.
 constexpr int64_t kWideValues = 1 << 15;
-constexpr int64_t kFewestWideRows = 4;
+constexpr int64_t kMinWideRows = 4;
 // Waking a thread takes about so long.
 constexpr double kThreadNs = 50e3;
 // What a thread takes at a time, at least.
@@ -80,7 +80,7 @@ CpuLabeller::~CpuLabeller() = default;
 
 bool CpuLabeller::serves(const Matrix& prototypes, const BackendOptions& options) {
   const bool known = options.algorithm == "auto" || options.algorithm == "matrix" || options.algorithm == "brute";
-  return known && prototypes.columns() <= kMostColumns;
+  return known && prototypes.columns() <= kMaxColumns;
 }
 
 // Of a row.
@@ -100,7 +100,7 @@ int CpuLabeller::threads_for(int64_t rows, const LabelCall& call) const {
 // Calls body(first row, rows, rows in binary64) for blocks of all rows.
 template <class Body>
 bool CpuLabeller::for_each_wide_block(const PointsView& points, const LabelCall& call, Body&& body) const {
-  const int64_t block = std::min(points.n, std::clamp(kWideValues / points.d, kFewestWideRows, kPanelRows));
+  const int64_t block = std::min(points.n, std::clamp(kWideValues / points.d, kMinWideRows, kPanelRows));
   ThreadPool pool(threads_for(points.n, call), call.abort);
   std::vector<AlignedBuffer<double>> scratch(static_cast<size_t>(pool.size()));
   const auto piece = static_cast<int64_t>(kPieceNs / panel_ns()) / block * block;

@@ -11,11 +11,11 @@ namespace {
 
 // The frame is that of the prototypes, and points may lie anywhere: the screens' proofs hold up to this norm
 // (docs/developer/screens.md, "Nothing overflows").
-constexpr float kMostRowNorm = 0x1p60F;
+constexpr float kMaxRowNorm = 0x1p60F;
 
 // False for NaN, too.
 bool near_enough(const Tile& tile) {
-  return std::all_of(tile.norms, tile.norms + tile.rows, [](float norm) { return norm <= kMostRowNorm; });
+  return std::all_of(tile.norms, tile.norms + tile.rows, [](float norm) { return norm <= kMaxRowNorm; });
 }
 
 }  // namespace

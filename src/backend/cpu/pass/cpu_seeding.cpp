@@ -15,18 +15,18 @@ namespace {
 constexpr int kLimbs = kDistanceLimbs;
 // Half of the second cache of most server cores.
 constexpr int64_t kPieceBytes = 256 << 10;
-constexpr int64_t kMostPieceTiles = 32;
+constexpr int64_t kMaxPieceTiles = 32;
 // Choosing a row walks over the sums of all blocks and then over the rows of one.
 constexpr int64_t kBlocks = 4096;
 // From here on a copy in bytes pays: a step takes a quarter of the time, and the copy as long as a dozen steps.
-constexpr int64_t kLeastCodedColumns = 32;
-constexpr int64_t kLeastCodedCentres = 48;
+constexpr int64_t kMinCodedColumns = 32;
+constexpr int64_t kMinCodedCentres = 48;
 // Up to here distances of several rows are computed at once.
 constexpr int64_t kLaneColumns = 4;
 // So many centres' distances of a tile stay in the second cache.
-constexpr int64_t kMostTogether = 1024;
+constexpr int64_t kMaxTogether = 1024;
 // The kernels' way to make terms is exact up to here (kernels.h, SeedFall).
-constexpr int kMostLaneBits = 50;
+constexpr int kMaxLaneBits = 50;
 
 }  // namespace
 
@@ -45,7 +45,7 @@ CpuSeeding::CpuSeeding(const CpuShared& shared, std::span<const int64_t> k, Thre
 }
 
 // Copies of the points that every step reads.
-void CpuSeeding::make_copies(int64_t most_centres) {
+void CpuSeeding::make_copies(int64_t max_centres) {
   const Input& input = shared_.input;
   const PointsPlan& chosen = shared_.plan;
   if (exact_ || input.memory.limited) return;
@@ -58,7 +58,7 @@ void CpuSeeding::make_copies(int64_t most_centres) {
     packed_ = &own_packed_;
   }
   const int64_t d = input.points.d;
-  const bool pays = d >= kLeastCodedColumns && most_centres >= kLeastCodedCentres;
+  const bool pays = d >= kMinCodedColumns && max_centres >= kMinCodedCentres;
   if (!kept_ || !shared_.options.tuning.cpu.seeding_in_bytes.value_or(pays)) return;
   if (!CodedPoints::holds(d) || CodedPoints::bytes(input.points, tile_rows()) > budget) return;
   for (int i = 0; i < shared_.kernels.coded_count; ++i) {
@@ -75,7 +75,7 @@ void CpuSeeding::plan_pieces() {
   const PointsView& points = shared_.input.points;
   const auto value = static_cast<int64_t>(in_bytes_ != nullptr ? 1 : sizeof(float));
   const int64_t bytes = std::max<int64_t>(1, tile_rows() * points.d * value);
-  const auto most = static_cast<uint64_t>(std::clamp<int64_t>(kPieceBytes / bytes, 1, kMostPieceTiles));
+  const auto most = static_cast<uint64_t>(std::clamp<int64_t>(kPieceBytes / bytes, 1, kMaxPieceTiles));
   piece_tiles_ = static_cast<int64_t>(std::bit_floor(most));
   block_tiles_ =
       std::min(piece_tiles_,
@@ -200,7 +200,7 @@ const double* CpuSeeding::distances(const Matrix& centres, int64_t k, int64_t ti
 // Of linear models, which have no screen: a tile's rows to all centres, one centre after the other. Null where
 // distances come one centre at a time.
 const double* CpuSeeding::residuals(const Matrix& centres, int64_t tile, int w) {
-  if (!shared_.prototype.linear || centres.rows() > kMostTogether) return nullptr;
+  if (!shared_.prototype.linear || centres.rows() > kMaxTogether) return nullptr;
   const int64_t count = rows_of(tile);
   std::vector<double>& d2 = scratch(w).residuals;
   if (const auto size = static_cast<size_t>(count * centres.rows()); d2.size() < size) d2.resize(size);
@@ -299,7 +299,7 @@ void CpuSeeding::fix_scale(int slot, double largest) {
   Model& state = model(slot);
   const SumFormat format = SumFormat::make(shared_.input.bits, kLimbs, largest);
   state.adder = TermAdder(format);
-  state.in_lanes = format.bits <= kMostLaneBits && std::abs(format.shift - 2 * format.bits) < 1022;
+  state.in_lanes = format.bits <= kMaxLaneBits && std::abs(format.shift - 2 * format.bits) < 1022;
   sum_blocks(state);
 }
 

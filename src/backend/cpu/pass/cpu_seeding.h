@@ -124,7 +124,7 @@ class CpuSeeding final : public Seeding {
   static constexpr int64_t kTilesAhead = 4;
   static RowWindow::GiveBack give_back_of(const Model& state);
 
-  void make_copies(int64_t most_centres);
+  void make_copies(int64_t max_centres);
   void plan_pieces();
   void measure_tiles();
   void for_each_piece(std::span<const int> slots, const Piece& body);

@@ -68,8 +68,8 @@ CpuSession::CpuSession(const CpuShared& shared, std::span<const int64_t> k, Thre
   unit_sums_ = shared.units.fits && (pool_.size() > 1 || small) && !(shared.input.counted && plan_.by_label_order);
 }
 
-void ScreenScratch::reserve(int64_t rows, int64_t most_spans) {
-  const auto scores = static_cast<size_t>(rows * most_spans);
+void ScreenScratch::reserve(int64_t rows, int64_t max_spans) {
+  const auto scores = static_cast<size_t>(rows * max_spans);
   for (AlignedBuffer<float>* buffer : {&best, &second, &third}) {
     if (buffer->size() < scores) *buffer = AlignedBuffer<float>(scores);
   }
@@ -99,7 +99,7 @@ void CpuSession::prepare_workers(size_t active) {
   for (Worker& worker : workers_) {
     worker.results.assign(active, {});
     if (!worker.labels.empty()) continue;
-    worker.screen.reserve(block_rows, plan_.most_spans);
+    worker.screen.reserve(block_rows, plan_.max_spans);
     if (plan_.carry_bounds) worker.bounds.reserve(block_rows, tiles, searched_rows);
     worker.labels.resize(static_cast<size_t>(searched_rows));
     worker.old_labels.resize(static_cast<size_t>(searched_rows));
@@ -499,9 +499,9 @@ void CpuSession::transform(const Matrix& prototypes, Matrix& distances) {
 bool CpuSession::two_nearest(const Matrix& prototypes, const TakeTwoNearest& take) {
   const Input& input = shared_.input;
   constexpr int64_t kChunk = int64_t{1} << 16;
-  constexpr int64_t kMostModels = 1024;  // whose distances a thread holds for kRowsTogether rows
+  constexpr int64_t kMaxModels = 1024;  // whose distances a thread holds for kRowsTogether rows
   const int64_t n = input.points.n, k = prototypes.rows();
-  if (!shared_.prototype.linear || input.memory.window.moves() || k > kMostModels) return false;
+  if (!shared_.prototype.linear || input.memory.window.moves() || k > kMaxModels) return false;
   prepare_workers(0);
   std::vector<TwoNearest> found(static_cast<size_t>(std::min(n, kChunk)));
   for (int64_t chunk = 0; chunk < n; chunk += kChunk) {

@@ -39,7 +39,7 @@ struct ScreenScratch {
   std::vector<float> thresholds;  // likewise
 
   /// Makes room for blocks of so many rows, and models of so many spans.
-  void reserve(int64_t rows, int64_t most_spans);
+  void reserve(int64_t rows, int64_t max_spans);
 };
 
 /// What bounds that are carried need of a block of rows.

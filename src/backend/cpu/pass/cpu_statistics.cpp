@@ -123,11 +123,11 @@ void CpuSession::apply_change(const Change& change, Worker& worker, Statistics& 
 // the time of their sums (16 models of 200k x 16).
 void CpuSession::prefetch_row(int64_t row) const {
   constexpr int64_t kLine = 64;
-  constexpr int64_t kMostLines = 8;  // the hardware follows from there
+  constexpr int64_t kMaxLines = 8;  // the hardware follows from there
   const PointsView& points = shared_.input.points;
   const auto bytes = points.d * static_cast<int64_t>(size_of(points.type));
   const char* first = static_cast<const char*>(points.data) + row * bytes;
-  for (int64_t at = 0; at < std::min(bytes, kMostLines * kLine); at += kLine) __builtin_prefetch(first + at);
+  for (int64_t at = 0; at < std::min(bytes, kMaxLines * kLine); at += kLine) __builtin_prefetch(first + at);
 }
 
 LabelSum CpuSession::hash_change(const Changes& changes, int64_t first) const {
@@ -243,7 +243,7 @@ void CpuSession::move_segments(const Changes& changes, Worker& worker, UnitDelta
     const auto cluster = static_cast<int64_t>(list / 2);
     for (int64_t at = begin[list]; at < begin[list + 1]; at += kSegmentRows) {
       const int64_t count = std::min(kSegmentRows, begin[list + 1] - at);
-      if (sums.terms[cluster] + count > sums.most_terms) {
+      if (sums.terms[cluster] + count > sums.max_terms) {
         const std::lock_guard lock(flushing_);
         flush(delta, cluster, statistics, cluster, 1);
       }
@@ -285,7 +285,7 @@ void CpuSession::move_in_units(const Changes& changes, bool from_nowhere, Worker
     if (done == changes.size()) break;
     const Change next = changes.at(done);
     for (const uint32_t cluster : {next.to, next.from}) {
-      if (cluster == kNoLabel || sums.terms[cluster] < sums.most_terms) continue;
+      if (cluster == kNoLabel || sums.terms[cluster] < sums.max_terms) continue;
       const std::lock_guard lock(flushing_);
       flush(delta, cluster, statistics, cluster, 1);
     }
@@ -410,7 +410,7 @@ void CpuSession::apply_cluster_in_units(const ByCluster& sorted, int64_t k, Work
     const int64_t some = move_some(moved, sums, worker);
     move_weights(moved, some, space);
     done += some;
-    if (done < end && std::max(sums.terms[0], sums.terms[1]) < sums.most_terms) continue;
+    if (done < end && std::max(sums.terms[0], sums.terms[1]) < sums.max_terms) continue;
     flush(space, 0, statistics, k, 1);
     flush(space, 1, statistics, k, -1);
   }

@@ -70,7 +70,7 @@ class CpuProduct {
   bool sliced() const { return slice_bits_ > 0; }
   int parts() const { return sliced() ? 3 : 1; }
   int64_t tile_size() const {
-    return sliced() ? int64_t{parts()} * kMostProductTile : int64_t{kernels_.rows} * kernels_.columns;
+    return sliced() ? int64_t{parts()} * kMaxProductTile : int64_t{kernels_.rows} * kernels_.columns;
   }
   int64_t choose_rows_of_group() const;
   int64_t group_rows() const { return rows_of_group_ / kernels_.rows; }  // in panels
@@ -262,7 +262,7 @@ void CpuProduct::add(const Group& group, int64_t from, int64_t to) const {
         const ProductAhead ahead{b_.values(b, 0, sliced() ? l : next) + (a - group.first_a) * part, step};
         for (const SliceProduct& product : products) {
           kernels_.add(a_.values(a, product.a, l), b_.values(b, product.b, l), depth,
-                       tile + product.part * kMostProductTile, ahead);
+                       tile + product.part * kMaxProductTile, ahead);
         }
       }
     }
@@ -301,7 +301,7 @@ ProductScreen CpuProduct::screen_of(const double* sums, int64_t panel_a, int64_t
 
 template <class T>
 void CpuProduct::finish_tile(const double* sums, int64_t panel_a, int64_t panel_b, Worker& worker) {
-  alignas(64) T tile[kMostProductTile];
+  alignas(64) T tile[kMaxProductTile];
   uint32_t failed[8];
   const ProductScreen screen = screen_of(sums, panel_a, panel_b);
   if constexpr (sizeof(T) == 8) {

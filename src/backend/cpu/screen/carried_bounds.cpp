@@ -17,7 +17,7 @@ constexpr double kLongestShift = 0x1p90;  // far beyond any frame; then everythi
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 constexpr int64_t kSampledRows = 64;  // a cluster
-constexpr int64_t kFewestSampledRows = 16;
+constexpr int64_t kMinSampledRows = 16;
 constexpr double kReach = 1.2;
 constexpr double kWorthAReach = 0.95;
 
@@ -150,7 +150,7 @@ void CarriedBounds::find_reaches(const Labels& labels) {
     ++seen[b];
   }
   for (size_t b = 0; b < seen.size(); ++b) {
-    if (seen[b] >= kFewestSampledRows) reaches_[b] = farthest[b] * kReach;
+    if (seen[b] >= kMinSampledRows) reaches_[b] = farthest[b] * kReach;
   }
 }
 

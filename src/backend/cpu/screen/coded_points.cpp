@@ -9,11 +9,11 @@
 namespace manymeans {
 namespace {
 
-constexpr double kLeastCode = -128, kMostCode = 127;
+constexpr double kMinCode = -128, kMaxCode = 127;
 constexpr double kNothing = 1 + 0x1p-20;  // more than sums, roots and conversions lose
 constexpr float kNeverWins = -0x1p126F;
-constexpr double kMostNorm = 0x1p62;    // as in the other screens
-constexpr double kMostScore = 0x1p126;  // so that no score leaves float32
+constexpr double kMaxNorm = 0x1p62;    // as in the other screens
+constexpr double kMaxScore = 0x1p126;  // so that no score leaves float32
 constexpr int64_t kSample = 1024;
 
 double nearest_integer(double v) {
@@ -75,8 +75,8 @@ CodedPoints::CodedPoints(const Input& input, const Frame& frame, int64_t tile_ro
       norm = std::max(norm, code_tile(input, frame, t, row));
     }
   });
-  most_norm_ = *std::max_element(norms.begin(), norms.end());
-  most_radius_ = static_cast<double>(*std::max_element(radii_.data(), radii_.data() + radii_.size()));
+  max_norm_ = *std::max_element(norms.begin(), norms.end());
+  max_radius_ = static_cast<double>(*std::max_element(radii_.data(), radii_.data() + radii_.size()));
 }
 
 CodedTile CodedPoints::tile(int64_t t) const {
@@ -95,7 +95,7 @@ void CodedPoints::find_steps(const Input& input, const Frame& frame) {
   const double largest = *std::max_element(steps_.begin(), steps_.end());
   for (double& step : steps_) {
     const double reach = step > 0 ? step : largest > 0 ? largest : 1;
-    step = std::max(reach * kBeyond / kMostCode, 0x1p-60);
+    step = std::max(reach * kBeyond / kMaxCode, 0x1p-60);
   }
 }
 
@@ -116,7 +116,7 @@ void CodedPoints::code_row(const Input& input, const Frame& frame, int64_t i, Ro
   centre_row(input, frame, i, row.wide.data(), row.y);
   double square = 0, code_square = 0, rest_square = 0;
   for (size_t j = 0; j < steps_.size(); ++j) {
-    const double code = std::clamp(nearest_integer(row.y[j] / steps_[j]), kLeastCode, kMostCode);
+    const double code = std::clamp(nearest_integer(row.y[j] / steps_[j]), kMinCode, kMaxCode);
     const double rest = row.y[j] - code * steps_[j];
     row.codes[j] = static_cast<uint8_t>(static_cast<int>(code) + 128);
     square += row.y[j] * row.y[j];
@@ -148,7 +148,7 @@ double CodedPoints::code_tile(const Input& input, const Frame& frame, int64_t t,
 }
 
 bool CodedPoints::keeps_to_float(double of_codes, double of_radius, double rest) const {
-  return of_codes * most_norm_ + of_radius * most_radius_ + rest < kMostScore;
+  return of_codes * max_norm_ + of_radius * max_radius_ + rest < kMaxScore;
 }
 
 CodedColumns CodedCentres::view(const CodedPoints& points) const {
@@ -229,14 +229,14 @@ CodedCentres code_centres(const Matrix& centres, std::span<const int64_t> which,
   for (size_t c = 0; c < which.size(); ++c) {
     const CodedCentre centre = weigh(centres, which[c], points, frame);
     const auto at = static_cast<int64_t>(c);
-    const float unit = rounded_up(centre.largest / kMostCode);
+    const float unit = rounded_up(centre.largest / kMaxCode);
     const CodedColumn column = code_column(
         centre, unit, points, out.values.data() + at / kCodedColumns * block_bytes + at % kCodedColumns * kCodedValues);
     out.corrections[c] = -128 * column.sum;
     out.units[c] = unit;
     out.slopes[c] = rounded_up(column.slope * bound_scale);
     out.offsets[c] = rounded_up(-centre.square / 2 + centre.square * 0x1p-18);
-    if (!(std::sqrt(centre.square) * kNothing < kMostNorm) ||
+    if (!(std::sqrt(centre.square) * kNothing < kMaxNorm) ||
         !points.keeps_to_float(column.codes, static_cast<double>(out.slopes[c]), centre.square)) {
       out.screenable = false;
     }
@@ -266,7 +266,7 @@ void code_span(const CodingTask& task, int64_t span, CodedPrototypes& out) {
     centres.push_back(weigh(prototypes, k, points, frame));
     largest = std::max(largest, centres.back().largest);
   }
-  const float unit = rounded_up(largest / kMostCode);
+  const float unit = rounded_up(largest / kMaxCode);
   out.inverses[at] = 1 / unit;
   double slope = 0;
   for (size_t i = 0; i < centres.size(); ++i) {
@@ -276,7 +276,7 @@ void code_span(const CodingTask& task, int64_t span, CodedPrototypes& out) {
     slope = std::max(slope, column.slope);
     const double offset = std::ceil(-centres[i].square * (0.5 - 0x1p-18) / static_cast<double>(unit));
     out.offsets[static_cast<size_t>(c)] =
-        static_cast<int32_t>(std::max<double>(offset, kLeastCodedOffset)) - 128 * column.sum;
+        static_cast<int32_t>(std::max<double>(offset, kMinCodedOffset)) - 128 * column.sum;
   }
   out.slopes[at] = rounded_up(slope * bound_scale);
 }
@@ -288,7 +288,7 @@ CodedPrototypes code_prototypes(const CodingTask& task, ThreadPool* pool) {
   const auto spans = static_cast<size_t>(task.packed.spans);
   const int64_t span_bytes = kSpanColumns / kCodedColumns * task.points.groups() * kCodedColumns * kCodedValues;
   out.values.assign(spans * static_cast<size_t>(span_bytes), 0);
-  out.offsets.assign(spans * kSpanColumns, kLeastCodedOffset);
+  out.offsets.assign(spans * kSpanColumns, kMinCodedOffset);
   out.inverses.assign(spans, 0);
   out.slopes.assign(spans, 0);
   for (const int32_t columns : task.packed.columns) {

@@ -54,8 +54,8 @@ class CodedPoints {
   int64_t tile_rows_ = 0;
   int64_t groups_ = 0;
   double ratio_ = 1;
-  double most_norm_ = 0;    // |q| of a row
-  double most_radius_ = 0;  // likewise
+  double max_norm_ = 0;    // |q| of a row
+  double max_radius_ = 0;  // likewise
   std::vector<double> steps_;
   AlignedBuffer<uint8_t> values_;
   AlignedBuffer<float> radii_;
@@ -88,7 +88,7 @@ struct CodedPrototypes {
 struct CodingTask {
   const Matrix& prototypes;
   const PackedPrototypes& packed;
-  const CodedPoints& points;  ///< of at most kMostLookColumns columns
+  const CodedPoints& points;  ///< of at most kMaxLookColumns columns
   const Frame& frame;
   double bound_scale;  ///< 1 but in tests
 };

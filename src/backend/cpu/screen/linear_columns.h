@@ -34,10 +34,10 @@ class LinearColumns {
   /// In the frame: at least what the roundings of the offset and of a canonical residual make together, and enough for
   /// residuals that far apart to have different squares. Infinite where squares may overflow or vanish.
   double slack(int64_t k) const {
-    constexpr double kMostSize = 0x1p490, kMostScale = 0x1p450;
+    constexpr double kMaxSize = 0x1p490, kMaxScale = 0x1p450;
     double size = std::fabs(models_.at(k, features_)) + largest(features_);
     for (int64_t j = 0; j < features_; ++j) size += std::fabs(models_.at(k, j)) * largest(j);
-    if (!(size < kMostSize && target_scale() <= kMostScale)) return std::numeric_limits<double>::infinity();
+    if (!(size < kMaxSize && target_scale() <= kMaxScale)) return std::numeric_limits<double>::infinity();
     return static_cast<double>(2 * features_ + 16) * 0x1p-52 * size * target_scale();
   }
 

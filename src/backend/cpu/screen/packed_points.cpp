@@ -239,8 +239,8 @@ void PackedPoints::pack_matrix(int64_t first, int64_t rows, std::byte* values, f
   std::fill_n(values, values_bytes_, std::byte{0});
   std::fill_n(norms, tile_rows(), 0.0F);
   std::fill_n(radii, tile_rows(), 0.0F);
-  constexpr int kMostTileRows = 64;
-  double squares[kMostTileRows], rest_squares[kMostTileRows];
+  constexpr int kMaxTileRows = 64;
+  double squares[kMaxTileRows], rest_squares[kMaxTileRows];
   int64_t i = pack_pairs(first, rows, values, squares, rest_squares);
   const size_t d = i < rows ? static_cast<size_t>(input_->points.d) : 0;
   std::vector<uint16_t> high(d + 1), low(d + 1);  // an even number: pairs are copied
@@ -292,7 +292,7 @@ void PackedPoints::find_unit() {
 
 // The usual distance of a row from its rounded copy, relative to its norm: the median of a sample.
 void PackedPoints::find_ratio() {
-  constexpr double kLeast = 0x1p-20;  // rows that bfloat16 holds exactly
+  constexpr double kMin = 0x1p-20;  // rows that bfloat16 holds exactly
   const auto d = static_cast<size_t>(input_->points.d);
   std::vector<uint16_t> high(d), low(d);
   std::vector<float> wide(d);
@@ -302,11 +302,11 @@ void PackedPoints::find_ratio() {
     round_row(row, rounded, wide.data());
     if (rounded.square > 0) ratios.push_back(std::sqrt(rounded.rest_square / rounded.square));
   });
-  ratio_ = kLeast;
+  ratio_ = kMin;
   if (ratios.empty()) return;
   const auto middle = ratios.begin() + static_cast<std::ptrdiff_t>(ratios.size() / 2);
   std::nth_element(ratios.begin(), middle, ratios.end());
-  ratio_ = std::max(kLeast, *middle);
+  ratio_ = std::max(kMin, *middle);
 }
 
 }  // namespace manymeans

@@ -15,7 +15,7 @@ namespace {
 
 constexpr float kNeverWins = -0x1p126F;
 constexpr uint32_t kNobody = ~uint32_t{0};
-constexpr double kMostNorm = 0x1p62;  // the square stays below 2^126, within float32
+constexpr double kMaxNorm = 0x1p62;  // the square stays below 2^126, within float32
 
 // Norms of a prototype and of what rounding took from it.
 struct ColumnNorms {
@@ -190,7 +190,7 @@ class Packer {
   // Places for all, from the largest norms down.
   void fill_spans() {
     const int64_t block = points_.screen().width_columns;
-    int64_t extra = most_extra_spans(prototypes_.rows());
+    int64_t extra = max_extra_spans(prototypes_.rows());
     for (auto end = static_cast<int64_t>(sorted_.size()); end > 0;) {
       int64_t begin = std::max<int64_t>(0, end - kSpanColumns);
       const double least = square_of(end - 1) / 4;
@@ -239,7 +239,7 @@ class Packer {
       double largest = points_.unit() * 0x1p-10;  // far from any denormal number
       for (size_t c = span * kSpanColumns; c < (span + 1) * kSpanColumns; ++c) {
         const uint32_t k = out_.order[c];
-        if (k == kNobody || !(squares_[k] < kMostNorm * kMostNorm)) continue;  // too far out: found by pack_column
+        if (k == kNobody || !(squares_[k] < kMaxNorm * kMaxNorm)) continue;  // too far out: found by pack_column
         for_each_value(k, [&](int64_t, double z) { largest = std::max(largest, std::fabs(z)); });
       }
       units_[span] = static_cast<float>(largest / 32639 * (1 + 0x1p-20));
@@ -260,7 +260,7 @@ class Packer {
     float* values = out_.values.data() + c / width_ * width_ * d_ + c % width_;
     for_each_value(k, [&](int64_t j, double z) { values[j * width_] = static_cast<float>(z); });
     norms.rounded = norms.exact * (1 + 0x1p-23);
-    if (!(norms.rounded < kMostNorm)) return false;
+    if (!(norms.rounded < kMaxNorm)) return false;
     if (linear_) return pack_residual(c);
     out_.offsets[static_cast<size_t>(c)] = static_cast<float>(-squares_[static_cast<size_t>(k)] / 2);
     const Bound fine = float32_bound(norms, d_);

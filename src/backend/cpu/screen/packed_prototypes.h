@@ -20,7 +20,7 @@ namespace manymeans {
 
 /// Spans are cut short where norms fall by half, as often as this: a far prototype would widen the bounds of all
 /// others of its span.
-constexpr int64_t most_extra_spans(int64_t k) {
+constexpr int64_t max_extra_spans(int64_t k) {
   return std::min<int64_t>(12, k / 8);
 }
 
@@ -59,8 +59,8 @@ struct PackedPrototypes {
 float score_underflow(const Frame& frame, int64_t d);
 
 /// No model of k prototypes has more spans.
-constexpr int64_t most_spans(int64_t k) {
-  return (k + kSpanColumns - 1) / kSpanColumns + most_extra_spans(k);
+constexpr int64_t max_spans(int64_t k) {
+  return (k + kSpanColumns - 1) / kSpanColumns + max_extra_spans(k);
 }
 
 /// `bound_scale` is 1 but in tests that want to see a wrong bound fail. The threads of `pool` share the work, if there

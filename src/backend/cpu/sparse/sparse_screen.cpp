@@ -17,7 +17,7 @@ constexpr double kFloatUnit = 0x1p-24;   // a rounding to float32, relative
 constexpr double kDoubleUnit = 0x1p-53;  // to binary64
 constexpr float kNeverWins = 0x1p100F;   // half the square of a prototype that is none
 constexpr float kLowest = -0x1p127F;
-constexpr int kLeastExponent = -400;  // so that 2^-exponent and its square are numbers
+constexpr int kMinExponent = -400;  // so that 2^-exponent and its square are numbers
 
 // Bounds that were computed in binary64 with a few roundings become float32, upwards.
 float up(double bound) {
@@ -69,7 +69,7 @@ void SparseScreen::choose_scale(ThreadPool& pool) {
     });
   });
   const double most = std::max(shared_.most, *std::max_element(largest.begin(), largest.end()));
-  const int e = std::max(exponent(most), kLeastExponent);
+  const int e = std::max(exponent(most), kMinExponent);
   factor_ = std::ldexp(1.0, -e);
   underflow_ = static_cast<double>(shared_.view.d) * (std::ldexp(1.0, -1070 - 2 * e) + 0x1p-1000);
 }

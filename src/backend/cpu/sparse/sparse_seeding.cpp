@@ -11,10 +11,10 @@
 namespace manymeans {
 namespace {
 
-constexpr int64_t kRows = 256;                  // that a thread takes at a time
-constexpr int64_t kBlockRows = 1024;            // whose terms have a sum
-constexpr int64_t kCentres = 64;                // that are added together
-constexpr size_t kMostFalls = size_t{1} << 23;  // that all models remember
+constexpr int64_t kRows = 256;                 // that a thread takes at a time
+constexpr int64_t kBlockRows = 1024;           // whose terms have a sum
+constexpr int64_t kCentres = 64;               // that are added together
+constexpr size_t kMaxFalls = size_t{1} << 23;  // that all models remember
 
 // The values of each row that are not zero.
 std::vector<WideSparseRow> sparse_rows_of(const Matrix& matrix) {
@@ -165,7 +165,7 @@ void SparseSeeding::try_candidates(Model& state, SeedTrial& trial) {
     worker.limbs.assign(count * kDistanceLimbs, 0);
     worker.falls.clear();
   }
-  const size_t most = kMostFalls / (models_.size() * workers_.size());
+  const size_t most = kMaxFalls / (models_.size() * workers_.size());
   for_each_fall(state, *trial.candidates, [&](Worker& worker, const Fall& fall) {
     const double weight = shared_.input.weight(fall.row);
     int64_t* limbs = worker.limbs.data() + fall.centre * static_cast<size_t>(kDistanceLimbs);
@@ -186,7 +186,7 @@ void SparseSeeding::try_candidates(Model& state, SeedTrial& trial) {
 }
 
 void SparseSeeding::remember(Model& state, const Matrix& candidates) {
-  const size_t most = kMostFalls / (models_.size() * workers_.size());
+  const size_t most = kMaxFalls / (models_.size() * workers_.size());
   state.tried = {};
   state.falls.clear();
   if (std::ranges::any_of(workers_, [&](const Worker& worker) { return worker.falls.size() > most; })) return;

@@ -11,8 +11,8 @@
 namespace manymeans {
 namespace {
 
-constexpr int64_t kRows = 256;       // that a thread labels at a time
-constexpr int64_t kMostRows = 4096;  // whose distances it computes
+constexpr int64_t kRows = 256;      // that a thread labels at a time
+constexpr int64_t kMaxRows = 4096;  // whose distances it computes
 
 }  // namespace
 
@@ -209,7 +209,7 @@ template <class Body>
 void SparseSession::for_each_distance(int slot, const Matrix& prototypes, Body&& body) {
   const Model& m = model(slot);
   // So that most groups are full, and nobody waits for long.
-  const int64_t grain = std::clamp(2 * kSparseRows * m.k, kRows, kMostRows);
+  const int64_t grain = std::clamp(2 * kSparseRows * m.k, kRows, kMaxRows);
   pool_.for_each_range(n(), grain, [&](int w, int64_t first, int64_t last) {
     Worker& worker = workers_[static_cast<size_t>(w)];
     measure_block(m, prototypes, first, last, worker);

@@ -15,7 +15,7 @@ UnitDelta::UnitDelta(int64_t k, int64_t stride)
 
 UnitSums UnitDelta::sums_for(const UnitScales& scales, int64_t d) {
   return {d,           scales.stride, scales.units.data(), scales.narrow,
-          sums.data(), counts.data(), terms.data(),        scales.most_terms};
+          sums.data(), counts.data(), terms.data(),        scales.max_terms};
 }
 
 void Changes::append(int64_t first, std::span<const uint32_t> places, const uint32_t* old_labels,

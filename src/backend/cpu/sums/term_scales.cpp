@@ -13,8 +13,8 @@ namespace {
 // about as much as five terms.
 constexpr int kWidestUnits = 55;
 // Segments' numbers that round to a word are 2^53 times that; their columns stay in the first cache.
-constexpr int kMostSegmentPower = 700;
-constexpr int64_t kMostSegmentColumns = 32;
+constexpr int kMaxSegmentPower = 700;
+constexpr int64_t kMaxSegmentColumns = 32;
 // Of a word of a product's sum: what the kernels split exactly.
 constexpr int kWidestWord = 50;
 
@@ -47,7 +47,7 @@ UnitScales::UnitScales(const Input& input) : stride((input.points.d + 7) / 8 * 8
   fits = normal && widest <= kWidestUnits;
   narrow = widest < 51;
   // |sum| <= terms * (2^widest - 1) < 2^63.
-  most_terms = uint32_t{1} << (63 - std::clamp(widest, 32, kWidestUnits));
+  max_terms = uint32_t{1} << (63 - std::clamp(widest, 32, kWidestUnits));
 }
 
 // Every word has as many bits as the widest term needs of it. A term that is not exact in its format has that format's
@@ -74,12 +74,12 @@ void UnitScales::plan_products(const Input& input) {
   products.radix = std::ldexp(1.0, bits);
   units = AlignedBuffer<double>(static_cast<size_t>(places));
   fits = true;
-  bool in_segments = !products.rests && products.words <= 3 && input.points.d <= kMostSegmentColumns;
+  bool in_segments = !products.rests && products.words <= 3 && input.points.d <= kMaxSegmentColumns;
   for (int64_t place = 0; place < places; ++place) {
     const auto at = static_cast<size_t>(place);
     const int power = -lowest[at] - (products.words - 1) * bits;
     fits = fits && std::abs(power) < 1022;
-    in_segments = in_segments && std::abs(power) < kMostSegmentPower;
+    in_segments = in_segments && std::abs(power) < kMaxSegmentPower;
     units[at] = place % products.products < pairs ? std::ldexp(1.0, power) : 0;
   }
   if (in_segments) {
@@ -91,7 +91,7 @@ void UnitScales::plan_products(const Input& input) {
   products.top = units.data();
   products.weights = input.weights.empty() ? nullptr : input.weights.data();
   stride = places * products.words;
-  most_terms = uint32_t{1} << (62 - std::max(bits, 31));
+  max_terms = uint32_t{1} << (62 - std::max(bits, 31));
 }
 
 }  // namespace manymeans

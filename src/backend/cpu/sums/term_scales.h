@@ -25,7 +25,7 @@ struct TermScales {
 struct UnitScales {
   bool fits = false;  ///< terms are columns, no weights but of counted rows, no column too wide; or products
   bool narrow = false;
-  uint32_t most_terms = 0;
+  uint32_t max_terms = 0;
   int64_t stride = 0;
   AlignedBuffer<double> units;
   std::vector<int> shifts;       ///< per column, or place of a product: S is the sum in units times 2^shift

@@ -16,11 +16,11 @@ namespace {
 constexpr int64_t kLeafRows = 32;
 // A subtree and its rows should stay in the second cache while all models pass over it.
 constexpr int64_t kSubtreeRows = 4096;
-constexpr int64_t kMostSubtrees = 1024;
+constexpr int64_t kMaxSubtrees = 1024;
 constexpr int64_t kSamplePerSubtree = 64;
 constexpr int64_t kChunkRows = int64_t{1} << 14;  // of the rows that are sorted into subtrees together
 // A cut by sample that leaves less than this share on one side is replaced by an exact median.
-constexpr int64_t kLeastShare = 16;
+constexpr int64_t kMinShare = 16;
 
 // Rows with x[column] <= value go to the left.
 template <class T>
@@ -39,7 +39,7 @@ class Splitter {
   int64_t split(uint32_t* rows, int64_t n, Cut<T>& cut) {
     cut = quick_cut(rows, n);
     int64_t left = cut.column < 0 ? 0 : partition(rows, n, cut);
-    if (left > n / kLeastShare && n - left > n / kLeastShare) return left;
+    if (left > n / kMinShare && n - left > n / kMinShare) return left;
     // Repeated values, or a sample that misleads. Two exact cuts of a column leave at most half of the rows, or rows
     // that are equal there, so the tree's depth stays within a multiple of log N + D.
     cut = exact_cut(rows, n);
@@ -70,15 +70,15 @@ class Splitter {
 
   // The median of a sample, along the column in which the sample reaches farthest.
   Cut<T> quick_cut(const uint32_t* rows, int64_t n) {
-    constexpr int64_t kMostSample = 32;
-    const int64_t count = std::min(n, std::clamp<int64_t>(n / 8, 16, kMostSample));
+    constexpr int64_t kMaxSample = 32;
+    const int64_t count = std::min(n, std::clamp<int64_t>(n / 8, 16, kMaxSample));
     const int64_t step = n / count;
-    uint32_t sample[kMostSample];
+    uint32_t sample[kMaxSample];
     for (int64_t i = 0; i < count; ++i) sample[i] = rows[i * step];
     Cut<T> cut;
     cut.column = widest_column(sample, count);
     if (cut.column < 0) return cut;
-    T keys[kMostSample];
+    T keys[kMaxSample];
     for (int64_t i = 0; i < count; ++i) keys[i] = at(sample[i], cut.column);
     std::nth_element(keys, keys + (count - 1) / 2, keys + count);
     cut.value = keys[(count - 1) / 2];
@@ -189,7 +189,7 @@ class SampleTree {
 
 int64_t subtree_count(int64_t n) {
   int64_t count = 1;
-  while (count < kMostSubtrees && count * 2 * kSubtreeRows <= n) count *= 2;
+  while (count < kMaxSubtrees && count * 2 * kSubtreeRows <= n) count *= 2;
   return count;
 }
 
@@ -210,14 +210,14 @@ class KdTree::Builder {
       const auto s = static_cast<size_t>(first);
       if (begin[s] == begin[s + 1]) return;
       Subtree subtree(*this, tree_.subtrees_[s], begin[s], begin[s + 1]);
-      leaf_rows[s] = subtree.most_leaf_rows();
+      leaf_rows[s] = subtree.max_leaf_rows();
     });
     std::erase_if(tree_.subtrees_, [](const KdSubtree& subtree) { return subtree.nodes.empty(); });
     for (KdSubtree& subtree : tree_.subtrees_) {
       subtree.first_node = tree_.nodes_;
       tree_.nodes_ += static_cast<int64_t>(subtree.nodes.size());
     }
-    tree_.most_leaf_rows_ = *std::max_element(leaf_rows.begin(), leaf_rows.end());
+    tree_.max_leaf_rows_ = *std::max_element(leaf_rows.begin(), leaf_rows.end());
   }
 
  private:
@@ -277,7 +277,7 @@ class KdTree::Builder {
       for (size_t node = 0; node < out_.nodes.size(); ++node) finish_box(out_.boxes.data() + box_size() * node);
       out_.nodes.shrink_to_fit();
     }
-    int64_t most_leaf_rows() const { return most_leaf_rows_; }
+    int64_t max_leaf_rows() const { return max_leaf_rows_; }
 
    private:
     size_t box_size() const { return static_cast<size_t>(2 * b_.d_ + 1); }
@@ -320,7 +320,7 @@ class KdTree::Builder {
     void make_leaf(KdNode& leaf, uint32_t node) {
       const int64_t count = leaf.rows();
       const int64_t d = b_.d_;
-      most_leaf_rows_ = std::max(most_leaf_rows_, count);
+      max_leaf_rows_ = std::max(max_leaf_rows_, count);
       const uint32_t* index = index_.data() + (int64_t{leaf.begin} - begin_);
       T* tile = reinterpret_cast<T*>(b_.tree_.values_.data()) + int64_t{leaf.begin} * d;
       double* box = out_.boxes.data() + box_size() * node;
@@ -405,7 +405,7 @@ class KdTree::Builder {
     std::vector<T> values_;        // of these rows, row-major
     std::vector<uint32_t> index_;  // into the two above, in tree order
     Splitter<T> splitter_;
-    int64_t most_leaf_rows_ = 0;
+    int64_t max_leaf_rows_ = 0;
   };
 
   KdTree& tree_;

@@ -17,7 +17,7 @@ namespace manymeans {
 
 struct TermScales;
 
-constexpr int64_t kMostTreeColumns = 32;
+constexpr int64_t kMaxTreeColumns = 32;
 
 /// Rows [begin, end) of the tree's order. The left child is the next node; `right` is 0 for a leaf.
 struct KdNode {
@@ -50,7 +50,7 @@ class KdTree {
 
   int64_t d() const { return d_; }
   int64_t nodes() const { return nodes_; }
-  int64_t most_leaf_rows() const { return most_leaf_rows_; }
+  int64_t max_leaf_rows() const { return max_leaf_rows_; }
   const std::vector<KdSubtree>& subtrees() const { return subtrees_; }
   LaneBox box(const KdSubtree& tree, uint32_t node) const {
     const double* at = tree.boxes.data() + static_cast<int64_t>(node) * (2 * d_ + 1);
@@ -78,7 +78,7 @@ class KdTree {
   int64_t d_;
   int limbs_;
   int64_t nodes_ = 0;
-  int64_t most_leaf_rows_ = 0;
+  int64_t max_leaf_rows_ = 0;
   std::vector<KdSubtree> subtrees_;
   AlignedBuffer<std::byte> values_;
   AlignedBuffer<uint32_t> order_;

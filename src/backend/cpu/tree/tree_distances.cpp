@@ -14,7 +14,7 @@ class TreePass::Distances {
  public:
   Distances(const TreePass& pass, const TreeState& state, const std::vector<double>& values)
       : pass_(pass), tree_(pass.tree_), state_(state), values_(values) {
-    const auto rows = static_cast<size_t>(tree_.most_leaf_rows() + kLanePadding);
+    const auto rows = static_cast<size_t>(tree_.max_leaf_rows() + kLanePadding);
     squares_.resize(rows);
     others_.resize(rows);
     labels_.resize(rows);

@@ -19,7 +19,7 @@ constexpr int kThreads = 128;      // of rows_kernel
 constexpr int kWarps = kThreads / 32;
 constexpr int kRowsPerLane = static_cast<int>(kBoxRows / 32);
 static_assert(kRowsPerLane == kRowsTogether, "labels of a lane are loaded at once");
-static_assert(kMostBoxColumns * kMaxLimbs + 2 <= 32, "a lane adds a number");
+static_assert(kMaxBoxColumns * kMaxLimbs + 2 <= 32, "a lane adds a number");
 
 template <int D>
 __device__ __forceinline__ Box<D> load_box(const BoxedRows& rows, int64_t at) {
@@ -479,7 +479,7 @@ __device__ __forceinline__ void look_into(const BoxTask& task, const BoxWarp& wa
 constexpr int resident_blocks(int d) {
   return d <= 2 ? 6 : 4;
 }
-constexpr uint32_t kMostRun = 4;
+constexpr uint32_t kMaxRun = 4;
 
 // A warp takes runs of entries, which are mostly of one range.
 template <int D, class T>
@@ -491,7 +491,7 @@ __global__ void __launch_bounds__(kThreads, resident_blocks(D)) rows_kernel(BoxT
   PassRange& range = all_ranges[warp];
   const uint32_t count = *task.listed;
   const uint32_t warps = gridDim.x * kWarps;
-  const uint32_t run = min(max(count / warps, 1U), kMostRun);
+  const uint32_t run = min(max(count / warps, 1U), kMaxRun);
   int32_t current = -1;
   bool first_pass = false;
   Tally tally;
@@ -516,8 +516,7 @@ __global__ void __launch_bounds__(kThreads, resident_blocks(D)) rows_kernel(BoxT
 int team_of(const BoxTask& task, int multiprocessors) {
   const int64_t pairs = task.rows.count * task.ranges.count;
   int team = 1;
-  while (team < 32 && team * 4 <= task.ranges.most_clusters && pairs * team < int64_t{2048} * multiprocessors)
-    team *= 2;
+  while (team < 32 && team * 4 <= task.ranges.max_clusters && pairs * team < int64_t{2048} * multiprocessors) team *= 2;
   return team;
 }
 
@@ -541,7 +540,7 @@ void launch(const BoxTask& task, int multiprocessors, cudaStream_t stream) {
 template <int D>
 void find_columns(const BoxTask& task, int multiprocessors, cudaStream_t stream) {
   if (task.rows.d == D) return launch<D>(task, multiprocessors, stream);
-  if constexpr (D < kMostBoxColumns) find_columns<D + 1>(task, multiprocessors, stream);
+  if constexpr (D < kMaxBoxColumns) find_columns<D + 1>(task, multiprocessors, stream);
 }
 
 template <class T>

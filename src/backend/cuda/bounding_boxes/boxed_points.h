@@ -14,8 +14,8 @@
 namespace manymeans::cuda {
 
 constexpr int64_t kBoxRows = 128;
-constexpr int64_t kMostBoxColumns = 4;  ///< more, and the boxes are too wide to tell prototypes apart
-constexpr int64_t kMostBoxPoints = int64_t{1} << 31;
+constexpr int64_t kMaxBoxColumns = 4;  ///< more, and the boxes are too wide to tell prototypes apart
+constexpr int64_t kMaxBoxPoints = int64_t{1} << 31;
 
 /// Boxes of so many points.
 inline int64_t boxes_of(int64_t n) {
@@ -25,7 +25,7 @@ inline int64_t boxes_of(int64_t n) {
 /// How boxes are cut: all places in order of the first column, each run of rows[1] places in order of the second, and
 /// so on; the last runs hold boxes next to each other. rows[0] is the number of places, all are multiples of kBoxRows.
 struct BoxRuns {
-  int64_t rows[kMostBoxColumns] = {};
+  int64_t rows[kMaxBoxColumns] = {};
 
   /// About as many runs for each column as there are boxes to the power 1 / d.
   static BoxRuns make(int64_t n, int64_t d);
@@ -61,7 +61,7 @@ void fill_boxes(const DevicePoints& points, const BoxedRows& rows, const BoxArra
 void add_up_boxes(const BoxedRows& rows, const ColumnTerms& terms, int weight_shift, int64_t* sums,
                   cudaStream_t stream);
 
-/// Device memory: bytes(); while it is made, making_bytes() more. Up to kMostBoxPoints points of kMostBoxColumns
+/// Device memory: bytes(); while it is made, making_bytes() more. Up to kMaxBoxPoints points of kMaxBoxColumns
 /// columns. Which order is chosen changes no answer.
 class BoxedPoints {
  public:

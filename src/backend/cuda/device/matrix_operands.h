@@ -67,10 +67,10 @@ inline bool one_tile_each(const PackedColumns& columns) {
 struct FewRow {
   int64_t row;
   int32_t range;  ///< index into PackedColumns::ranges
-  int32_t count;  ///< of candidates, 1 .. kMostCandidates; 0: this is no entry
+  int32_t count;  ///< of candidates, 1 .. kMaxCandidates; 0: this is no entry
   uint32_t candidates[8];
 };
-constexpr int kMostCandidates = 8;
+constexpr int kMaxCandidates = 8;
 
 /// A row with more possible columns than an entry of the list holds: those whose upper score reaches `lower` (or is
 /// NaN).
@@ -86,10 +86,10 @@ struct OverflowRows {
   uint32_t* counts = nullptr;      ///< per range; may exceed the capacity: rows beyond it must be marked instead
   uint32_t capacity = 0;           ///< per range, a multiple of kOverflowBlock; 0: every overflow row is marked
   void* values = nullptr;          ///< scratch of gather_candidates(): __half (ranges, capacity, padded_columns)
-  uint32_t* found = nullptr;       ///< (ranges, capacity): how many prototypes; may exceed kMostGathered
-  uint32_t* prototypes = nullptr;  ///< (ranges, capacity, kMostGathered), in any order
+  uint32_t* found = nullptr;       ///< (ranges, capacity): how many prototypes; may exceed kMaxGathered
+  uint32_t* prototypes = nullptr;  ///< (ranges, capacity, kMaxGathered), in any order
 };
-constexpr int kMostGathered = 32;
+constexpr int kMaxGathered = 32;
 
 /// Labels of slot s: `width` bytes each (1, 2 or 4), from base + s * stride * width on.
 struct LabelRows {

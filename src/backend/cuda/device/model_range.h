@@ -34,7 +34,7 @@ inline PassRanges send_ranges(const device::PassBatch& batch, const device::Sess
   copy_to_device(there, here, batch.models.size(), stream_of(session.queue()), "the models");
   ranges.at = there;
   ranges.count = static_cast<int32_t>(batch.models.size());
-  ranges.most_clusters = batch.most_clusters;
+  ranges.max_clusters = batch.max_clusters;
   ranges.float64 = session.input().points.type == DataType::kFloat64;
   ranges.counters = pointer_to<PassCounters>(batch.counters);
   ranges.control = pointer_to<PassControl>(batch.control);

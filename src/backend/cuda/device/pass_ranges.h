@@ -27,7 +27,7 @@ struct PassRange {
 struct PassRanges {
   const PassRange* at = nullptr;  ///< on the device
   int32_t count = 0;
-  int64_t most_clusters = 0;         ///< of one range
+  int64_t max_clusters = 0;          ///< of one range
   int64_t clusters = 0;              ///< the padded columns of all ranges
   bool float64 = false;              ///< the prototypes' type
   PassCounters* counters = nullptr;  ///< of this pass, one per range

@@ -30,7 +30,7 @@ struct SessionShape {
 
   int64_t models() const { return static_cast<int64_t>(k.size()); }
   int64_t clusters() const { return std::accumulate(k.begin(), k.end(), int64_t{0}); }
-  int64_t most_clusters() const { return k.empty() ? 1 : std::max<int64_t>(1, *std::ranges::max_element(k)); }
+  int64_t max_clusters() const { return k.empty() ? 1 : std::max<int64_t>(1, *std::ranges::max_element(k)); }
   /// The prototypes of all models, each model's padded to a multiple of `group`.
   int64_t padded_clusters(int64_t group) const {
     int64_t all = 0;
@@ -38,7 +38,7 @@ struct SessionShape {
     return all;
   }
   bool tensor_cores() const { return unit != MatrixUnit::kNone; }
-  int32_t label_width() const { return most_clusters() <= 256 ? 1 : (most_clusters() <= 65536 ? 2 : 4); }
+  int32_t label_width() const { return max_clusters() <= 256 ? 1 : (max_clusters() <= 65536 ? 2 : 4); }
   /// Labels from model to model: of all rows, and of those of a slice.
   int64_t label_stride() const { return padded(rows, 128); }
   int64_t slice_stride() const { return padded(slice_rows, 128); }

@@ -14,8 +14,8 @@ namespace manymeans::cuda {
 namespace {
 
 constexpr int kThreads = kChangeThreads;
-constexpr int kBlocks = 3;        // of a multiprocessor; what they wait for is more than more registers would save
-constexpr int kLogLeastTeam = 3;  // of longer rows: 32 bytes are fetched together
+constexpr int kBlocks = 3;      // of a multiprocessor; what they wait for is more than more registers would save
+constexpr int kLogMinTeam = 3;  // of longer rows: 32 bytes are fetched together
 
 // Where a block adds: its shared memory or the statistics themselves.
 struct GlobalSums {
@@ -264,11 +264,11 @@ __global__ void row_kernel(AccumulateTask task, PassRange range, int64_t row, ui
 
 // Notes the clusters without weight; the blocks share those of all ranges.
 __device__ void count_empty(const PassRanges& ranges) {
-  const int64_t all = ranges.most_clusters * ranges.count;
+  const int64_t all = ranges.max_clusters * ranges.count;
   for (int64_t i = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x; i < all;
        i += static_cast<int64_t>(gridDim.x) * kThreads) {
-    const int64_t r = i / ranges.most_clusters;
-    const int64_t k = i % ranges.most_clusters;
+    const int64_t r = i / ranges.max_clusters;
+    const int64_t k = i % ranges.max_clusters;
     if (k < ranges.at[r].k && ranges.at[r].weights[k] == 0) atomicAdd(&ranges.counters[r].empty, 1ULL);
   }
 }
@@ -309,7 +309,7 @@ int log_team_of(int64_t columns) {
   int best = 5;
   for (int log_team = 4; log_team >= 0; --log_team) {
     const bool narrow = columns <= int64_t{1} << log_team;
-    if (narrow || (log_team >= kLogLeastTeam && idle(log_team) < idle(best))) best = log_team;
+    if (narrow || (log_team >= kLogMinTeam && idle(log_team) < idle(best))) best = log_team;
   }
   return best;
 }
@@ -333,15 +333,15 @@ void accumulate_shared(const AccumulateTask& task, dim3 grid, int64_t bytes, cud
 void accumulate(const AccumulateTask& given, int multiprocessors, cudaStream_t stream) {
   AccumulateTask task = given;
   task.log_team = log_team_of(task.points.d);
-  const int64_t sums = task.ranges.most_clusters * (task.terms.limbs * task.points.d + 2);
+  const int64_t sums = task.ranges.max_clusters * (task.terms.limbs * task.points.d + 2);
   const int64_t bytes = 8 * sums;
   // One wave of blocks; rows are shared out in whole chunks.
-  const int64_t fitting = bytes <= kMostSharedSums ? std::clamp<int64_t>((220 << 10) / (bytes + 10240), 1, kBlocks) : 4;
+  const int64_t fitting = bytes <= kMaxSharedSums ? std::clamp<int64_t>((220 << 10) / (bytes + 10240), 1, kBlocks) : 4;
   const int64_t blocks = std::max<int64_t>(1, fitting * multiprocessors / task.ranges.count);
   const int64_t rows_a_block = (task.points.n + blocks - 1) / blocks;
-  task.chunk = static_cast<int32_t>(std::clamp<int64_t>((rows_a_block + 255) / 256 * 256, 256, kMostChunk));
+  task.chunk = static_cast<int32_t>(std::clamp<int64_t>((rows_a_block + 255) / 256 * 256, 256, kMaxChunk));
   // Adding a block's sums to the others' costs as much as about a fifth of as many rows.
-  const bool in_shared = bytes <= kMostSharedSums && rows_a_block * 5 * task.points.d >= sums;
+  const bool in_shared = bytes <= kMaxSharedSums && rows_a_block * 5 * task.points.d >= sums;
   const int64_t chunks = (task.points.n + task.chunk - 1) / task.chunk;
   const dim3 grid(static_cast<unsigned>(std::min(chunks, in_shared ? blocks : 4 * blocks)),
                   static_cast<unsigned>(task.ranges.count));
@@ -356,7 +356,7 @@ void accumulate(const AccumulateTask& given, int multiprocessors, cudaStream_t s
 
 void end_pass(const PassRanges& ranges, int multiprocessors, cudaStream_t stream) {
   // Few clusters are looked at by the block that ends the pass.
-  const int64_t clusters = ranges.most_clusters * ranges.count;
+  const int64_t clusters = ranges.max_clusters * ranges.count;
   const bool few = clusters <= 4 * kThreads;
   if (!few) {
     const int64_t most = int64_t{4} * multiprocessors;

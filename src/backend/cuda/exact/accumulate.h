@@ -20,7 +20,7 @@ struct ColumnTerms {
 };
 
 /// Statistics of at most this many bytes a model are added up in the shared memory of a block.
-constexpr int64_t kMostSharedSums = 96 << 10;
+constexpr int64_t kMaxSharedSums = 96 << 10;
 
 /// Scratch for sums by label order (accumulate_by_label.h): rows that changed, each cluster's next to each other.
 /// Cluster c of a range is number PassRange::first + c.
@@ -32,8 +32,8 @@ struct LabelOrder {
 };
 constexpr int64_t kLabelOrderRows = 4096;       ///< slices of rows are multiples of this, but for the last
 constexpr int64_t kLabelOrderColumns = 32 * 4;  ///< of a warp
-constexpr int64_t kMostLabelOrderColumns = 65535 * kLabelOrderColumns;
-constexpr int kMostLabelOrderLimbs = 3;  ///< that a thread keeps in registers
+constexpr int64_t kMaxLabelOrderColumns = 65535 * kLabelOrderColumns;
+constexpr int kMaxLabelOrderLimbs = 3;  ///< that a thread keeps in registers
 
 struct AccumulateTask {
   DevicePoints points;

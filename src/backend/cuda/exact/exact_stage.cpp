@@ -16,13 +16,13 @@ int64_t overflow_capacity(int64_t rows, int64_t models) {
   return std::max<int64_t>(1, (wanted + kOverflowBlock - 1) / kOverflowBlock) * kOverflowBlock;
 }
 
-int64_t label_order_capacity(int64_t rows, int64_t columns, int limbs, int64_t most_clusters, int64_t models) {
-  constexpr int64_t kFewestValues = int64_t{1} << 23;  // of all models: about 0.1 ms of atomic operations
-  constexpr int64_t kMostRows = int64_t{1} << 24;      // of all models, in one slice
-  const int64_t bytes = 8 * most_clusters * (limbs * columns + 2);
-  if (limbs > kMostLabelOrderLimbs || columns > kMostLabelOrderColumns || bytes <= kMostSharedSums) return 0;
-  if (rows * columns * models < kFewestValues) return 0;
-  const int64_t slice = std::max<int64_t>(kMostRows / models, 1);
+int64_t label_order_capacity(int64_t rows, int64_t columns, int limbs, int64_t max_clusters, int64_t models) {
+  constexpr int64_t kMinValues = int64_t{1} << 23;  // of all models: about 0.1 ms of atomic operations
+  constexpr int64_t kMaxRows = int64_t{1} << 24;    // of all models, in one slice
+  const int64_t bytes = 8 * max_clusters * (limbs * columns + 2);
+  if (limbs > kMaxLabelOrderLimbs || columns > kMaxLabelOrderColumns || bytes <= kMaxSharedSums) return 0;
+  if (rows * columns * models < kMinValues) return 0;
+  const int64_t slice = std::max<int64_t>(kMaxRows / models, 1);
   return 2 * models * padded(std::min(rows, slice), kLabelOrderRows);
 }
 
@@ -46,18 +46,18 @@ void ExactStage::lay_out(const SessionShape& shape, DeviceRoom& room) {
   room.hold(overflow_rows_, overflow, "the overflow rows");
   if (shape.tensor_cores()) {
     room.hold(few_, few_capacity(shape.slice_rows, models), "the list of rows");
-    if (gathers_candidates(shape.most_clusters(), shape.d)) {
+    if (gathers_candidates(shape.max_clusters(), shape.d)) {
       room.hold(overflow_values_, overflow * shape.padded_columns, "the overflow rows");
       room.hold(overflow_found_, overflow, "the overflow rows");
-      room.hold(overflow_prototypes_, overflow * kMostGathered, "the overflow rows' candidates");
+      room.hold(overflow_prototypes_, overflow * kMaxGathered, "the overflow rows' candidates");
     }
   }
   // Rows of small models get all distances at once, see kDirectValues.
-  if (gathers_candidates(shape.most_clusters(), shape.d)) {
-    room.hold(split_, kMostSplit, "rows that get all distances");
-    room.hold(nearest_, kMostSplit * kSplitSlices, "rows that get all distances");
+  if (gathers_candidates(shape.max_clusters(), shape.d)) {
+    room.hold(split_, kMaxSplit, "rows that get all distances");
+    room.hold(nearest_, kMaxSplit * kSplitSlices, "rows that get all distances");
   }
-  const int64_t entries = label_order_capacity(shape.slice_rows, shape.d, shape.limbs, shape.most_clusters(), models);
+  const int64_t entries = label_order_capacity(shape.slice_rows, shape.d, shape.limbs, shape.max_clusters(), models);
   if (entries == 0) return;
   const int64_t clusters = shape.padded_clusters(shape.column_multiple);
   room.hold(entries_, entries, "the rows that changed");
@@ -109,7 +109,7 @@ ResolveTask ExactStage::list_task(const PassWork& pass, const PointSlice& slice,
 
 void ExactStage::resolve_marks(const PassWork& pass, const PointSlice& slice, const Stream& stream) {
   ResolveTask task = resolve_task(pass, slice);
-  const bool direct = pass.ranges.most_clusters * slice.points.d <= kDirectValues;
+  const bool direct = pass.ranges.max_clusters * slice.points.d <= kDirectValues;
   if (direct && slice.points.n < (int64_t{1} << 31)) {
     task.marked = numbers_.data() + kMarked;
     overflow_marked(task, stream);

@@ -21,7 +21,7 @@ int64_t overflow_capacity(int64_t rows, int64_t models);
 
 /// Entries of the rows that changed, for sums by label order; 0 where statistics are added up in another way: they fit
 /// shared memory, have too many limbs, or there are too few values for the kernels that this takes.
-int64_t label_order_capacity(int64_t rows, int64_t columns, int limbs, int64_t most_clusters, int64_t models);
+int64_t label_order_capacity(int64_t rows, int64_t columns, int limbs, int64_t max_clusters, int64_t models);
 
 /// Whether the screen in the tensor cores gathers the candidates of overflow rows of a model with so many prototypes;
 /// the rows of smaller models get all distances.

@@ -13,12 +13,12 @@ namespace manymeans::cuda {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kMostOthers = 15;
+constexpr int kMaxOthers = 15;
 
 struct JoinTask {
   const unsigned long long* own[4];
   int64_t ends[4];  // of the pieces, among all values
-  unsigned long long* others[kMostOthers];
+  unsigned long long* others[kMaxOthers];
   int32_t other_count;
   unsigned long long* sums;
   int64_t values;
@@ -54,7 +54,7 @@ __global__ void join_kernel(JoinTask task) {
 }
 
 JoinTask task_of(const device::PassKernels::Joining& joining, const std::vector<device::Address>& others) {
-  if (others.size() > kMostOthers) {
+  if (others.size() > kMaxOthers) {
     throw Error(ErrorCode::kUsage, "backend", "more than 16 devices cannot share the rows of a fit");
   }
   JoinTask task = {};

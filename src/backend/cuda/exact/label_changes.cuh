@@ -9,15 +9,15 @@
 
 namespace manymeans::cuda {
 
-constexpr int kChangeThreads = 512;                             // of the blocks that look for changes
-constexpr int kRowsTogether = 4;                                // labels that a thread loads at once
-constexpr int kMostChunk = 2 * kChangeThreads * kRowsTogether;  // rows that a block looks at together
+constexpr int kChangeThreads = 512;                            // of the blocks that look for changes
+constexpr int kRowsTogether = 4;                               // labels that a thread loads at once
+constexpr int kMaxChunk = 2 * kChangeThreads * kRowsTogether;  // rows that a block looks at together
 constexpr uint32_t kNoLabel = ~0U;
 
 // The rows of a chunk whose labels changed.
 struct Changes {
   int count;
-  uint16_t place[kMostChunk];
+  uint16_t place[kMaxChunk];
 };
 
 // Four neighbouring labels in one load; `row` is a multiple of four.

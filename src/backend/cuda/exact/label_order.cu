@@ -8,11 +8,11 @@
 namespace manymeans::cuda {
 namespace {
 
-constexpr int64_t kMostLocalClusters = 8192;  // of a range: a block counts them in its shared memory
+constexpr int64_t kMaxLocalClusters = 8192;  // of a range: a block counts them in its shared memory
 constexpr int kScanThreads = 1024;
 constexpr int kScanTogether = 4;
 
-static_assert(kLabelOrderRows % kMostChunk == 0, "no chunk reaches into the next slice");
+static_assert(kLabelOrderRows % kMaxChunk == 0, "no chunk reaches into the next slice");
 
 // A range's rows in a slice.
 struct RangeSlice {
@@ -162,12 +162,12 @@ __global__ void __launch_bounds__(kChangeThreads) place_kernel(AccumulateTask ta
 void put_in_label_order(AccumulateTask task, const OrderedRows& slice, int multiprocessors, cudaStream_t stream) {
   const int64_t blocks = std::max<int64_t>(1, 4 * multiprocessors / task.ranges.count);
   const int64_t rows = slice.end - slice.first;
-  task.chunk = kMostChunk;
+  task.chunk = kMaxChunk;
   while (task.chunk > 256 && rows < blocks * task.chunk) task.chunk /= 2;
   const dim3 grid(static_cast<unsigned>(std::min(blocks, (rows + task.chunk - 1) / task.chunk)),
                   static_cast<unsigned>(task.ranges.count));
-  const bool local = task.ranges.most_clusters <= kMostLocalClusters;
-  const size_t shared = local ? static_cast<size_t>(task.ranges.most_clusters) * sizeof(uint32_t) : 0;
+  const bool local = task.ranges.max_clusters <= kMaxLocalClusters;
+  const size_t shared = local ? static_cast<size_t>(task.ranges.max_clusters) * sizeof(uint32_t) : 0;
   fill_zero(task.order.next, static_cast<size_t>(task.ranges.clusters), stream, "clearing counts of changes");
   (local ? count_kernel<true> : count_kernel<false>)<<<grid, kChangeThreads, shared, stream>>>(task, slice);
   check_launch("counting changes");

@@ -94,8 +94,8 @@ __global__ void split_kernel(ResolveTask task) {
   uint32_t& word = task.marks[blockIdx.y * task.mark_stride + at];
   // Once there is no room the number does not matter, and it stops growing here: however many rows and models there
   // are, it cannot come round to places that are taken.
-  if (word == 0 || *static_cast<const volatile uint32_t*>(task.split_count) >= kMostSplit) return;
-  take_marked(word, at, task.split_count, kMostSplit,
+  if (word == 0 || *static_cast<const volatile uint32_t*>(task.split_count) >= kMaxSplit) return;
+  take_marked(word, at, task.split_count, kMaxSplit,
               [&](int64_t place, int64_t row) { task.split[place] = {row, static_cast<int32_t>(blockIdx.y)}; });
 }
 
@@ -104,7 +104,7 @@ template <bool kFloats>
 __global__ void slice_kernel(ResolveTask task) {
   if (stopped(task.ranges)) return;
   __shared__ SliceNearest of_warps[kThreads / 32];
-  const uint32_t count = min(*task.split_count, static_cast<uint32_t>(kMostSplit));
+  const uint32_t count = min(*task.split_count, static_cast<uint32_t>(kMaxSplit));
   for (uint32_t i = blockIdx.y; i < count; i += gridDim.y) {
     const SplitRow row = task.split[i];
     const PassRange range = task.ranges.at[row.range];
@@ -118,7 +118,7 @@ __global__ void slice_kernel(ResolveTask task) {
 // A thread a row.
 __global__ void join_kernel(ResolveTask task) {
   if (stopped(task.ranges)) return;
-  const uint32_t count = min(*task.split_count, static_cast<uint32_t>(kMostSplit));
+  const uint32_t count = min(*task.split_count, static_cast<uint32_t>(kMaxSplit));
   const uint32_t i = blockIdx.x * kThreads + threadIdx.x;
   if (i >= count) return;
   const SplitRow row = task.split[i];
@@ -204,11 +204,11 @@ __device__ void choose_gathered(const ResolveTask& task, const Share& share, Tal
   for (int64_t i = (block * kThreads + threadIdx.x) / kLanes; i < count; i += blocks * (kThreads / kLanes)) {
     const int64_t row = overflow.rows[first + i].row;
     const uint32_t found = overflow.found[first + i];
-    if (found == 0 || found > kMostGathered) {
+    if (found == 0 || found > kMaxGathered) {
       if (threadIdx.x % kLanes == 0) mark_row(task, r, row);
       continue;
     }
-    choose<kFloats>(task, range, row, overflow.prototypes + (first + i) * kMostGathered, static_cast<int>(found));
+    choose<kFloats>(task, range, row, overflow.prototypes + (first + i) * kMaxGathered, static_cast<int>(found));
     if (threadIdx.x % kLanes != 0) continue;
     ++tally.rows;
     tally.candidates += found;
@@ -317,7 +317,7 @@ void resolve_in_slices(const ResolveTask& task, cudaStream_t stream) {
   for_points(task,
              [&]<bool kFloats>() { slice_kernel<kFloats><<<dim3(kSplitSlices, 128), kThreads, 0, stream>>>(task); });
   check_launch("resolving");
-  join_kernel<<<kMostSplit / kThreads, kThreads, 0, stream>>>(task);
+  join_kernel<<<kMaxSplit / kThreads, kThreads, 0, stream>>>(task);
   check_launch("resolving");
 }
 
@@ -346,7 +346,7 @@ void resolve_few(const ResolveTask& given, int multiprocessors, cudaStream_t str
 
 void resolve_all(const ResolveTask& task, int multiprocessors, cudaStream_t stream) {
   const int64_t words = (task.points.n + 31) / 32;
-  const bool direct = task.ranges.most_clusters * task.points.d <= kDirectValues;
+  const bool direct = task.ranges.max_clusters * task.points.d <= kDirectValues;
   const int threads = direct ? 32 : kThreads;
   if (!direct) resolve_in_slices(task, stream);
   const int64_t resident = static_cast<int64_t>(multiprocessors) * (direct ? 32 : 8);

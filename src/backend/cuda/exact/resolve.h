@@ -19,7 +19,7 @@ struct SliceNearest {
   double distance;
   long long k;
 };
-constexpr int kMostSplit = 4096;
+constexpr int kMaxSplit = 4096;
 constexpr int kSplitSlices = 32;
 
 struct ResolveTask {
@@ -36,7 +36,7 @@ struct ResolveTask {
   bool gathered = false;  ///< with their possible prototypes; else every prototype is
   const uint32_t* far =
       nullptr;                ///< per range, null: none is; where not 0, all its rows get marked and no entry counts
-  SplitRow* split = nullptr;  ///< scratch: kMostSplit rows, their number (zero), and (kMostSplit, kSplitSlices) results
+  SplitRow* split = nullptr;  ///< scratch: kMaxSplit rows, their number (zero), and (kMaxSplit, kSplitSlices) results
   uint32_t* split_count = nullptr;
   SliceNearest* nearest = nullptr;
   uint32_t few_blocks = 0;  ///< set by resolve_few()

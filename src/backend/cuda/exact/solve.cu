@@ -54,7 +54,7 @@ __global__ void judge_update_kernel(PassRanges ranges) {
 template <int kTeam>
 void launch_solve(const SolveTask& task, cudaStream_t stream) {
   constexpr int64_t kClusters = kThreads / kTeam;  // of a block
-  const int64_t blocks = (task.ranges.most_clusters + kClusters - 1) / kClusters;
+  const int64_t blocks = (task.ranges.max_clusters + kClusters - 1) / kClusters;
   const dim3 grid(static_cast<unsigned>(blocks), static_cast<unsigned>(task.ranges.count));
   launch_dependent(solve_kernel<kTeam>, {grid, kThreads, 0, stream}, "solving for prototypes", task);
 }

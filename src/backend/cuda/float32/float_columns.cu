@@ -13,7 +13,7 @@ namespace {
 constexpr int kThreads = 256;
 constexpr int kWarps = kThreads / 32;
 constexpr double kUnit = 0x1p-24;
-constexpr double kMostNorm = 0x1p62;  // the square stays below 2^126, within float32
+constexpr double kMaxNorm = 0x1p62;  // the square stays below 2^126, within float32
 
 // A warp a row.
 __global__ void norms_kernel(DevicePoints points, DeviceFrame frame, float* norms) {
@@ -47,12 +47,12 @@ __global__ void pack_kernel(FloatScreenTask task, int64_t group) {
       z = (prototype_value(range, task.ranges.float64, k * d + j) - task.frame.centre[j]) * task.frame.scale;
     }
     sum = fma(z, z, sum);
-    values[j] = fabs(z) < kMostNorm ? __double2float_rn(z) : 0.0F;
+    values[j] = fabs(z) < kMaxNorm ? __double2float_rn(z) : 0.0F;
   }
   sum = warp_sum(sum);
   if (lane != 0) return;
   const double norm = sqrt(sum) * (1 + 0x1p-20);
-  const bool screenable = norm < kMostNorm;  // false for NaN
+  const bool screenable = norm < kMaxNorm;  // false for NaN
   float start = kNeverWins;
   float slope = 0;
   float error_up = 0;
@@ -101,7 +101,7 @@ void float_norms(const DevicePoints& points, const DeviceFrame& frame, float* no
 
 void float_pack(const FloatScreenTask& task, cudaStream_t stream) {
   const int64_t group = task.points.d <= kLowColumns ? kLowMultiple : kTileMultiple;
-  const int64_t most = (task.ranges.most_clusters + group - 1) / group * group;
+  const int64_t most = (task.ranges.max_clusters + group - 1) / group * group;
   const dim3 blocks(static_cast<unsigned>((most + kWarps - 1) / kWarps), static_cast<unsigned>(task.ranges.count));
   pack_kernel<<<blocks, kThreads, 0, stream>>>(task, group);
   check_launch("packing prototypes");

@@ -61,8 +61,8 @@ int64_t marked_capacity(int64_t rows, int64_t models) {
 }
 
 int64_t marked_slices(int64_t marked) {
-  constexpr int64_t kMostSliceTops = int64_t{4} << 20;
-  return std::clamp<int64_t>(kMostSliceTops / marked, 1, 16);
+  constexpr int64_t kMaxSliceTops = int64_t{4} << 20;
+  return std::clamp<int64_t>(kMaxSliceTops / marked, 1, 16);
 }
 
 SecondLook::SecondLook(const SessionShape& shape, const FloatFrame& frame, int multiprocessors)
@@ -87,7 +87,7 @@ void SecondLook::enqueue(const PassWork& pass, const PointSlice& slice, ExactSta
   marked.capacity = static_cast<int64_t>(rows_.size()) / pass.ranges.count;
   marked.top = tops_.data();
   const auto most = static_cast<int64_t>(tops_.size() / rows_.size());
-  marked.slices = static_cast<int32_t>(std::clamp<int64_t>(pass.ranges.most_clusters / (4 * kTileMultiple), 1, most));
+  marked.slices = static_cast<int32_t>(std::clamp<int64_t>(pass.ranges.max_clusters / (4 * kTileMultiple), 1, most));
   float_pack(task, stream);
   float_screen_marked(task, marked, multiprocessors_, stream);
 }

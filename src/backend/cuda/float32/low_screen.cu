@@ -177,11 +177,11 @@ void launch(const FloatScreenTask& task, int multiprocessors, cudaStream_t strea
 
 template <int D>
 void choose(const FloatScreenTask& task, int multiprocessors, cudaStream_t stream) {
-  constexpr int kMost = D <= 8 ? 4 : 2;
+  constexpr int kMax = D <= 8 ? 4 : 2;
   if (task.points.n * task.ranges.count < static_cast<int64_t>(multiprocessors) * 2048) {
     launch<D, 1>(task, multiprocessors, stream);
   } else {
-    launch<D, kMost>(task, multiprocessors, stream);
+    launch<D, kMax>(task, multiprocessors, stream);
   }
 }
 

@@ -30,8 +30,8 @@ void check_served(const std::string& algorithm) {
 // The models of a session: the largest, and of the others only the sum is known.
 std::vector<int64_t> models_of(const Workload& workload) {
   const int64_t others = std::max<int64_t>(0, workload.models - 1);
-  std::vector<int64_t> k = {workload.most_clusters};
-  const int64_t rest = std::max<int64_t>(0, workload.all_clusters - workload.most_clusters);
+  std::vector<int64_t> k = {workload.max_clusters};
+  const int64_t rest = std::max<int64_t>(0, workload.all_clusters - workload.max_clusters);
   k.insert(k.end(), static_cast<size_t>(others), others > 0 ? (rest + others - 1) / others : 0);
   return k;
 }
@@ -60,7 +60,7 @@ device::SlicePlanner planner_of(const Input& input, const Workload& workload, in
   points.rows = input.points.n;
   points.row_bytes = row_bytes(input.points);
   points.on_device = input.points.on_device();
-  points.most_rows = input.points.n;
+  points.max_rows = input.points.n;
   points.slice_unit = kSliceUnit;
   if (forced_rows > 0 && forced_rows < input.points.n) points.forced_rows = padded(forced_rows, 128);
   return {points, room, [&input, &workload, k = models_of(workload)](const device::SlicePlan& plan) {
@@ -112,8 +112,8 @@ int64_t label_stride_of_slice(const Input& input, const device::SlicePlan& plan)
 }
 
 int64_t product_entries(const Input& input, const device::SlicePlan& plan, int64_t models) {
-  constexpr int64_t kMostRows = int64_t{1} << 24;  // of all models, in order together
-  const int64_t rows = std::min(std::min(plan.slice_rows, input.points.n), std::max<int64_t>(1, kMostRows / models));
+  constexpr int64_t kMaxRows = int64_t{1} << 24;  // of all models, in order together
+  const int64_t rows = std::min(std::min(plan.slice_rows, input.points.n), std::max<int64_t>(1, kMaxRows / models));
   return 2 * models * padded(rows, kLabelOrderRows);
 }
 

@@ -10,7 +10,7 @@ LinearShared::LinearShared(const Input& data, const CudaDevice& where, const Bac
                            const Workload& workload)
     : input(data), device(where), options(how), plan(make_linear_plan(data, where, how, workload)) {
   use_device(device);
-  patience = {Patience::Seconds(plan.usual_seconds), least_patience(), options.abort, options.cancel};
+  patience = {Patience::Seconds(plan.usual_seconds), min_patience(), options.abort, options.cancel};
   const Stream stream(patience);
   upload_formats(stream);
   const device::RowSlices::Host host{thread_count(options.threads), options.abort};

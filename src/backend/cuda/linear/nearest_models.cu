@@ -148,7 +148,7 @@ void launch(const DevicePoints& points, const Output& output, int ranges, int64_
 
 void label_by_residuals(const DevicePoints& points, const PassRanges& ranges, const LabelRows& next,
                         cudaStream_t stream) {
-  launch(points, LabelOutput{ranges, next}, ranges.count, ranges.most_clusters, stream);
+  launch(points, LabelOutput{ranges, next}, ranges.count, ranges.max_clusters, stream);
 }
 
 void lower_by_residuals(const DevicePoints& points, const LinearModels& models, bool first, double* least,

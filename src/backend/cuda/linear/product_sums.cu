@@ -59,13 +59,13 @@ __device__ __forceinline__ ClusterPlace place_of(const ProductTask& task, const 
   return {range.sums + label * of_cluster, range.weights + label, range.counts + label};
 }
 
-template <int kMost, bool kRests, bool kAll>
+template <int kMax, bool kRests, bool kAll>
 __device__ __forceinline__ void store_pair(const ProductTask& task, const LanePair& lane, long long* sums,
-                                           const device::PairSums<kMost, kRests, kAll>& of_pair) {
+                                           const device::PairSums<kMax, kRests, kAll>& of_pair) {
   if (!lane.stores) return;
   const int64_t terms = 2 * ValuePair::count(task.rows.points.d);
 #pragma unroll
-  for (int s = 0; s < kMost; ++s) {
+  for (int s = 0; s < kMax; ++s) {
     if (s >= task.formats.limbs) continue;
     long long* const to = sums + (task.formats.limbs - 1 - s) * terms + 2 * lane.number;
     add_to(to, of_pair.product.limb[s]);

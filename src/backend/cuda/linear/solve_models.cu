@@ -93,7 +93,7 @@ __global__ void __launch_bounds__(kSwapThreads) swap_kernel(PassRanges ranges, i
 template <class Space>
 void launch(const ModelSolveTask& task, cudaStream_t stream) {
   const int64_t pairs = int64_t{task.d} * (task.d + 1) / 2;
-  const dim3 grid(static_cast<unsigned>(task.ranges.most_clusters), static_cast<unsigned>(task.ranges.count));
+  const dim3 grid(static_cast<unsigned>(task.ranges.max_clusters), static_cast<unsigned>(task.ranges.count));
   const size_t bytes = solve_bytes(task.words, task.d);
   allow_all_shared_memory(solve_kernel<Space>, "solving for models");
   solve_kernel<Space><<<grid, pairs <= kFewPairs ? 32 : kThreads, bytes, stream>>>(task);
@@ -115,7 +115,7 @@ void solve_models(const ModelSolveTask& task, cudaStream_t stream) {
     launch<ManyWords>(task, stream);
   }
   constexpr int64_t kClusters = kSwapThreads / 32;  // of a block
-  const dim3 grid(static_cast<unsigned>((task.ranges.most_clusters + kClusters - 1) / kClusters),
+  const dim3 grid(static_cast<unsigned>((task.ranges.max_clusters + kClusters - 1) / kClusters),
                   static_cast<unsigned>(task.ranges.count));
   swap_kernel<<<grid, kSwapThreads, 0, stream>>>(task.ranges, task.d);
   check_launch("exchanging models");

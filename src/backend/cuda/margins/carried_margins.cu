@@ -123,7 +123,7 @@ __device__ void store_left(const MarginTask& task, int64_t first_row, uint32_t m
   if (threadIdx.x == 0) base = all == 0 ? 0 : atomicAdd(&task.state->left, all);
   __syncthreads();
   int64_t at = static_cast<int64_t>(base) + before;
-  for (uint32_t rows = mine; rows != 0 && at < task.most_left; rows &= rows - 1, ++at) {
+  for (uint32_t rows = mine; rows != 0 && at < task.max_left; rows &= rows - 1, ++at) {
     task.row_numbers[at] = static_cast<uint32_t>(first_row + __ffs(static_cast<int>(rows)) - 1);
   }
 }
@@ -155,13 +155,13 @@ __device__ uint32_t keep_rows(const MarginTask& task, int32_t slot, int64_t firs
 __device__ void choose_rows(const MarginTask& task, bool knows, bool far) {
   MarginState& state = *task.state;
   const int64_t left = *static_cast<volatile uint32_t*>(&state.left);
-  const bool on_their_own = knows && left <= task.most_left;
+  const bool on_their_own = knows && left <= task.max_left;
   state.left = 0;
   // With a prototype that cannot be screened every row gets canonical distances.
   state.skip_all = far || on_their_own ? 1 : 0;
   state.skip_left = on_their_own ? 0 : 1;
   state.all_rows = static_cast<uint32_t>(task.rows);
-  for (int p = 0; p < kMostPieces; ++p) {
+  for (int p = 0; p < kMaxPieces; ++p) {
     const int64_t rows = min(task.piece_rows, max(int64_t{0}, left - p * task.piece_rows));
     state.piece_rows[p] = on_their_own ? static_cast<uint32_t>(rows) : 0;
   }
@@ -217,7 +217,7 @@ __global__ void __launch_bounds__(kThreads) gather_kernel(MarginTask task, Packe
 }  // namespace
 
 void follow_prototypes(const MarginTask& task, cudaStream_t stream) {
-  const int64_t blocks = (task.ranges.most_clusters + kWarps - 1) / kWarps;
+  const int64_t blocks = (task.ranges.max_clusters + kWarps - 1) / kWarps;
   follow_kernel<<<static_cast<unsigned>(blocks), kThreads, 0, stream>>>(task);
   check_launch("following the prototypes");
 }

@@ -23,7 +23,7 @@
 
 namespace manymeans::cuda {
 
-constexpr int kMostPieces = 32;
+constexpr int kMaxPieces = 32;
 
 /// What the kernels of a pass tell each other and the screen. All zero before the first pass.
 struct MarginState {
@@ -33,7 +33,7 @@ struct MarginState {
   uint32_t skip_all;   ///< not 0: the rows are not screened all together
   uint32_t skip_left;  ///< not 0: the rows left are not screened on their own
   uint32_t all_rows;   ///< how many there are
-  uint32_t piece_rows[kMostPieces];
+  uint32_t piece_rows[kMaxPieces];
 };
 
 struct MarginTask {
@@ -51,13 +51,13 @@ struct MarginTask {
   LabelRows current;                ///< before the pass
   LabelRows next;                   ///< gets the labels of the rows that keep theirs
   const uint32_t* far = nullptr;    ///< not 0: this pass has a prototype that cannot be screened
-  uint32_t* row_numbers = nullptr;  ///< of the rows left, most_left of them
-  int64_t most_left = 0;            ///< where more rows are left, all are screened
-  int64_t piece_rows = 0;           ///< a multiple of kRowBlock; kMostPieces of them are enough for most_left
+  uint32_t* row_numbers = nullptr;  ///< of the rows left, max_left of them
+  int64_t max_left = 0;             ///< where more rows are left, all are screened
+  int64_t piece_rows = 0;           ///< a multiple of kRowBlock; kMaxPieces of them are enough for max_left
   PackedRows piece;                 ///< room for that many rows
   MarginState* state = nullptr;
 
-  int pieces() const { return static_cast<int>((most_left + piece_rows - 1) / piece_rows); }
+  int pieces() const { return static_cast<int>((max_left + piece_rows - 1) / piece_rows); }
 };
 
 /// O(K D).

@@ -10,16 +10,16 @@ bool carries_margins(const SessionShape& shape) {
 }
 
 // A row that is left is read, written and read once more, which takes the device as long as about 200 columns.
-int64_t most_rows_left(int64_t rows, int64_t clusters, BoundsUse use) {
+int64_t max_rows_left(int64_t rows, int64_t clusters, BoundsUse use) {
   constexpr double kColumns = 200;
   const double share = static_cast<double>(clusters) / (static_cast<double>(clusters) + kColumns);
   return static_cast<int64_t>(static_cast<double>(rows) * (use == BoundsUse::kAlways ? std::max(share, 0.75) : share));
 }
 
-int64_t margin_piece_rows(int64_t most_left, int32_t padded_columns) {
+int64_t margin_piece_rows(int64_t max_left, int32_t padded_columns) {
   constexpr int64_t kPieceBytes = int64_t{512} << 20;
-  const int64_t wanted = std::min(most_left, kPieceBytes / (2 * padded_columns));
-  const int64_t least = (most_left + kMostPieces - 1) / kMostPieces;
+  const int64_t wanted = std::min(max_left, kPieceBytes / (2 * padded_columns));
+  const int64_t least = (max_left + kMaxPieces - 1) / kMaxPieces;
   return std::max(kRowBlock, padded(std::max(wanted, least), kRowBlock));
 }
 
@@ -34,8 +34,8 @@ RowMargins::RowMargins(const SessionShape& shape, double scale, double bound_sca
 }
 
 void RowMargins::lay_out(const SessionShape& shape, DeviceRoom& room) {
-  const int64_t k = shape.most_clusters();
-  const int64_t left = most_rows_left(shape.rows, k, shape.bounds);
+  const int64_t k = shape.max_clusters();
+  const int64_t left = max_rows_left(shape.rows, k, shape.bounds);
   const int64_t piece = margin_piece_rows(left, shape.padded_columns);
   room.hold(margins_, shape.label_stride(), "the rows' margins");
   room.hold(followed_prototypes_, k * shape.d * (shape.float64 ? 8 : 4), "the prototypes of a pass");
@@ -65,7 +65,7 @@ MarginTask RowMargins::task(const PassWork& pass, bool known, const uint32_t* fa
   task.next = pass.next;
   task.far = far;
   task.row_numbers = left_numbers_.data();
-  task.most_left = static_cast<int64_t>(left_numbers_.size());
+  task.max_left = static_cast<int64_t>(left_numbers_.size());
   task.piece_rows = static_cast<int64_t>(piece_radii_.size());
   task.piece.values = piece_values_.data();
   task.piece.radii = piece_radii_.data();

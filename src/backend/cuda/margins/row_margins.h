@@ -13,9 +13,9 @@ namespace manymeans::cuda {
 /// Whether a session of these models may carry margins (carried_margins.h).
 bool carries_margins(const SessionShape& shape);
 /// The most rows that are worth screening on their own: of columns so many that a row's copies cost little, nearly all.
-int64_t most_rows_left(int64_t rows, int64_t clusters, BoundsUse use);
+int64_t max_rows_left(int64_t rows, int64_t clusters, BoundsUse use);
 /// Of which so many are copied together.
-int64_t margin_piece_rows(int64_t most_left, int32_t padded_columns);
+int64_t margin_piece_rows(int64_t max_left, int32_t padded_columns);
 
 class RowMargins {
  public:

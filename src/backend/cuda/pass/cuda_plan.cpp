@@ -28,19 +28,19 @@ constexpr int64_t kReserve = int64_t{256} << 20;  // for the runtime, small arra
 // the points in registers, and its time follows the products; that of the tensor cores follows the padded prototypes,
 // however few columns there are. Measured: bench/results/h200/low_columns.
 bool pays_to_use_tensor_cores(int64_t columns, const Workload& workload) {
-  constexpr int64_t kFewestColumns = 8;
+  constexpr int64_t kMinColumns = 8;
   if (columns > kLowColumns) return true;
   // Several models fill the device with few rows each, and gain later.
   const int64_t products_of_a_prototype = workload.models == 1 ? 4 : 7;
   const int64_t k = workload.all_clusters / std::max<int64_t>(1, workload.models);
-  return columns >= kFewestColumns && k * columns >= products_of_a_prototype * padded(k, kOneTile);
+  return columns >= kMinColumns && k * columns >= products_of_a_prototype * padded(k, kOneTile);
 }
 
 // Rounding to fp16 takes 2^-12 or so of a row where no value is far out; with much more nothing is proved.
-constexpr double kMostHalfRatio = 0x1p-9;
+constexpr double kMaxHalfRatio = 0x1p-9;
 
 bool can_be_boxed(const PointsView& points) {
-  return points.d <= kMostBoxColumns && points.n <= kMostBoxPoints;
+  return points.d <= kMaxBoxColumns && points.n <= kMaxBoxPoints;
 }
 
 int64_t box_bytes(const Input& input) {
@@ -53,8 +53,8 @@ int64_t box_bytes(const Input& input) {
 // Whether boxes are narrow enough to tell prototypes apart: eight or more along each column. Fewer rows than that are
 // screened in less time than the launches take.
 bool pays_to_box(const PointsView& points) {
-  constexpr int64_t kFewestRows = 32768;
-  return can_be_boxed(points) && points.n >= std::max(kFewestRows, kBoxRows << 3 * points.d);
+  constexpr int64_t kMinRows = 32768;
+  return can_be_boxed(points) && points.n >= std::max(kMinRows, kBoxRows << 3 * points.d);
 }
 
 Error wrong_algorithm(const std::string& why) {
@@ -63,17 +63,17 @@ Error wrong_algorithm(const std::string& why) {
 
 // Boxes, asked for by name.
 ScreenKind boxes_for(const PointsView& points) {
-  if (points.d > kMostBoxColumns) {
+  if (points.d > kMaxBoxColumns) {
     throw wrong_algorithm(fmt::format(
         "the cuda backend has kdtree for at most {} columns, and there are {}; use auto, matrix, bounds or brute, or "
         "--backend cpu",
-        kMostBoxColumns, points.d));
+        kMaxBoxColumns, points.d));
   }
-  if (points.n > kMostBoxPoints) {
+  if (points.n > kMaxBoxPoints) {
     throw wrong_algorithm(
         fmt::format("the cuda backend has kdtree for at most {} rows, and there are {}; use auto, matrix, bounds or "
                     "brute",
-                    kMostBoxPoints, points.n));
+                    kMaxBoxPoints, points.n));
   }
   return ScreenKind::kBoundingBoxes;
 }
@@ -109,7 +109,7 @@ ScreenKind choose_screen(const Input& input, const CudaDevice& device, const Bac
   if (algorithm == "auto" && pays_to_box(points)) return ScreenKind::kBoundingBoxes;
   // Margins take the screen in fp16, however few columns there are.
   const bool faster = algorithm == "bounds" || pays_to_use_tensor_cores(points.d, workload);
-  const bool useful = device.matrix_unit != MatrixUnit::kNone && faster && ratio <= kMostHalfRatio;
+  const bool useful = device.matrix_unit != MatrixUnit::kNone && faster && ratio <= kMaxHalfRatio;
   return with_a_bound(useful ? ScreenKind::kMatrix : ScreenKind::kFloat, points.d);
 }
 
@@ -142,11 +142,11 @@ std::string describe_slices(const CudaPlan& plan, const PointsView& points) {
 // costs less than ranking them. Of long rows only the first is used (thresholds_pay()); what thresholds take is little
 // beside these.
 bool pays_to_have_thresholds(const Input& input, const Workload& workload, const BackendOptions& options) {
-  constexpr int64_t kFewestClusters = 768;
-  constexpr double kLeastWork = 3e10;  // products of a model; guessing the thresholds takes some 40 us
+  constexpr int64_t kMinClusters = 768;
+  constexpr double kMinWork = 3e10;  // products of a model; guessing the thresholds takes some 40 us
   const double rows = static_cast<double>(input.points.n) * static_cast<double>(input.points.d);
-  return options.tuning.cuda.score_thresholds.value_or(
-      workload.most_clusters >= kFewestClusters && rows * static_cast<double>(workload.most_clusters) >= kLeastWork);
+  return options.tuning.cuda.score_thresholds.value_or(workload.max_clusters >= kMinClusters &&
+                                                       rows * static_cast<double>(workload.max_clusters) >= kMinWork);
 }
 
 // What is asked for by name, or may come to pay in the middle of a fit.
@@ -179,9 +179,9 @@ class RowPlanner {
   RowPlanner(const Input& input, const Workload& workload, int64_t room, int64_t forced_rows)
       : input_(input), workload_(workload), room_(room), forced_rows_(forced_rows) {
     const int64_t others = std::max<int64_t>(0, workload.models - 1);
-    k_.push_back(workload.most_clusters);
+    k_.push_back(workload.max_clusters);
     // Of the other models only the sum is known; each is padded.
-    const int64_t rest = workload.models > 1 ? workload.all_clusters - workload.most_clusters : 0;
+    const int64_t rest = workload.models > 1 ? workload.all_clusters - workload.max_clusters : 0;
     k_.insert(k_.end(), static_cast<size_t>(others), others > 0 ? (rest + others - 1) / others + kTileMultiple : 0);
   }
 
@@ -203,7 +203,7 @@ class RowPlanner {
     points.rows = input_.points.n;
     points.row_bytes = row_bytes();
     points.on_device = input_.points.on_device();
-    points.most_rows = most_slice_rows(plan.screen, workload_.models);
+    points.max_rows = max_slice_rows(plan.screen, workload_.models);
     points.slice_unit = kSliceRows;
     points.forced_rows = forced() ? padded(forced_rows_, kRowBlock) : 0;
     return {points, room_, [this, plan](const device::SlicePlan& slices) {
@@ -267,22 +267,22 @@ std::string describe_bounds(const CudaPlan& plan) {
 
 }  // namespace
 
-int64_t most_slice_rows(ScreenKind screen, int64_t models) {
+int64_t max_slice_rows(ScreenKind screen, int64_t models) {
   // Half of what 32 bits hold: warps reserve entries of the matrix screen's list that they may not use.
-  constexpr int64_t kMostEntries = int64_t{1} << 31;
+  constexpr int64_t kMaxEntries = int64_t{1} << 31;
   models = std::max<int64_t>(1, models);
-  if (screen == ScreenKind::kBoundingBoxes) return std::min(kMostBoxPoints, kMostEntries / models * kBoxRows);
-  return kMostEntries / models - kRowBlock;
+  if (screen == ScreenKind::kBoundingBoxes) return std::min(kMaxBoxPoints, kMaxEntries / models * kBoxRows);
+  return kMaxEntries / models - kRowBlock;
 }
 
 void check_counts(int64_t models, int64_t clusters) {
-  constexpr int64_t kMostModels = 65535;  // the blocks of a grid's second side
-  constexpr int64_t kMostColumns = (int64_t{1} << 31) - kMostModels * kTileMultiple * 4;  // padded, of all models
-  if (models <= kMostModels && clusters <= kMostColumns) return;
+  constexpr int64_t kMaxModels = 65535;  // the blocks of a grid's second side
+  constexpr int64_t kMaxColumns = (int64_t{1} << 31) - kMaxModels * kTileMultiple * 4;  // padded, of all models
+  if (models <= kMaxModels && clusters <= kMaxColumns) return;
   throw Error(ErrorCode::kUnavailable, "backend cuda",
               fmt::format("{} models with {} clusters in one pass are more than its {} models and {} clusters; use "
                           "strategy data, which has a pass for each model, or --backend cpu",
-                          models, clusters, kMostModels, kMostColumns));
+                          models, clusters, kMaxModels, kMaxColumns));
 }
 
 double products_per_second(const CudaDevice& device) {
@@ -295,7 +295,7 @@ double products_per_second(const CudaDevice& device) {
 double usual_seconds(const Input& input, const CudaDevice& device, const Workload& workload) {
   constexpr double kLink = 1e9;  // bytes a second
   const auto rows = static_cast<double>(input.points.n);
-  const auto clusters = static_cast<double>(std::max(workload.all_clusters, workload.most_clusters) + 64);
+  const auto clusters = static_cast<double>(std::max(workload.all_clusters, workload.max_clusters) + 64);
   const double products = rows * static_cast<double>(input.points.d + 8) * clusters;
   const double bytes = rows * static_cast<double>(input.points.d * 8 + 16 * std::max<int64_t>(1, workload.models));
   return static_cast<double>(std::max<int64_t>(1, workload.sessions)) *
@@ -303,8 +303,8 @@ double usual_seconds(const Input& input, const CudaDevice& device, const Workloa
 }
 
 bool subtracts_in_float(const Input& input, int exponent) {
-  constexpr int kMostExponent = 100;  // of a factor that is a normal float, and whose inverse is
-  return input.points.type != DataType::kFloat64 && std::abs(exponent) <= kMostExponent &&
+  constexpr int kMaxExponent = 100;  // of a factor that is a normal float, and whose inverse is
+  return input.points.type != DataType::kFloat64 && std::abs(exponent) <= kMaxExponent &&
          std::ldexp(input.max_magnitude(), exponent) < 0x1p126;
 }
 
@@ -345,11 +345,11 @@ CudaPlan make_cuda_plan(const Input& input, const CudaDevice& device, const Back
 bool margins_may_pay(int64_t rows, int64_t columns, const Workload& workload) {
   // Below about 0.1 ms a pass the launches that margins take cost what they save; and a fit of few passes has none
   // that changes little.
-  constexpr double kLeastWork = 1e10;
-  constexpr int64_t kFewestPasses = 8;
+  constexpr double kMinWork = 1e10;
+  constexpr int64_t kMinPasses = 8;
   const double work =
-      static_cast<double>(rows) * static_cast<double>(columns + 8) * static_cast<double>(workload.most_clusters);
-  return work >= kLeastWork && workload.passes >= kFewestPasses;
+      static_cast<double>(rows) * static_cast<double>(columns + 8) * static_cast<double>(workload.max_clusters);
+  return work >= kMinWork && workload.passes >= kMinPasses;
 }
 
 SessionShape session_shape(const Input& input, std::span<const int64_t> k, const CudaPlan& plan) {

@@ -49,7 +49,7 @@ struct CudaPlan : SlicePlan {
 
 /// The most rows of a slice: kernels number packed rows, and what they list of all models' rows together (rows times
 /// models, or for kBoundingBoxes boxes times models), in 32 bits.
-int64_t most_slice_rows(ScreenKind screen, int64_t models);
+int64_t max_slice_rows(ScreenKind screen, int64_t models);
 
 /// Throws Error(kUnavailable) for more models or clusters than kernels can number in one pass.
 void check_counts(int64_t models, int64_t clusters);

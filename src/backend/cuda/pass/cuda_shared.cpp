@@ -16,7 +16,7 @@ CudaShared::CudaShared(const Input& data, const CudaDevice& where, const Backend
   half_frame = find_half_frame(data, frame.centre, frame.largest);
   plan = make_cuda_plan(data, device, options, half_frame.ratio, workload);
   use_device(device);
-  patience = {Patience::Seconds(plan.usual_seconds), least_patience(), options.abort, options.cancel};
+  patience = {Patience::Seconds(plan.usual_seconds), min_patience(), options.abort, options.cancel};
   const Stream stream(patience);
   upload_frame(stream);
   upload_terms(stream);

@@ -19,7 +19,7 @@ class PersistentKernel {
 
   /// Enqueues at most so many passes over all rows; whether it did: the problem may be too large, or a part of the
   /// device taken.
-  bool enqueue(const PassWork& pass, const PointSlice& all, int most_passes, const Stream& stream);
+  bool enqueue(const PassWork& pass, const PointSlice& all, int max_passes, const Stream& stream);
 
  private:
   TensorScreen& screen_;

@@ -94,7 +94,7 @@ __device__ void resolve_unproved(const PersistentTask& task, const PassRange& ra
 #pragma unroll 1
   for (uint32_t i = threadIdx.x / 32; i < count; i += kPersistentWarps) {
     const UnprovedRow& entry = here.unproved[i];
-    const bool all = entry.count > kMostCandidates;
+    const bool all = entry.count > kMaxCandidates;
     const int candidates = all ? static_cast<int>(range.k) : static_cast<int>(entry.count);
     Nearest nearest{INFINITY, range.k};
 #pragma unroll 1
@@ -207,7 +207,7 @@ const void* kernel_of(int limbs) {
     default: return reinterpret_cast<const void*>(persistent_kernel<kPlain, 3>);
   }
 }
-static_assert(kMostPersistentLimbs == 3);
+static_assert(kMaxPersistentLimbs == 3);
 
 }  // namespace
 
@@ -231,17 +231,17 @@ PersistentDevice PersistentDevice::of(int device) {
 }
 
 PersistentShape persistent_shape(const PersistentProblem& problem, const PersistentDevice& device) {
-  const auto& [rows, padded_columns, most_clusters, models, limbs] = problem;
-  const bool possible = device.cooperative && most_clusters <= kMostPersistentK && models <= kMostPersistentModels &&
-                        limbs <= kMostPersistentLimbs;
+  const auto& [rows, padded_columns, max_clusters, models, limbs] = problem;
+  const bool possible = device.cooperative && max_clusters <= kMaxPersistentK && models <= kMaxPersistentModels &&
+                        limbs <= kMaxPersistentLimbs;
   const int64_t tiles = (rows + kPersistentTile - 1) / kPersistentTile;
-  if (!possible || tiles > kMostPersistentRows / kPersistentTile * device.multiprocessors) return {};
+  if (!possible || tiles > kMaxPersistentRows / kPersistentTile * device.multiprocessors) return {};
   PersistentShape shape;
   // A block for every tile or prototype, as long as all can be there at once.
-  const int64_t blocks = std::clamp<int64_t>(std::max(tiles, most_clusters), 1, device.multiprocessors);
+  const int64_t blocks = std::clamp<int64_t>(std::max(tiles, max_clusters), 1, device.multiprocessors);
   shape.rows = static_cast<int32_t>((tiles + blocks - 1) / blocks * kPersistentTile);
   shape.columns =
-      static_cast<int32_t>((most_clusters + kPersistentColumns - 1) / kPersistentColumns * kPersistentColumns);
+      static_cast<int32_t>((max_clusters + kPersistentColumns - 1) / kPersistentColumns * kPersistentColumns);
   shape.stride = padded_columns + 8;
   shape.models = models;
   constexpr int64_t kStatic = 2048;  // shared memory that the kernel has beside

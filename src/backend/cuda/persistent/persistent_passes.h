@@ -21,12 +21,12 @@ struct PersistentShape {
 
   int64_t bytes() const;
 };
-constexpr int kPersistentTile = 16;            ///< rows that a warp screens at once
-constexpr int kPersistentColumns = 32;         ///< prototypes that it looks at together
-constexpr int64_t kMostPersistentK = 2048;     ///< prototypes of a model
-constexpr int kMostPersistentModels = 4;       ///< of a batch: they take turns, with every wait of a pass
-constexpr int kMostPersistentLimbs = 3;        ///< that a thread keeps in registers
-constexpr int64_t kMostPersistentRows = 8192;  ///< of a block
+constexpr int kPersistentTile = 16;           ///< rows that a warp screens at once
+constexpr int kPersistentColumns = 32;        ///< prototypes that it looks at together
+constexpr int64_t kMaxPersistentK = 2048;     ///< prototypes of a model
+constexpr int kMaxPersistentModels = 4;       ///< of a batch: they take turns, with every wait of a pass
+constexpr int kMaxPersistentLimbs = 3;        ///< that a thread keeps in registers
+constexpr int64_t kMaxPersistentRows = 8192;  ///< of a block
 
 /// A device as far as it matters here.
 struct PersistentDevice {
@@ -41,7 +41,7 @@ struct PersistentDevice {
 struct PersistentProblem {
   int64_t rows = 0;
   int32_t padded_columns = 0;  ///< halves of a row
-  int64_t most_clusters = 0;   ///< of a model
+  int64_t max_clusters = 0;    ///< of a model
   int models = 1;
   int limbs = 1;
 };

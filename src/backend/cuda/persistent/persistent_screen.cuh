@@ -19,9 +19,9 @@ constexpr int kPersistentWarps = kPersistentThreads / 32;
 
 /// A row with the prototypes that are possible, in any order.
 struct UnprovedRow {
-  uint32_t count;  ///< with more than kMostCandidates all count as possible
+  uint32_t count;  ///< with more than kMaxCandidates all count as possible
   uint16_t row;    ///< of the block
-  uint16_t candidates[kMostCandidates];
+  uint16_t candidates[kMaxCandidates];
 };
 constexpr uint16_t kNoPersistentLabel = 0xffff;
 
@@ -66,7 +66,7 @@ struct PersistentModel {
 /// What a row takes beside its values, and a column.
 constexpr int64_t kPersistentRowBytes = 2 * sizeof(float) + sizeof(UnprovedRow) + sizeof(uint16_t);
 constexpr int64_t kPersistentColumnBytes = sizeof(float2) + sizeof(float) + 2 * sizeof(uint32_t);
-constexpr int64_t kPersistentModelBytes = kMostPersistentModels * (sizeof(PassRange) + sizeof(ColumnRange));
+constexpr int64_t kPersistentModelBytes = kMaxPersistentModels * (sizeof(PassRange) + sizeof(ColumnRange));
 static_assert(kPersistentModelBytes % 16 == 0);
 static_assert(sizeof(UnprovedRow) >= 2 * sizeof(uint32_t), "a row that changed has two entries");
 
@@ -98,9 +98,9 @@ __device__ __forceinline__ PersistentBlock lay_out(const PersistentTask& task, u
   here.norms = reinterpret_cast<float*>(take(shape.rows * static_cast<int64_t>(sizeof(float))));
   here.unproved = reinterpret_cast<UnprovedRow*>(take(shape.rows * static_cast<int64_t>(sizeof(UnprovedRow))));
   here.entries = reinterpret_cast<uint32_t*>(here.unproved);
-  here.ranges = reinterpret_cast<PassRange*>(take(kMostPersistentModels * static_cast<int64_t>(sizeof(PassRange))));
+  here.ranges = reinterpret_cast<PassRange*>(take(kMaxPersistentModels * static_cast<int64_t>(sizeof(PassRange))));
   here.columns_of =
-      reinterpret_cast<ColumnRange*>(take(kMostPersistentModels * static_cast<int64_t>(sizeof(ColumnRange))));
+      reinterpret_cast<ColumnRange*>(take(kMaxPersistentModels * static_cast<int64_t>(sizeof(ColumnRange))));
   here.labels = reinterpret_cast<uint16_t*>(take(shape.models * shape.rows * static_cast<int64_t>(sizeof(uint16_t))));
   here.to = reinterpret_cast<uint16_t*>(take(shape.rows * static_cast<int64_t>(sizeof(uint16_t))));
   return here;
@@ -250,7 +250,7 @@ __device__ __forceinline__ void gather_columns(const PersistentBlock& here, cons
   if (judged >> lane & 1) {
     slot = atomicAdd(&here.tally->unproved, 1U);
     here.unproved[slot].row = static_cast<uint16_t>(row);
-    here.unproved[slot].count = model.far ? kMostCandidates + 1 : 0;
+    here.unproved[slot].count = model.far ? kMaxCandidates + 1 : 0;
   }
   __syncwarp();
   if (model.far) return;
@@ -277,7 +277,7 @@ __device__ __forceinline__ void gather_columns(const PersistentBlock& here, cons
         const int column = first + __ffs(static_cast<int>(bits)) - 1;
         if (column >= model.k) break;  // padding
         const uint32_t at = atomicAdd(&entry->count, 1U);
-        if (at < kMostCandidates) entry->candidates[at] = static_cast<uint16_t>(column);
+        if (at < kMaxCandidates) entry->candidates[at] = static_cast<uint16_t>(column);
       }
     }
   }

@@ -15,7 +15,7 @@ namespace manymeans::cuda {
 
 constexpr int kPersistentTogether = 4;            // entries that a warp loads at once
 constexpr uint32_t kPersistentLeaves = 1U << 15;  // of an entry: cluster, this, row of the block
-static_assert(kMostPersistentRows <= kPersistentLeaves && kMostPersistentK < kNoPersistentLabel);
+static_assert(kMaxPersistentRows <= kPersistentLeaves && kMaxPersistentK < kNoPersistentLabel);
 
 /// Calls body(row, from, to) for this thread's rows that changed. labels: of the model.
 template <class Body>

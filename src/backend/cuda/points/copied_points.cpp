@@ -10,7 +10,7 @@ namespace {
 // What a copy may take, over a slow link.
 Patience patience_for(size_t bytes, const BackendOptions& options) {
   constexpr double kLink = 1e9;  // bytes a second
-  return {Patience::Seconds(static_cast<double>(bytes) / kLink), least_patience(), options.abort, options.cancel};
+  return {Patience::Seconds(static_cast<double>(bytes) / kLink), min_patience(), options.abort, options.cancel};
 }
 
 }  // namespace
@@ -29,9 +29,9 @@ CudaCopiedPoints::CudaCopiedPoints(const PointsView& points, int device, const B
 // Few are looked at by the host while they are in its caches. With half of the room or more, everything else may not
 // fit beside points that stay, and then it is the host that has them.
 bool CudaCopiedPoints::pays(const PointsView& points, int64_t room) {
-  constexpr size_t kLeastBytes = size_t{16} << 20;
+  constexpr size_t kMinBytes = size_t{16} << 20;
   if (points.on_device() || points.n < 1 || points.d < 1) return false;
-  return points.bytes() >= kLeastBytes && static_cast<int64_t>(points.bytes()) < room / 2;
+  return points.bytes() >= kMinBytes && static_cast<int64_t>(points.bytes()) < room / 2;
 }
 
 }  // namespace manymeans::cuda

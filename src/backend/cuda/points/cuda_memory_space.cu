@@ -101,11 +101,11 @@ void CudaMemorySpace::fetch_bytes(const PointsView& points, size_t first, size_t
 }
 
 void CudaMemorySpace::fetch_rows(const PointsView& points, std::span<const int64_t> rows, void* out) const {
-  constexpr size_t kMostBytes = size_t{64} << 20;  // of scratch on a device that may be nearly full
+  constexpr size_t kMaxBytes = size_t{64} << 20;  // of scratch on a device that may be nearly full
   const cuda::OnDevice here(points.place.device);
   const cudaStream_t stream = cudaStreamPerThread;
   const size_t row_bytes = static_cast<size_t>(points.d) * size_of(points.type);
-  const size_t together = std::max<size_t>(1, kMostBytes / (row_bytes + sizeof(int64_t)));
+  const size_t together = std::max<size_t>(1, kMaxBytes / (row_bytes + sizeof(int64_t)));
   for (size_t first = 0; first < rows.size(); first += together) {
     const std::span<const int64_t> some = rows.subspan(first, std::min(together, rows.size() - first));
     cuda::DeviceBuffer<int64_t> indices(some.size(), "rows to fetch");

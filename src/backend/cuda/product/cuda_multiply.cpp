@@ -78,24 +78,24 @@ Patience patience_for(const ProductTask& task, const ThreadPool& pool) {
   const auto rows = static_cast<double>(task.a.count), columns = static_cast<double>(task.b.count);
   const auto depth = static_cast<double>(task.a.depth);
   const double seconds = rows * columns * depth / kProducts + (rows * columns + (rows + columns) * depth) * 8 / kBytes;
-  return {Patience::Seconds(seconds), least_patience(), pool.abort(), nullptr};
+  return {Patience::Seconds(seconds), min_patience(), pool.abort(), nullptr};
 }
 
 // A factor, block after block of its lines.
 class FactorSide {
  public:
   FactorSide(const ProductLines& lines, int64_t room, ThreadPool& pool) : lines_(lines) {
-    constexpr int64_t kMostBytes = int64_t{64} << 20;
-    if (lines.place.on_host()) upload_.emplace(lines, std::min(kMostBytes, room / 16), pool);
+    constexpr int64_t kMaxBytes = int64_t{64} << 20;
+    if (lines.place.on_host()) upload_.emplace(lines, std::min(kMaxBytes, room / 16), pool);
   }
 
   int64_t upload_bytes() const { return upload_ ? upload_->bytes(lines_.count) : 0; }
-  void lay_out(const LineShape& shape, int64_t most_lines, MemoryCutter& from) {
+  void lay_out(const LineShape& shape, int64_t max_lines, MemoryCutter& from) {
     wide_ = shape.wide;
-    packed_.lay_out(shape, most_lines, from);
+    packed_.lay_out(shape, max_lines, from);
   }
-  void prepare(int64_t most_lines) {
-    if (upload_) upload_->prepare(most_lines);
+  void prepare(int64_t max_lines) {
+    if (upload_) upload_->prepare(max_lines);
   }
   /// Packs these lines; those that lie on the device are left to whoever packs `there`.
   void begin(int64_t first, int64_t count, const Stream& stream, std::vector<PackTask>& there) {
@@ -143,7 +143,7 @@ class CudaProduct {
   void lay_out(MemoryCutter& from);
   void set_bounds();
   int64_t value_bytes() const { return size_.wide ? 8 : 4; }
-  unsigned long long most_unproved() const;
+  unsigned long long max_unproved() const;
   void multiply_block(int64_t row, int64_t column);
   void fetch(int64_t row, int64_t column);
   void scatter(const std::byte* from, std::byte* to) const;
@@ -249,7 +249,7 @@ std::optional<ProductCounts> CudaProduct::run() {
 }
 
 // An entry that is summed exactly costs as much as some hundred sums of binary64.
-unsigned long long CudaProduct::most_unproved() const {
+unsigned long long CudaProduct::max_unproved() const {
   constexpr int64_t kShare = 64, kFew = 1 << 14;
   if (!plan_.by_residues() || !gives_up_) return std::numeric_limits<unsigned long long>::max();
   const int64_t entries = int64_t{block_.a.count} * block_.b.count;
@@ -272,7 +272,7 @@ void CudaProduct::multiply_block(int64_t row, int64_t column) {
   }
   block_.a = a_.lines();
   block_.b = b_.lines();
-  block_.unproved.most = most_unproved();
+  block_.unproved.most = max_unproved();
   found_[1] = 0;  // where the screen resolves nothing
   block_.unproved.cells_across = (block_.columns() + kCellEntries - 1) / kCellEntries;
   block_.out = size_.keeps_entries ? entries_ : place(row, column);

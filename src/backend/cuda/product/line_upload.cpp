@@ -37,8 +37,8 @@ int64_t LineUpload::bytes(int64_t lines) const {
   return std::min(outer * inner * value_bytes_, std::max(piece_bytes_, outer_unit() * inner * value_bytes_));
 }
 
-void LineUpload::prepare(int64_t most_lines) {
-  raw_.reserve(static_cast<size_t>(bytes(most_lines)), "a piece of a factor");
+void LineUpload::prepare(int64_t max_lines) {
+  raw_.reserve(static_cast<size_t>(bytes(max_lines)), "a piece of a factor");
 }
 
 void LineUpload::pack(int64_t first, const PackedLines& to, bool wide, const Stream& stream) {

@@ -21,7 +21,7 @@ class LineUpload {
   /// Of so many lines at a time: what of the device's memory the pieces take.
   int64_t bytes(int64_t lines) const;
   /// Before the first pack().
-  void prepare(int64_t most_lines);
+  void prepare(int64_t max_lines);
   /// Lines [first, first + to.count).
   void pack(int64_t first, const PackedLines& to, bool wide, const Stream& stream);
 

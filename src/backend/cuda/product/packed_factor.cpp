@@ -19,8 +19,8 @@ int64_t LineShape::bytes(int64_t lines) const {
   return padded_lines(lines) * (slices() * chunks() * kChunkBytes + parts + kKnown);
 }
 
-void PackedFactor::lay_out(const LineShape& shape, int64_t most_lines, MemoryCutter& from) {
-  const int64_t padded = padded_lines(most_lines), slice = padded * shape.chunks() * kChunkBytes;
+void PackedFactor::lay_out(const LineShape& shape, int64_t max_lines, MemoryCutter& from) {
+  const int64_t padded = padded_lines(max_lines), slice = padded * shape.chunks() * kChunkBytes;
   lines_.values = from.cut<std::byte>(slice * shape.slices());
   lines_.slice_bytes = shape.sliced ? slice : 0;
   lines_.chunks = static_cast<int32_t>(shape.chunks());

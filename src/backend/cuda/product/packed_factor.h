@@ -28,7 +28,7 @@ inline int64_t padded_lines(int64_t lines) {
 class PackedFactor {
  public:
   /// The memory of so many lines, cut off; to be called once for the size and once for the memory.
-  void lay_out(const LineShape& shape, int64_t most_lines, MemoryCutter& from);
+  void lay_out(const LineShape& shape, int64_t max_lines, MemoryCutter& from);
 
   /// From here on so many lines.
   void begin(int64_t lines);

@@ -20,8 +20,8 @@ namespace {
 constexpr int kThreads = 256;
 constexpr int kWarps = kThreads / 32;
 constexpr int kNoTop = -(1 << 20), kNoLowest = 1 << 20;
-constexpr int kBlocksOfThread = 4;          // of kPackDepth values: a line of no more is finished by one thread
-constexpr unsigned kMostClusterBlocks = 8;  // that every device with clusters can have
+constexpr int kBlocksOfThread = 4;         // of kPackDepth values: a line of no more is finished by one thread
+constexpr unsigned kMaxClusterBlocks = 8;  // that every device with clusters can have
 constexpr unsigned kAll = ~0U;
 
 template <class Value>
@@ -302,7 +302,7 @@ __global__ void __launch_bounds__(kThreads)
     pack_whole_kernel(const __grid_constant__ PackTasks tasks, const __grid_constant__ FinishTasks finish) {
   let_next_kernel_come();
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-  __shared__ LineMeasure own[kBandLines], all[kMostClusterBlocks][kBandLines];
+  __shared__ LineMeasure own[kBandLines], all[kMaxClusterBlocks][kBandLines];
   const auto cluster = cooperative_groups::this_cluster();
   cluster.barrier_arrive();
   clear_counts(finish);
@@ -395,7 +395,7 @@ bool pack_whole_lines(std::span<const PackTask> tasks, const LineRounding& round
   constexpr const char* kDoing = "packing the factors of a product";
   PackTasks all = pack_tasks(tasks);
   const auto blocks = std::bit_ceil(static_cast<unsigned>(*std::ranges::max_element(all.blocks)));
-  if (blocks > kMostClusterBlocks || compiled_kernel(pack_whole_kernel, kDoing).architecture < 90) return false;
+  if (blocks > kMaxClusterBlocks || compiled_kernel(pack_whole_kernel, kDoing).architecture < 90) return false;
   PackedLines factors[2] = {};
   for (size_t i = 0; i < tasks.size(); ++i) {
     all.blocks[i] = static_cast<int32_t>(blocks);  // the last ones have zeros

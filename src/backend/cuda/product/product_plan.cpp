@@ -10,8 +10,8 @@
 namespace manymeans::cuda {
 namespace {
 
-constexpr double kMostProducts = 0x1p43;  // of one launch: a quarter of a second on a Hopper, and the caller may stop
-constexpr double kMostEntries = 0x1p40;   // tiles are numbered in 32 bits
+constexpr double kMaxProducts = 0x1p43;  // of one launch: a quarter of a second on a Hopper, and the caller may stop
+constexpr double kMaxEntries = 0x1p40;   // tiles are numbered in 32 bits
 
 int64_t residue_bytes(const ProductPlan& plan) {
   const int64_t down = residue_row_tiles(plan.rows), across = residue_column_tiles(plan.columns);
@@ -38,7 +38,7 @@ bool fit(const ProductSize& size, ProductPlan& plan, int64_t room, int64_t more)
   const auto halve = [](int64_t& lines) { lines = padded_lines((lines + 1) / 2); };
   const auto too_large = [&] {
     const double entries = static_cast<double>(plan.rows) * static_cast<double>(plan.columns);
-    if (entries > kMostEntries || entries * static_cast<double>(size.depth) > kMostProducts) return true;
+    if (entries > kMaxEntries || entries * static_cast<double>(size.depth) > kMaxProducts) return true;
     measure(size, plan, more);
     return plan.bytes > room;
   };

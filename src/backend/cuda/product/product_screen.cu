@@ -163,7 +163,7 @@ int64_t tiles_of(int64_t rows, int64_t columns, int side_down, int side_across) 
   return (rows + side_down - 1) / side_down * ((columns + side_across - 1) / side_across);
 }
 
-int most_shared_bytes() {
+int max_shared_bytes() {
   int device = 0, most = 0;
   check(cudaGetDevice(&device), "asking for the device");
   check(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), "asking for its shared memory");
@@ -184,7 +184,7 @@ template <class Value>
 bool choose_tiles(const ProductBlock& block, int multiprocessors, cudaStream_t stream) {
   const int64_t values = int64_t{block.a.chunks} * (kChunkBytes / static_cast<int>(sizeof(Value)));
   const bool is_long = (block.wide ? 3 : 1) * ((values + block.splits - 1) / block.splits) > kSumsDepth;
-  const bool large_fits = stages_bytes<64, 32>() + kept_bytes<64, 32>() <= most_shared_bytes();
+  const bool large_fits = stages_bytes<64, 32>() + kept_bytes<64, 32>() <= max_shared_bytes();
   const double large = tiles_time(block, 128, 64, 1, multiprocessors);
   const double middle = tiles_time(block, 64, 64, block.wide ? 1.1 : 1, multiprocessors);
   const double small = tiles_time(block, 32, 32, block.wide ? 2 : 1.25, multiprocessors);

@@ -11,8 +11,8 @@ namespace manymeans::cuda {
 namespace {
 
 // The largest pairwise coprime numbers whose residues fit into a signed byte.
-constexpr std::array<int32_t, kMostModuli> kModuli = {256, 255, 253, 251, 247, 241, 239, 233, 229, 227,
-                                                      223, 217, 211, 199, 197, 193, 191, 181, 179, 173};
+constexpr std::array<int32_t, kMaxModuli> kModuli = {256, 255, 253, 251, 247, 241, 239, 233, 229, 227,
+                                                     223, 217, 211, 199, 197, 193, 191, 181, 179, 173};
 
 constexpr bool pairwise_coprime() {
   for (size_t i = 0; i < kModuli.size(); ++i) {
@@ -27,10 +27,10 @@ static_assert(pairwise_coprime());
 // Bits of a value. A normal value leaves few bits below the unit then, so that one entry in some thousand is not
 // proved; of long lines sums are small beside their lines.
 int wanted_bits(bool wide, int64_t depth) {
-  return wide ? 69 : std::clamp(40 + (bits_of_sum(depth) - 12) / 2, 40, kMostFloatBits);
+  return wide ? 69 : std::clamp(40 + (bits_of_sum(depth) - 12) / 2, 40, kMaxFloatBits);
 }
 
-using Limbs = uint32_t[kMostLimbs];
+using Limbs = uint32_t[kMaxLimbs];
 
 void multiply(Limbs& by, uint32_t factor) {
   uint64_t carry = 0;
@@ -69,8 +69,8 @@ ResidueBasis basis_of(int count) {
     multiply(weight, inverse);
   }
   double product = 0;
-  for (int limb = kMostLimbs - 1; limb >= 0; --limb) product = product * 0x1p32 + basis.product[limb];
-  basis.limbs = kMostLimbs;
+  for (int limb = kMaxLimbs - 1; limb >= 0; --limb) product = product * 0x1p32 + basis.product[limb];
+  basis.limbs = kMaxLimbs;
   while (basis.product[basis.limbs - 1] == 0) --basis.limbs;
   basis.inverse = static_cast<float>(std::ldexp(1 / product, 32 * (basis.limbs - 1) - 16));
   return basis;
@@ -84,8 +84,8 @@ struct KnownBasis {
 // Made once: every product asks, and a small one takes no longer than some of these.
 const KnownBasis& known_basis(int count) {
   static const auto all = [] {
-    std::array<KnownBasis, kMostModuli + 1> made;
-    for (int moduli = 0; moduli <= kMostModuli; ++moduli) {
+    std::array<KnownBasis, kMaxModuli + 1> made;
+    for (int moduli = 0; moduli <= kMaxModuli; ++moduli) {
       made[static_cast<size_t>(moduli)] = {basis_of(moduli), bits_of(moduli)};
     }
     return made;
@@ -95,7 +95,7 @@ const KnownBasis& known_basis(int count) {
 
 // depth * 2^(2 bits) is at most M / 4.
 int value_bits(bool wide, int count, int64_t depth) {
-  const int most = wide ? kMostDoubleBits : kMostFloatBits;
+  const int most = wide ? kMaxDoubleBits : kMaxFloatBits;
   const auto bits = static_cast<int>(std::floor((known_basis(count).bits - 0x1p-20 - 2 - bits_of_sum(depth)) / 2));
   return std::min(bits, most);
 }
@@ -103,8 +103,8 @@ int value_bits(bool wide, int count, int64_t depth) {
 }  // namespace
 
 ResidueBasis residue_basis(bool wide, int64_t depth) {
-  const int most = wide ? kMostModuli : kMostFloatModuli;
-  int count = wide ? kFewestDoubleModuli : 10;
+  const int most = wide ? kMaxModuli : kMaxFloatModuli;
+  int count = wide ? kMinDoubleModuli : 10;
   while (count < most && value_bits(wide, count, depth) < wanted_bits(wide, depth)) ++count;
   ResidueBasis basis = known_basis(count).basis;
   basis.bits = value_bits(wide, count, depth);

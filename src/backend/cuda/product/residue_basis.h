@@ -7,24 +7,24 @@
 
 namespace manymeans::cuda {
 
-constexpr int kMostModuli = 20;
-constexpr int kMostFloatModuli = 16;     // whose product has less than 128 bits
-constexpr int kFewModuli = 12;           // whose product has less than 96
-constexpr int kFewestDoubleModuli = 18;  // whose product has more than 128
-constexpr int kMostLimbs = 5;            // of 32 bits
+constexpr int kMaxModuli = 20;
+constexpr int kMaxFloatModuli = 16;   // whose product has less than 128 bits
+constexpr int kFewModuli = 12;        // whose product has less than 96
+constexpr int kMinDoubleModuli = 18;  // whose product has more than 128
+constexpr int kMaxLimbs = 5;          // of 32 bits
 
 // Of a value: what the digits of residue_pack.cu hold.
-constexpr int kMostFloatBits = 45, kMostDoubleBits = 72;
+constexpr int kMaxFloatBits = 45, kMaxDoubleBits = 72;
 
 /// Sums are known modulo `count` numbers of at most 8 bits, pairwise coprime; M is their product.
 struct ResidueBasis {
   int32_t count = 0;
   int32_t limbs = 0;  // of M
   int32_t bits = 0;   // values become integers of at most 2^bits, so that sums stay within M / 4
-  int32_t moduli[kMostModuli] = {};
-  uint32_t weights[kMostModuli][kMostLimbs] = {};  // 1 for one modulus, 0 for the others, below M; lowest limb first
-  uint32_t product[kMostLimbs] = {};               // M
-  float inverse = 0;                               // 2^(32 (limbs - 1) - 16) / M, rounded
+  int32_t moduli[kMaxModuli] = {};
+  uint32_t weights[kMaxModuli][kMaxLimbs] = {};  // 1 for one modulus, 0 for the others, below M; lowest limb first
+  uint32_t product[kMaxLimbs] = {};              // M
+  float inverse = 0;                             // 2^(32 (limbs - 1) - 16) / M, rounded
 };
 
 constexpr int kResidueLines = 128;    // of a tile of residues

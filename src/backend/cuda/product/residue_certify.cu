@@ -83,11 +83,11 @@ void launch(const ResidueBlock& task, cudaStream_t stream) {
 
 void certify_residues(const ResidueBlock& block, cudaStream_t stream) {
   if (block.block.wide) {
-    launch<double, kMostModuli, kMostLimbs>(block, stream);
+    launch<double, kMaxModuli, kMaxLimbs>(block, stream);
   } else if (block.basis.limbs <= 3) {
     launch<float, kFewModuli, 3>(block, stream);
   } else {
-    launch<float, kMostFloatModuli, 4>(block, stream);
+    launch<float, kMaxFloatModuli, 4>(block, stream);
   }
 }
 

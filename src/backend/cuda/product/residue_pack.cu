@@ -41,7 +41,7 @@ struct Digits<double> {
   }
 };
 
-static_assert(kMostFloatBits - 2 * Digits<float>::kBits <= 15 && kMostDoubleBits - Digits<double>::kBits <= 36);
+static_assert(kMaxFloatBits - 2 * Digits<float>::kBits <= 15 && kMaxDoubleBits - Digits<double>::kBits <= 36);
 
 template <class Value>
 struct PackResidues {
@@ -49,8 +49,8 @@ struct PackResidues {
   PackedLines lines[2];
   ResidueLines to[2];
   int32_t count, bits;
-  Sum moduli[kMostModuli], inverses[kMostModuli];
-  Sum places[kMostModuli][2];  // residues of 2^(kBits), 2^(2 kBits), next to 0
+  Sum moduli[kMaxModuli], inverses[kMaxModuli];
+  Sum places[kMaxModuli][2];  // residues of 2^(kBits), 2^(2 kBits), next to 0
 };
 
 // A line's 16 values from the packed ones.

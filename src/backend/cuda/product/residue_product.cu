@@ -27,7 +27,7 @@ struct ResidueTask {
   uint8_t* sums;
   int64_t a_plane, b_plane, sum_plane, pitch;
   int32_t tiles_down, tiles_across, depth_blocks, planes;
-  uint32_t moduli[kMostModuli], inverses[kMostModuli], offsets[kMostModuli];
+  uint32_t moduli[kMaxModuli], inverses[kMaxModuli], offsets[kMaxModuli];
 };
 
 struct Shared {

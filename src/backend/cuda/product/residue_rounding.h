@@ -18,14 +18,14 @@ template <>
 struct RoundedAs<float> {
   using Bits = uint32_t;
   using Window = uint64_t;
-  static constexpr int kDigits = 24, kLeast = -126, kMost = 127;
+  static constexpr int kDigits = 24, kMin = -126, kMax = 127;
 };
 __extension__ using LongWindow = unsigned __int128;
 template <>
 struct RoundedAs<double> {
   using Bits = uint64_t;
   using Window = LongWindow;
-  static constexpr int kDigits = 53, kLeast = -1022, kMost = 1023;
+  static constexpr int kDigits = 53, kMin = -1022, kMax = 1023;
 };
 
 /// A sum's size: the highest bits from its first one on, how many bits of the integer stand below them (fewer than none
@@ -119,10 +119,10 @@ MANYMEANS_EVERYWHERE inline bool certify_sum(const WindowedSum<T>& sum, float er
     digits >>= 1;
     ++exponent;
   }
-  if (exponent < As::kLeast || exponent > As::kMost) return false;
+  if (exponent < As::kMin || exponent > As::kMax) return false;
   constexpr Bits kFraction = (Bits{1} << (As::kDigits - 1)) - 1;
   const Bits bits = (sum.negative ? Bits{1} << (8 * sizeof(Bits) - 1) : 0) |
-                    static_cast<Bits>(exponent - As::kLeast + 1) << (As::kDigits - 1) |
+                    static_cast<Bits>(exponent - As::kMin + 1) << (As::kDigits - 1) |
                     (static_cast<Bits>(digits) & kFraction);
   memcpy(&entry, &bits, sizeof entry);
   return true;

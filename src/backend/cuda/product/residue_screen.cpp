@@ -5,13 +5,13 @@
 namespace manymeans::cuda {
 namespace {
 
-void lay_out_side(ResidueLines& lines, int64_t most_tiles, const ProductPlan& plan, MemoryCutter& from) {
+void lay_out_side(ResidueLines& lines, int64_t max_tiles, const ProductPlan& plan, MemoryCutter& from) {
   const int64_t depth_blocks = residue_depth_blocks(plan.shape.depth);
-  lines.plane_bytes = most_tiles * depth_blocks * kTileBytes;
+  lines.plane_bytes = max_tiles * depth_blocks * kTileBytes;
   lines.depth_blocks = static_cast<int32_t>(depth_blocks);
   lines.values = from.cut<int8_t>(lines.plane_bytes * plan.basis.count);
-  lines.norms = from.cut<float>(most_tiles * kResidueLines);
-  lines.errors = from.cut<float>(most_tiles * kResidueLines);
+  lines.norms = from.cut<float>(max_tiles * kResidueLines);
+  lines.errors = from.cut<float>(max_tiles * kResidueLines);
 }
 
 }  // namespace

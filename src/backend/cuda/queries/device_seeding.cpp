@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kLimbs = kDistanceLimbs;
 // The screen's products are exact up to here: D * 128 * 127 < 2^31.
-constexpr int64_t kMostColumnsToScreen = int64_t{1} << 17;
+constexpr int64_t kMaxColumnsToScreen = int64_t{1} << 17;
 constexpr int kNumbersPerTile = kSeedTileColumns * kLimbs;
 
 // Steps whose launches are queued before anybody waits: a launch waits in the driver where the device has no room for
@@ -46,7 +46,7 @@ int64_t sum_blocks(int64_t n) {
 
 // Words of a tile's marks: a byte a row, in whole units.
 int64_t hit_words(int64_t n) {
-  return (n + kMostUnitRows - 1) / kMostUnitRows * (kMostUnitRows / 4);
+  return (n + kMaxUnitRows - 1) / kMaxUnitRows * (kMaxUnitRows / 4);
 }
 
 // Rows that a warp takes at a time: few where the device would be idle otherwise, else many, since a warp computes four
@@ -54,7 +54,7 @@ int64_t hit_words(int64_t n) {
 int unit_rows_of(int64_t n, int parts) {
   constexpr int64_t kWarps = 32;  // of a multiprocessor
   const int64_t each = n * parts / (kWarps * multiprocessors_here());
-  return static_cast<int>(std::bit_ceil(static_cast<uint64_t>(std::clamp<int64_t>(each, 32, kMostUnitRows))));
+  return static_cast<int>(std::bit_ceil(static_cast<uint64_t>(std::clamp<int64_t>(each, 32, kMaxUnitRows))));
 }
 
 }  // namespace
@@ -107,7 +107,7 @@ DeviceSeeding::DeviceSeeding(const Input& input, const DevicePoints& points, int
       points_(points),
       stream_(patience),
       options_(options),
-      screens_(!options.exact && points.d >= options.columns_to_screen && points.d <= kMostColumnsToScreen),
+      screens_(!options.exact && points.d >= options.columns_to_screen && points.d <= kMaxColumnsToScreen),
       models_(static_cast<size_t>(slots)),
       batch_(std::make_unique<Batch>()),
       counters_(kCounters, "counters of seeding") {
@@ -298,7 +298,7 @@ int DeviceSeeding::add_tiles(int slot, const Matrix& candidates, int64_t first, 
 // Memory for the batch's candidates, what becomes of them, and the marks of so many tiles.
 void DeviceSeeding::make_room_for_batch(int marked_tiles) {
   Batch& b = *batch_;
-  const size_t tiles = std::max<size_t>(b.tiles.size(), kMostSeedTiles);
+  const size_t tiles = std::max<size_t>(b.tiles.size(), kMaxSeedTiles);
   const size_t columns = tiles * kSeedTileColumns;
   const size_t marks = static_cast<size_t>(marked_tiles) * static_cast<size_t>(hit_words(points_.n));
   if (tiles <= b.device_tiles.size() && marks <= b.hits.size()) return;
@@ -307,7 +307,7 @@ void DeviceSeeding::make_room_for_batch(int marked_tiles) {
   b.centres.reserve(columns * static_cast<size_t>(points_.d) * size_of(prototype_type(points_.type)),
                     "candidates of seeding");
   b.gains.reserve(columns * kLimbs, "gains of candidates");
-  b.picked.reserve(std::max<size_t>(columns, kMostTargets), "rows picked");
+  b.picked.reserve(std::max<size_t>(columns, kMaxTargets), "rows picked");
   b.hits.reserve(marks, "rows that candidates lower");
   if (!screen_) return;
   b.fragments.reserve(columns * static_cast<size_t>(screen_->code_bytes), "codes of candidates");
@@ -322,7 +322,7 @@ void DeviceSeeding::place_batch(bool marks) {
   if (screen_ && tiles > 2) {
     SeedTile padding = b.tiles[0];
     padding.columns = 0;
-    while (b.tiles.size() % kMostSeedTiles != 0) b.tiles.push_back(padding);
+    while (b.tiles.size() % kMaxSeedTiles != 0) b.tiles.push_back(padding);
   }
   make_room_for_batch(marks ? tiles : 0);
   const auto words = static_cast<size_t>(hit_words(points_.n));
@@ -353,7 +353,7 @@ void DeviceSeeding::compare_batch() {
 }
 
 // Of candidates that are on the device at the same time.
-int64_t DeviceSeeding::most_tiles() const {
+int64_t DeviceSeeding::max_tiles() const {
   const int64_t centre = points_.d * static_cast<int64_t>(size_of(prototype_type(points_.type)));
   return options_.candidate_bytes / (kSeedTileColumns * (centre + code_bytes_of(points_.d)));
 }
@@ -362,7 +362,7 @@ void DeviceSeeding::trial(std::span<SeedTrial> trials) {
   use_device();
   hang_if_asked("seeding", stream_);
   for_each_group(
-      trials, most_tiles(), [](const SeedTrial& trial) { return trial.candidates->rows(); },
+      trials, max_tiles(), [](const SeedTrial& trial) { return trial.candidates->rows(); },
       [&](std::span<SeedTrial> group) { try_together(group); });
 }
 
@@ -417,7 +417,7 @@ bool DeviceSeeding::run(std::span<SeedRun> runs, int64_t steps) {
   use_device();
   hang_if_asked("seeding", stream_);
   for_each_group(
-      runs, most_tiles(), [](const SeedRun& run) { return run.draws; },
+      runs, max_tiles(), [](const SeedRun& run) { return run.draws; },
       [&](std::span<SeedRun> group) { run_together(group, steps); });
   return true;
 }
@@ -492,7 +492,7 @@ void DeviceSeeding::add_tried(std::span<const SeedCentres> models) {
 // them at a time and its threshold falls in between.
 void DeviceSeeding::lower(int slot, const Matrix& centres) {
   Model& m = model(slot);
-  const int64_t most = kMostSeedTiles * kSeedTileColumns;
+  const int64_t most = kMaxSeedTiles * kSeedTileColumns;
   for (int64_t first = 0; first < centres.rows();) {
     const int64_t wanted = screens_ ? std::clamp<int64_t>(m.centres + first, kSeedTileColumns, most) : most;
     const int64_t last = std::min(centres.rows(), first + wanted);
@@ -533,9 +533,9 @@ std::vector<int64_t> DeviceSeeding::pick(int slot, std::span<const WideInt> targ
   use_device();
   std::vector<int64_t> rows;
   make_room_for_batch(0);
-  batch_->answer.reserve(kMostTargets, "rows picked");
-  for (size_t first = 0; first < targets.size(); first += kMostTargets) {
-    const size_t count = std::min<size_t>(targets.size() - first, kMostTargets);
+  batch_->answer.reserve(kMaxTargets, "rows picked");
+  for (size_t first = 0; first < targets.size(); first += kMaxTargets) {
+    const size_t count = std::min<size_t>(targets.size() - first, kMaxTargets);
     SeedTargets some;
     some.count = static_cast<int>(count);
     for (size_t i = 0; i < count; ++i) some.target[i] = on_device(targets[first + i]);

@@ -76,7 +76,7 @@ class DeviceSeeding final : public Seeding {
   void make_room_for_batch(int marked_tiles);
   void place_batch(bool marks);
   void compare_batch();
-  int64_t most_tiles() const;
+  int64_t max_tiles() const;
   void try_together(std::span<SeedTrial> trials);
   void run_together(std::span<SeedRun> runs, int64_t steps);
   void make_steps(std::span<SeedRun> runs, SeedStep& step, int64_t last);

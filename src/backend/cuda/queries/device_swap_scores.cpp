@@ -11,10 +11,10 @@
 namespace manymeans::cuda {
 namespace {
 
-constexpr int64_t kMostColumns = 2048;      // their sums are in shared memory
-constexpr int64_t kMostClusters = 1 << 16;  // arrays have a place for each candidate and cluster
-constexpr int64_t kFewCandidates = 64;      // as many as are compared with rows together
-constexpr int64_t kMostCandidateBytes = int64_t{1} << 30;
+constexpr int64_t kMaxColumns = 2048;      // their sums are in shared memory
+constexpr int64_t kMaxClusters = 1 << 16;  // arrays have a place for each candidate and cluster
+constexpr int64_t kFewCandidates = 64;     // as many as are compared with rows together
+constexpr int64_t kMaxCandidateBytes = int64_t{1} << 30;
 constexpr size_t kPiece = size_t{1} << 17;  // values that the host adds up while the next ones come
 
 constexpr const char* kRows = "rows of swaps";
@@ -36,15 +36,15 @@ SwapRoom SwapRoom::make(const DevicePoints& points, int64_t k, int64_t free) {
   };
   if (points.data == nullptr) return refuse("the points are not all on the device");
   if (points.n > std::numeric_limits<int32_t>::max()) return refuse("there are more than 2^31 rows");
-  if (points.d > kMostColumns) return refuse(fmt::format("there are more than {} columns", kMostColumns));
-  if (k > kMostClusters) return refuse(fmt::format("there are more than {} clusters", kMostClusters));
+  if (points.d > kMaxColumns) return refuse(fmt::format("there are more than {} columns", kMaxColumns));
+  if (k > kMaxClusters) return refuse(fmt::format("there are more than {} clusters", kMaxClusters));
   constexpr int64_t kBytesOfRow = 5 * 8 + 6 * 4 + 8;
   room.rows_bytes =
       points.n * kBytesOfRow + static_cast<int64_t>(swap_scratch_bytes(points.n)) + k * (points.d + 8) * 8;
   room.candidate_bytes = bytes_of_candidate(points, k);
   const int64_t usable = free / 2 - room.rows_bytes;  // sessions of the search take some, and they come later
-  room.candidates = std::min(
-      {k, usable / room.candidate_bytes, std::max(kFewCandidates, kMostCandidateBytes / room.candidate_bytes)});
+  room.candidates =
+      std::min({k, usable / room.candidate_bytes, std::max(kFewCandidates, kMaxCandidateBytes / room.candidate_bytes)});
   if (room.candidates >= std::min(k, kFewCandidates)) return room;
   return refuse(fmt::format("that takes {} MB of the device's memory, half of which is {} MB",
                             (room.rows_bytes + std::min(k, kFewCandidates) * room.candidate_bytes) >> 20, free >> 21));
@@ -107,7 +107,7 @@ void DeviceSwapScores::make_room() {
   candidates_.points = hold(points_, c * d, kCandidates);
   candidates_.listed = hold(listed_, c * k, kCandidates);
   candidates_.lengths = hold(lengths_, k, kCandidates);
-  candidates_.mark_stride = model_.most_tiles();
+  candidates_.mark_stride = model_.max_tiles();
   candidates_.marks = hold(marks_, c * static_cast<size_t>(candidates_.mark_stride), kCandidates);
   candidates_.touched = hold(touched_, c * k, kCandidates);
   candidates_.removals = hold(removals_, 2 * c * k, kCandidates);

@@ -39,7 +39,7 @@ struct ChosenCentre {
 __device__ inline uint64_t marks_of(const SeedArguments& a, const ChosenCentre& chosen, int64_t first) {
   uint64_t marks = 0;
 #pragma unroll
-  for (int r = 0; r < kMostUnitRows / 32; ++r) {
+  for (int r = 0; r < kMaxUnitRows / 32; ++r) {
     const int64_t row = first + 32 * r + threadIdx.x % 32;
     const bool there = 32 * r < a.unit_rows && row < a.points.n;
     const unsigned mark = there ? chosen.hits[row] : 0u;
@@ -80,7 +80,7 @@ __device__ inline int list_marked(uint64_t marks, int unit_rows, uint8_t* offset
 // Calls use(row, d2) for the marked rows of a unit, all lanes for the rows of all.
 template <class T, class Use>
 __device__ void for_each_marked_together(const SeedArguments& a, int column, int64_t first, uint64_t marks, Use&& use) {
-  __shared__ uint8_t lists[kSeedWarps][kMostUnitRows];
+  __shared__ uint8_t lists[kSeedWarps][kMaxUnitRows];
   uint8_t* offsets = lists[threadIdx.x / 32];
   const int count = list_marked(marks, a.unit_rows, offsets);
   const auto* x = static_cast<const T*>(a.points.data) + first * a.points.d;

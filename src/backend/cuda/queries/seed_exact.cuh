@@ -58,7 +58,7 @@ struct ExactUnit {
 template <int kColumns, class T>
 __device__ void compare_short_rows(const SeedArguments& a, const SeedExact& s, ExactUnit& unit) {
   using Row = ShortRow<kColumns>;
-  const auto left = static_cast<int>(min(a.points.n - unit.first, static_cast<int64_t>(kMostUnitRows)));
+  const auto left = static_cast<int>(min(a.points.n - unit.first, static_cast<int64_t>(kMaxUnitRows)));
   const T* rows = static_cast<const T*>(a.points.data) + unit.first * a.points.d;
   const double* leasts = s.tile.least + unit.first;
   const auto d = static_cast<int>(a.points.d);

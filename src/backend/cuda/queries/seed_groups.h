@@ -13,15 +13,15 @@ inline int64_t tiles_of(int64_t candidates) {
   return (candidates + kSeedTileColumns - 1) / kSeedTileColumns;
 }
 
-/// Calls use() for one group of these after the other, each as large as `most_tiles` allow, and of one at least.
+/// Calls use() for one group of these after the other, each as large as `max_tiles` allow, and of one at least.
 template <class Each, class Candidates, class Use>
-void for_each_group(std::span<Each> all, int64_t most_tiles, Candidates&& candidates, Use&& use) {
+void for_each_group(std::span<Each> all, int64_t max_tiles, Candidates&& candidates, Use&& use) {
   while (!all.empty()) {
     size_t count = 1;
     int64_t tiles = tiles_of(candidates(all[0]));
     for (; count < all.size(); ++count) {
       tiles += tiles_of(candidates(all[count]));
-      if (tiles > most_tiles) break;
+      if (tiles > max_tiles) break;
     }
     use(all.first(count));
     all = all.subspan(count);

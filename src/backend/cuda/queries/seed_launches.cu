@@ -104,7 +104,7 @@ void compare_candidates(const SeedArguments& arguments, cudaStream_t stream) {
       using T = decltype(type);
       if (tiles == 1) return launch_screen<T, 1>(arguments, stream);
       if (tiles == 2) return launch_screen<T, 2>(arguments, stream);
-      launch_screen<T, kMostSeedTiles>(arguments, stream);
+      launch_screen<T, kMaxSeedTiles>(arguments, stream);
     });
     return;
   }

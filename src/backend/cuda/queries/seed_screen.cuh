@@ -16,7 +16,7 @@ constexpr int kSeedQueue = 32 + 32 * kSeedTileColumns;
 template <int kTiles>
 struct SeedWarp {
   uint16_t queue[kSeedQueue];
-  unsigned marks[kTiles][kMostUnitRows / 4];
+  unsigned marks[kTiles][kMaxUnitRows / 4];
 };
 
 // What a block of the screen keeps at hand.
@@ -75,7 +75,7 @@ __device__ __noinline__ void drain(const SeedArguments& a, SeedShared<kTiles>& s
   constexpr int64_t kLongRow = 128;
   const int64_t d = a.points.d;
   const auto* x = static_cast<const T*>(a.points.data) + pairs.unit_row * d;
-  const auto last = static_cast<int>(min(a.points.n - pairs.unit_row, int64_t{kMostUnitRows})) - 1;  // of the unit
+  const auto last = static_cast<int>(min(a.points.n - pairs.unit_row, int64_t{kMaxUnitRows})) - 1;  // of the unit
   const double d2 = distances_of_pairs(
       pairs.count <= kFewPairs && d > kLongRow, pairs.count, d,
       [&](int i) { return x + min(pairs.queue[i] / 64, last) * d; },
@@ -261,9 +261,9 @@ __device__ void begin_block(const SeedArguments& a, SeedShared<kTiles>& s, int f
     s.columns[thread] = a.candidates.columns[first_tile * kSeedTileColumns + thread];
   }
   for (int i = thread; i < kTiles * kSeedGains * 2; i += kSeedThreads) s.gains[i] = 0;
-  for (int i = thread; i < kSeedWarps * kTiles * kMostUnitRows / 4; i += kSeedThreads) {
-    constexpr int kWords = kTiles * kMostUnitRows / 4;
-    s.warps[i / kWords].marks[i % kWords / (kMostUnitRows / 4)][i % (kMostUnitRows / 4)] = 0;
+  for (int i = thread; i < kSeedWarps * kTiles * kMaxUnitRows / 4; i += kSeedThreads) {
+    constexpr int kWords = kTiles * kMaxUnitRows / 4;
+    s.warps[i / kWords].marks[i % kWords / (kMaxUnitRows / 4)][i % (kMaxUnitRows / 4)] = 0;
   }
 }
 

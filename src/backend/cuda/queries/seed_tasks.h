@@ -12,11 +12,11 @@
 namespace manymeans::cuda {
 
 constexpr int kSeedTileColumns = 8;  ///< candidates of one model that share a matrix product: its narrowest
-constexpr int kMostSeedTiles = 4;    ///< of one reading of the points
+constexpr int kMaxSeedTiles = 4;     ///< of one reading of the points
 constexpr int kSeedSumRows = 256;    ///< rows of a block whose terms' sum is kept
-constexpr int kMostUnitRows = 256;   ///< that a warp takes at a time, at least 32
-constexpr int kMostTargets = 32;     ///< of one search
-static_assert(kSeedSumRows % kMostUnitRows == 0);
+constexpr int kMaxUnitRows = 256;    ///< that a warp takes at a time, at least 32
+constexpr int kMaxTargets = 32;      ///< of one search
+static_assert(kSeedSumRows % kMaxUnitRows == 0);
 
 /// A candidate as the screen sees it: what it cannot lower satisfies scale * product + slope * radius + offset <=
 /// threshold. Columns that are only padding have offset -infinity.
@@ -55,7 +55,7 @@ struct SeedArguments {
   SeedCandidates candidates;
   bool chooses = false;                 ///< candidates are rows that the device picked: some tiles may have none
   bool lowering = false;                ///< lower `least` itself; else sum gains and mark hits
-  int unit_rows = kMostUnitRows;        ///< a power of two
+  int unit_rows = kMaxUnitRows;         ///< a power of two
   unsigned long long* exact = nullptr;  ///< counts canonical distances
 };
 
@@ -131,7 +131,7 @@ struct SeedStep {
 
 /// Sums that are less than the total.
 struct SeedTargets {
-  Wide<3> target[kMostTargets];
+  Wide<3> target[kMaxTargets];
   int count = 0;
 };
 struct SeedDraw {

@@ -361,7 +361,7 @@ void find_best_swaps(const SwapModel& model, const SwapCandidates& candidates, c
   check_launch("finding the clusters that candidates reach");
   dispatch_type(model.points.type, [&](auto type) {
     mark_kernel<decltype(type)>
-        <<<static_cast<unsigned>(model.most_tiles()), kSwapThreads, 0, stream>>>(model, candidates);
+        <<<static_cast<unsigned>(model.max_tiles()), kSwapThreads, 0, stream>>>(model, candidates);
   });
   check_launch("comparing candidates with rows");
   const size_t shared = 3 * static_cast<size_t>(model.points.d) * sizeof(double);

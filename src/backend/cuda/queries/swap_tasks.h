@@ -49,7 +49,7 @@ struct SwapModel {
   double* raw_costs = nullptr;
   double* costs = nullptr;
 
-  int64_t most_tiles() const { return points.n / kSwapTile + k; }
+  int64_t max_tiles() const { return points.n / kSwapTile + k; }
 };
 
 /// What becomes of a candidate.

@@ -14,7 +14,7 @@ namespace manymeans::cuda {
 /// process puts a kernel into the stream that ends after SECONDS, or never.
 void hang_if_asked(std::string_view place, cudaStream_t stream);
 
-/// device::Patience::kLeast, or the seconds that MANYMEANS_TEST_PATIENCE says.
-device::Patience::Seconds least_patience();
+/// device::Patience::kMin, or the seconds that MANYMEANS_TEST_PATIENCE says.
+device::Patience::Seconds min_patience();
 
 }  // namespace manymeans::cuda

@@ -10,7 +10,7 @@ namespace {
 
 // Lives until the process ends, as what the driver has of it does.
 struct KeptStreams {
-  static constexpr size_t kMost = 16;  // of a device
+  static constexpr size_t kMax = 16;  // of a device
 
   std::mutex mutex;
   std::map<int, std::vector<cudaStream_t>> of_devices;
@@ -27,7 +27,7 @@ struct KeptStreams {
     const std::lock_guard lock(mutex);
     try {
       std::vector<cudaStream_t>& streams = of_devices[device];
-      if (streams.size() >= kMost) return false;
+      if (streams.size() >= kMax) return false;
       streams.push_back(stream);
       return true;
     } catch (const std::bad_alloc&) {

@@ -152,7 +152,7 @@ struct GatherCandidates {
       const uint32_t k = order[column_of_place(__ffsll(static_cast<long long>(reached)) - 1, lane_of_row)];
       if (k == ~0U) continue;  // padding
       const uint32_t at = atomicAdd(overflow.found + place, 1U);
-      if (at < kMostGathered) overflow.prototypes[static_cast<int64_t>(place) * kMostGathered + at] = k;
+      if (at < kMaxGathered) overflow.prototypes[static_cast<int64_t>(place) * kMaxGathered + at] = k;
     }
   }
 };

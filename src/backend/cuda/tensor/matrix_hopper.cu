@@ -137,9 +137,9 @@ using Instances = std::vector<MatrixInstance>;
 
 // Each begins where the one before it ends.
 template <class Purpose, int kFirstColumns, int kSteps, int kColumns, int kHalves = 1>
-void add_short(Instances& to, int64_t fewest_rows = 0) {
+void add_short(Instances& to, int64_t min_rows = 0) {
   using Shape = ShortRows<kSteps, kColumns, kHalves>;
-  to.push_back({Purpose::kPurpose, kColumns, kFirstColumns, kSteps * kDepthBlock, fewest_rows,
+  to.push_back({Purpose::kPurpose, kColumns, kFirstColumns, kSteps * kDepthBlock, min_rows,
                 reinterpret_cast<const void*>(kShortKernel<Purpose, Shape>), launch_short<Purpose, Shape>});
 }
 
@@ -158,7 +158,7 @@ void add_long(Instances& to) {
   constexpr LongRing kRing = Shape::kRing;
   static_assert(meetings_hold(kRing));
   to.push_back({Purpose::kPurpose, kColumns, (kRing.first_panels - 1) * kPanel + 1,
-                static_cast<int32_t>(std::min<int64_t>(kMostColumns, int64_t{kRing.last_panels} * kPanel)), 0,
+                static_cast<int32_t>(std::min<int64_t>(kMaxColumns, int64_t{kRing.last_panels} * kPanel)), 0,
                 reinterpret_cast<const void*>(kLongKernel<Purpose, Shape>), launch_long<Purpose, Shape>});
 }
 
@@ -183,10 +183,10 @@ void add_purpose(Instances& to) {
 // Models of one tile. Two halves a group where both sides of the products fit into shared memory twice and every
 // multiprocessor has some tiles of so many rows.
 void add_one_tile(Instances& to) {
-  constexpr int64_t kFewestRows = 1 << 17;  // two tiles of 512 on each of 128 multiprocessors
-  add_short<ProveTile<2>, 1, 1, kOneTile, 2>(to, kFewestRows);
-  add_short<ProveTile<2>, 17, 2, kOneTile, 2>(to, kFewestRows);
-  add_short<ProveTile<2>, 33, 4, kOneTile, 2>(to, kFewestRows);
+  constexpr int64_t kMinRows = 1 << 17;  // two tiles of 512 on each of 128 multiprocessors
+  add_short<ProveTile<2>, 1, 1, kOneTile, 2>(to, kMinRows);
+  add_short<ProveTile<2>, 17, 2, kOneTile, 2>(to, kMinRows);
+  add_short<ProveTile<2>, 33, 4, kOneTile, 2>(to, kMinRows);
   add_all_short<ProveTile<1>, kOneTile>(to);
   add_all_long<ProveTile<1>, kOneTile>(to);
 }

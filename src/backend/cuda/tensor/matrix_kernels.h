@@ -30,17 +30,17 @@ struct MatrixInstance {
   int32_t tile_columns;
   int32_t first_columns;  ///< padded columns of a row, from these
   int32_t last_columns;   ///< to these
-  int64_t fewest_rows;
+  int64_t min_rows;
   const void* kernel;
   /// `rows`: what is multiplied; task.points: what the epilogue knows of it.
   void (*launch)(MatrixTask& task, const PackedRows& rows, cudaStream_t stream);
 
   bool serves(MatrixPurpose wanted, int32_t tile, const PackedRows& rows) const {
     return purpose == wanted && tile_columns == tile && first_columns <= rows.padded_columns &&
-           rows.padded_columns <= last_columns && rows.rows >= fewest_rows;
+           rows.padded_columns <= last_columns && rows.rows >= min_rows;
   }
 };
-constexpr int32_t kMostColumns = kMostPanels * int64_t{kPanel} - 1;
+constexpr int32_t kMaxColumns = kMaxPanels * int64_t{kPanel} - 1;
 
 /// All kernels of a unit. Of those that serve the first is taken.
 std::span<const MatrixInstance> matrix_instances(MatrixUnit unit);

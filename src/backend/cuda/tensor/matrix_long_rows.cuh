@@ -41,7 +41,7 @@ struct LongRows {
     uint64_t full[kStages];
     uint64_t empty[kStages];
   };
-  static_assert(sizeof(Shared) <= kMostShared);
+  static_assert(sizeof(Shared) <= kMaxShared);
 };
 
 template <int kColumns, int kResident, class Work>

@@ -10,9 +10,9 @@
 
 namespace manymeans::cuda {
 
-constexpr int kPanel = 64;           // halves in 128 bytes, what one swizzled row holds
-constexpr int kWarpGroup = 128;      // threads that issue a product together
-constexpr int kMostShared = 232448;  // of a block on compute capability 9.0
+constexpr int kPanel = 64;          // halves in 128 bytes, what one swizzled row holds
+constexpr int kWarpGroup = 128;     // threads that issue a product together
+constexpr int kMaxShared = 232448;  // of a block on compute capability 9.0
 
 /// How many panels the second group of the screen of long rows starts every tile after the first, so that their
 /// epilogues do not coincide; 0: they do not wait for each other. Before its panel `lag` of a tile the first group
@@ -49,12 +49,12 @@ struct LongRing {
     // Passes over rows of three panels are two to five percent shorter with four buffers of the widest tile than with
     // five (2M x 136, 160 and 192: bench/results/h200/nothing_stuck).
     const int most = resident == 4 && tile_columns == 256 ? 4 : 8;
-    return std::min(most, (kMostShared - resident * point_bytes() - kBeside) / stage_bytes());
+    return std::min(most, (kMaxShared - resident * point_bytes() - kBeside) / stage_bytes());
   }
 };
 
-constexpr int kShortPanels = 2;       // rows of so many are the screen of short rows'
-constexpr int kMostPanels = 1 << 25;  // 2^31 columns
+constexpr int kShortPanels = 2;      // rows of so many are the screen of short rows'
+constexpr int kMaxPanels = 1 << 25;  // 2^31 columns
 constexpr std::array<int, 3> kLongTiles = {64, 128, 256};
 constexpr std::array<int, 3> kLongResident = {4, 8, 0};  // in the order in which they are asked
 
@@ -73,7 +73,7 @@ constexpr bool meetings_hold(const LongRing& ring) {
 }
 
 constexpr LongRing long_ring(int tile_columns, int resident) {
-  const int last = resident == 0 ? kMostPanels : resident;
+  const int last = resident == 0 ? kMaxPanels : resident;
   const int first = resident == 4 ? kShortPanels + 1 : (resident == 8 ? 5 : 9);
   return {tile_columns, resident, first, last};
 }

@@ -122,7 +122,7 @@ class ProveOneTile {
     const uint32_t all = __shfl_sync(~0U, until, quad + 3);
     const bool mine = (judged >> lane & 1) != 0;
     // No row has none (docs/developer/screens.md), but an entry of none would be taken for no entry.
-    const bool many = (all >> (8 * (lane - quad)) & 0xFF) - 1 >= kMostCandidates;
+    const bool many = (all >> (8 * (lane - quad)) & 0xFF) - 1 >= kMaxCandidates;
     const uint32_t few = __ballot_sync(~0U, mine && !many);
     const uint32_t overflowing = __ballot_sync(~0U, mine && many);
     const ReservedPlaces places{few, overflowing, take_entries(task, static_cast<uint32_t>(__popc(few))),

@@ -129,7 +129,7 @@ void pack_matrix_columns(const MatrixPackTask& task, cudaStream_t stream) {
     const dim3 models(static_cast<unsigned>(task.ranges.count));
     return launch_dependent(tiles_kernel, {models, kTileThreads, 0, stream}, "packing prototypes", task);
   }
-  const int64_t most = task.ranges.most_clusters + task.columns.tile_columns;
+  const int64_t most = task.ranges.max_clusters + task.columns.tile_columns;
   const dim3 grid(static_cast<unsigned>((most + kWarps - 1) / kWarps), static_cast<unsigned>(task.ranges.count));
   if (task.sort.keys != nullptr) sort_columns(task, grid, stream);
   launch_dependent(columns_kernel, {grid, kThreads, 0, stream}, "packing prototypes", task);

@@ -45,7 +45,7 @@ struct ShortRows {
     uint64_t tile_full[kStages];
     uint64_t tile_empty[kStages];
   };
-  static_assert(sizeof(Shared) <= kMostShared);
+  static_assert(sizeof(Shared) <= kMaxShared);
 };
 
 template <class Shape, class Work>

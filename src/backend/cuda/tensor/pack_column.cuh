@@ -11,15 +11,15 @@
 
 namespace manymeans::cuda {
 
-constexpr double kMostHalf = 65504;
-constexpr double kMostNorm = 0x1p62;  ///< the square stays below 2^126, within float32
+constexpr double kMaxHalf = 65504;
+constexpr double kMaxNorm = 0x1p62;  ///< the square stays below 2^126, within float32
 
 /// |y| and |y - y~| of a vector that several threads round: their squares, added up, and then themselves.
 struct Norms {
   double norm = 0, rest = 0;
 
   __device__ __half round(double y) {
-    const double clamped = fmin(fmax(y, -kMostHalf), kMostHalf);
+    const double clamped = fmin(fmax(y, -kMaxHalf), kMaxHalf);
     const __half half = __double2half(clamped);
     const double off = y - static_cast<double>(__half2float(half));
     norm = fma(y, y, norm);
@@ -45,7 +45,7 @@ __device__ inline bool store_bounds(const MatrixPackTask& task, int64_t column, 
   squares.finish();
   float offset = kNeverWins;
   MatrixBound bound{0, 0};
-  const bool screenable = squares.norm < kMostNorm;  // false for NaN
+  const bool screenable = squares.norm < kMaxNorm;  // false for NaN
   if (exists && screenable) {
     offset = __double2float_rn(-half);
     bound = matrix_bound(squares.norm, squares.rest, task.d, task.frame.ratio);

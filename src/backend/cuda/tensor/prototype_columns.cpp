@@ -15,7 +15,7 @@ float half_underflow(int64_t d, int exponent) {
 }
 
 int tile_columns_of(const SessionShape& shape) {
-  return matrix_tile_columns(shape.unit, shape.padded_columns, shape.most_clusters());
+  return matrix_tile_columns(shape.unit, shape.padded_columns, shape.max_clusters());
 }
 
 }  // namespace

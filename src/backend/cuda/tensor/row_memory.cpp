@@ -15,12 +15,12 @@ BoundsPolicy policy_of(const RowMemory::Use& use) {
 
 }  // namespace
 
-bool thresholds_pay(int64_t changed, int64_t labels, int64_t most_clusters, int64_t columns) {
+bool thresholds_pay(int64_t changed, int64_t labels, int64_t max_clusters, int64_t columns) {
   // Measured: bench/results/EXPERIMENTS.md. Products of long rows take so long that ranking hides behind them.
   constexpr double kClusters = 12800;
-  constexpr int64_t kMostColumns = 384;
-  return columns <= kMostColumns &&
-         static_cast<double>(changed) * kClusters <= static_cast<double>(labels) * static_cast<double>(most_clusters);
+  constexpr int64_t kMaxColumns = 384;
+  return columns <= kMaxColumns &&
+         static_cast<double>(changed) * kClusters <= static_cast<double>(labels) * static_cast<double>(max_clusters);
 }
 
 RowMemory::RowMemory(const Use& use, int64_t rows, int64_t columns, size_t models, BoundsLog& log)

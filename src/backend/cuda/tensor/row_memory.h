@@ -19,7 +19,7 @@ namespace manymeans::cuda {
 /// many of all models' labels. Where many change, scores have fallen so far that too many columns are above the
 /// thresholds; these cost the more the fewer clusters the largest model has. And not where rows have so many columns
 /// that the product takes longer than ranking.
-bool thresholds_pay(int64_t changed, int64_t labels, int64_t most_clusters, int64_t columns);
+bool thresholds_pay(int64_t changed, int64_t labels, int64_t max_clusters, int64_t columns);
 
 class RowMemory {
  public:

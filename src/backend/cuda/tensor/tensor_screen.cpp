@@ -27,10 +27,10 @@ ScoreThresholds RowScores::thresholds(const PassWork& pass, const float* shifts,
 }
 
 void RowScores::guess(const PackedRows& rows, const PackedColumns& columns, const ScreenOutput& output,
-                      int64_t most_clusters, const Stream& stream) {
+                      int64_t max_clusters, const Stream& stream) {
   FallsTask falls{rows, columns, output.thresholds};
   falls.sample = sampled_falls_.data();
-  falls.failing = failing_rows(rows.rows, most_clusters, output.overflow.capacity);
+  falls.failing = failing_rows(rows.rows, max_clusters, output.overflow.capacity);
   guess_falls(falls, stream);
 }
 
@@ -61,7 +61,7 @@ void TensorScreen::begin_batch(std::span<const ModelMemory> models, const Stream
 
 void TensorScreen::enqueue(const PassWork& pass, const PointSlice& slice, const Stream& stream) {
   screen_rows(pass, slice, stream);
-  const bool gathers = gathers_candidates(pass.ranges.most_clusters, d_);
+  const bool gathers = gathers_candidates(pass.ranges.max_clusters, d_);
   if (gathers) gather_candidates(slice.packed, columns_.packed(pass.ranges), output(pass), stream);
   exact_.resolve_few(pass, slice, gathers, stream);
   if (gathers && second_look_) second_look_->enqueue(pass, slice, exact_, stream);
@@ -81,7 +81,7 @@ void TensorScreen::screen_rows(const PassWork& pass, const PointSlice& slice, co
   if (memory_.carries_margins()) return screen_rows_left(pass, slice.packed, task.columns, stream);
   const ScreenOutput output = this->output(pass);
   if (memory_.uses_thresholds()) {
-    scores_->guess(slice.packed, task.columns, output, pass.ranges.most_clusters, stream);
+    scores_->guess(slice.packed, task.columns, output, pass.ranges.max_clusters, stream);
   }
   matrix_screen(slice.packed, task.columns, output, stream);
 }

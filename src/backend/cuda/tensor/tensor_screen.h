@@ -27,7 +27,7 @@ class RowScores {
   /// `used`: columns below the thresholds are passed over.
   ScoreThresholds thresholds(const PassWork& pass, const float* shifts, bool used);
   /// Guesses the falls of a pass that uses thresholds.
-  void guess(const PackedRows& rows, const PackedColumns& columns, const ScreenOutput& output, int64_t most_clusters,
+  void guess(const PackedRows& rows, const PackedColumns& columns, const ScreenOutput& output, int64_t max_clusters,
              const Stream& stream);
 
  private:

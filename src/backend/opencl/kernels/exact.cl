@@ -141,9 +141,9 @@ __kernel void end_pass(Shape shape, __global const Range* ranges, __global ulong
   counters += shape.counters;
   if (get_local_id(0) == 0) judge = 0;
   barrier(CLK_LOCAL_MEM_FENCE);
-  for (long i = get_local_id(0); i < shape.most_clusters * shape.ranges; i += get_local_size(0)) {
-    const int r = i / shape.most_clusters;
-    const long k = i % shape.most_clusters;
+  for (long i = get_local_id(0); i < shape.max_clusters * shape.ranges; i += get_local_size(0)) {
+    const int r = i / shape.max_clusters;
+    const long k = i % shape.max_clusters;
     if (k >= ranges[r].k || weights[ranges[r].weights + k] != 0) continue;
     add_global(counters + r * kCounters + kEmpty, 1);
     judge = 1;

@@ -44,7 +44,7 @@ typedef struct {
   Int64 label_stride;  ///< labels from one model's to the next
   Int64 next_stride;   ///< the same of the labels that a pass finds
   Int64 mark_stride;   ///< words of marks, likewise
-  Int64 most_clusters;
+  Int64 max_clusters;
   Int64 counters;  ///< the pass's first one
   Int32 label_width;
   Int32 ranges;  ///< models of the batch

@@ -10,20 +10,20 @@
 namespace manymeans::opencl {
 namespace {
 
-constexpr int64_t kMostInLanes = 8;   // features, each of which has a lane of the sum of its own
-constexpr int64_t kMostTogether = 8;  // models of a group
+constexpr int64_t kMaxInLanes = 8;   // features, each of which has a lane of the sum of its own
+constexpr int64_t kMaxTogether = 8;  // models of a group
 
 // A vector of binary64 is as wide as one of half as many float32.
 int models_together(const OpenClShared& shared) {
-  return shared.used.tuned.width >= 2 * kMostTogether ? kMostTogether : kMostTogether / 2;
+  return shared.used.tuned.width >= 2 * kMaxTogether ? kMaxTogether : kMaxTogether / 2;
 }
 
 }  // namespace
 
 const Program& linear_program(const OpenClShared& shared) {
   const int64_t features = shared.input.points.d - 1;
-  return shared.exact_program(kLinearSource, fmt::format("-DF={} -DGROUP={}", features <= kMostInLanes ? features : 0,
-                                                         models_together(shared)));
+  return shared.exact_program(
+      kLinearSource, fmt::format("-DF={} -DGROUP={}", features <= kMaxInLanes ? features : 0, models_together(shared)));
 }
 
 ModelGroups::ModelGroups(const OpenClShared& shared, const device::Queue& queue)
@@ -31,7 +31,7 @@ ModelGroups::ModelGroups(const OpenClShared& shared, const device::Queue& queue)
 
 Address ModelGroups::pack(const device::Prototypes& models) {
   const int64_t d = shared_.input.points.d;
-  const int64_t values = padded(models.k, kMostTogether) * d;
+  const int64_t values = padded(models.k, kMaxTogether) * d;
   const size_t bytes = static_cast<size_t>(values) * sizeof(double);
   if (groups_.bytes() < bytes) {
     queue_.synchronize("making room for models");

@@ -21,7 +21,7 @@ void ResidualPasses::pass(const device::PassBatch& batch, const device::Rows& ro
   const auto models = static_cast<int64_t>(batch.models.size());
   const Shape shape = arrays_.shape(batch);
   if (first) {
-    pack_(queue_, shared_.grid(batch.most_clusters * shape.d, models), shape, arrays_.ranges(), batch.control,
+    pack_(queue_, shared_.grid(batch.max_clusters * shape.d, models), shape, arrays_.ranges(), batch.control,
           batch.models[0].prototypes, arrays_.columns());
   }
   label_(queue_, shared_.grid(rows.count, models), shape, shared_.block_of(rows), arrays_.ranges(),

@@ -28,7 +28,7 @@ void ChangedSums::accumulate(const device::PassBatch& batch, const device::Rows&
   constexpr int64_t kValuesForASum = 5;
   const Shape shape = arrays_.shape(batch);
   const int64_t terms = memory_.terms();
-  const int64_t sums = batch.most_clusters * (shape.limbs * terms + 2);
+  const int64_t sums = batch.max_clusters * (shape.limbs * terms + 2);
   const int64_t words = (rows.count * shape.label_width + 7) / 8;
   const auto models = static_cast<int64_t>(batch.models.size());
   Grid grid = shared_.grid(words, models);

@@ -69,7 +69,7 @@ void DevicePasses::end_pass(const device::PassBatch& batch) {
 void DevicePasses::update(const device::PassBatch& batch) {
   const device::ModelMemory& model = batch.models[0];
   const Shape shape = arrays_.shape(batch);
-  update_(queue_, shared_.grid(batch.most_clusters * shape.d, static_cast<int64_t>(batch.models.size())), shape,
+  update_(queue_, shared_.grid(batch.max_clusters * shape.d, static_cast<int64_t>(batch.models.size())), shape,
           arrays_.ranges(), batch.control, model.sums, model.weights, shared_.solve_shifts.at(), model.prototypes,
           model.before);
   if (!batch.limits.shifts.any()) return;

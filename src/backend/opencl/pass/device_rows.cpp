@@ -5,8 +5,8 @@
 namespace manymeans::opencl {
 namespace {
 
-constexpr int64_t kNumbers = 7;          // of TermSums
-constexpr int64_t kMostItems = 1 << 16;  // that sum at the same time, as many as a large GPU runs at once
+constexpr int64_t kNumbers = 7;         // of TermSums
+constexpr int64_t kMaxItems = 1 << 16;  // that sum at the same time, as many as a large GPU runs at once
 
 // These two are given to kernels of questions.cl.
 struct AssignedLabels {
@@ -28,7 +28,7 @@ DeviceRows::DeviceRows(const OpenClShared& shared, const device::SessionMemory& 
   join_terms_ = Kernel(program, "join_terms");
   distances_ = Kernel(program, "distances");
   transform_ = Kernel(program, "transform");
-  const Grid most = shared.grid(kMostItems);
+  const Grid most = shared.grid(kMaxItems);
   found_ = device::Buffer(shared.device, most.items / most.group * kNumbers * sizeof(int64_t), "sums of distances");
 }
 
@@ -51,7 +51,7 @@ void DeviceRows::add_terms(const Assigned& assigned, const SumFormat& format, in
   const int top = format.shift - (format.limbs - 1) * format.bits;
   const TermFormats formats = {{top, top - 1}, format.bits, 0};
   const device::Rows& rows = assigned.rows;
-  const Grid grid = shared_.grid(std::min((rows.count + step - 1) / step, kMostItems));
+  const Grid grid = shared_.grid(std::min((rows.count + step - 1) / step, kMaxItems));
   add_terms_(queue_, grid, labels_of(shared_, assigned, memory_.label_width()), shared_.block_of(rows), formats, step,
              rows.points, shared_.weights_of(rows), assigned.labels, assigned.prototypes, found_.at());
   join(grid, sums);
@@ -67,7 +67,7 @@ void DeviceRows::join(const Grid& grid, Address sums) {
 void DeviceRows::add_label_terms(const NumberedLabels& labels, Address sums) {
   static_assert(sizeof(LabelTermSums) == kNumbers * sizeof(int64_t));
   const int width = memory_.label_width();
-  const Grid grid = shared_.grid(std::min(labels.count, kMostItems));
+  const Grid grid = shared_.grid(std::min(labels.count, kMaxItems));
   add_label_terms_(queue_, grid, labels.labels, Int32{width}, static_cast<int64_t>(labels.labels.offset) / width,
                    labels.first, labels.count, found_.at());
   join(grid, sums);

@@ -38,12 +38,12 @@ void check_algorithm_of(const BackendOptions& options, bool linear) {
 }
 
 void check_tree(const PointsView& points, const UsedDevice& device) {
-  constexpr int64_t kMostRows = int64_t{1} << 32;
+  constexpr int64_t kMaxRows = int64_t{1} << 32;
   std::string why;
-  if (points.d > kMostTreeColumns) {
-    why = fmt::format("for at most {} columns, and there are {}", kMostTreeColumns, points.d);
-  } else if (points.n > kMostRows) {
-    why = fmt::format("for at most {} rows, and there are {}", kMostRows, points.n);
+  if (points.d > kMaxTreeColumns) {
+    why = fmt::format("for at most {} columns, and there are {}", kMaxTreeColumns, points.d);
+  } else if (points.n > kMaxRows) {
+    why = fmt::format("for at most {} rows, and there are {}", kMaxRows, points.n);
   } else if (!device.binary64) {
     why = "for devices with the host's binary64, which " + device.facts.name + " does not have";
   }
@@ -58,9 +58,9 @@ class Budget {
   Budget(const Input& input, const UsedDevice& device, const Workload& workload)
       : input_(input), device_(device), workload_(workload) {
     k_.assign(static_cast<size_t>(std::max<int64_t>(1, workload.models)), 1);
-    k_[0] = workload.most_clusters;
+    k_[0] = workload.max_clusters;
     const auto others = static_cast<int64_t>(k_.size()) - 1;
-    const int64_t rest = std::max<int64_t>(0, workload.all_clusters - workload.most_clusters);
+    const int64_t rest = std::max<int64_t>(0, workload.all_clusters - workload.max_clusters);
     for (size_t i = 1; i < k_.size(); ++i) k_[i] = (rest + others - 1) / others;
   }
 
@@ -85,7 +85,7 @@ class Budget {
            seeding_bytes(plan);
   }
   /// Rows whose points, and packed points, are one allocation each.
-  int64_t most_rows(const OpenClPlan& plan) const {
+  int64_t max_rows(const OpenClPlan& plan) const {
     const int64_t packed = plan.exact ? 1 : 4 * (input_.points.d + 1);
     return device_.facts.largest_buffer / std::max(row_bytes(plan), packed) / kSliceUnit * kSliceUnit;
   }
@@ -114,18 +114,18 @@ void choose_slices(OpenClPlan& plan, const Input& input, const Budget& budget, i
   };
   const auto bytes = [&](const device::SlicePlan& slices) {
     constexpr int64_t kNever = int64_t{1} << 62;  // of points that are more than one allocation
-    return slices.resident_rows < n || n <= budget.most_rows(plan) ? budget.bytes(with(slices)) : kNever;
+    return slices.resident_rows < n || n <= budget.max_rows(plan) ? budget.bytes(with(slices)) : kNever;
   };
   device::SlicePlanner::Points points;
   points.rows = n;
   points.row_bytes = budget.row_bytes(plan);
-  points.most_rows = std::clamp<int64_t>(budget.most_rows(plan), kSliceUnit, int64_t{1} << 31);
+  points.max_rows = std::clamp<int64_t>(budget.max_rows(plan), kSliceUnit, int64_t{1} << 31);
   points.slice_unit = kSliceUnit;
   points.forced_rows = forced;
   const device::SlicePlanner::Choice choice = device::SlicePlanner(points, room, bytes).choose();
   plan = with(choice.plan);
   if (!plan.whole(n)) {
-    const int64_t most = plan.resolves ? std::min(plan.resident_rows, budget.most_rows(plan)) : 0;
+    const int64_t most = plan.resolves ? std::min(plan.resident_rows, budget.max_rows(plan)) : 0;
     plan.resident_rows = most == n ? n : most / plan.slice_rows * plan.slice_rows;
   }
   plan.upload_bytes = budget.upload_bytes(plan);
@@ -177,7 +177,7 @@ double usual_seconds(const Input& input, const UsedDevice& device, const Workloa
   constexpr double kLink = 5e8;      // bytes a second
   const auto rows = static_cast<double>(input.points.n);
   const auto d = static_cast<double>(input.points.d);
-  const auto clusters = static_cast<double>(std::max(workload.all_clusters, workload.most_clusters) + 64);
+  const auto clusters = static_cast<double>(std::max(workload.all_clusters, workload.max_clusters) + 64);
   const double products = rows * (d + 8) * clusters;
   const double bytes = rows * (d * 16 + 16 * static_cast<double>(std::max<int64_t>(1, workload.models)));
   return static_cast<double>(std::max<int64_t>(1, workload.sessions)) *

@@ -35,7 +35,7 @@ OpenClShared::OpenClShared(const Input& data, const OpenClDevice& where, const U
     bound = FloatBound::make(input.points.d, frame.exponent, options.tuning.opencl.bound_scale);
     if (!plan.resolves) packed_on_host = std::make_unique<PackedRows>(input, frame, pool);
   }
-  patience = {Patience::Seconds(plan.usual_seconds), Patience::kLeast, options.abort, options.cancel};
+  patience = {Patience::Seconds(plan.usual_seconds), Patience::kMin, options.abort, options.cancel};
   const std::unique_ptr<device::Queue> queue = device.make_queue(patience);
   const Settled settled(*queue);
   if (plan.resolves) {

@@ -18,7 +18,7 @@ struct PassArrays::Sizes {
     int64_t clusters = 0;
     int64_t most = 1;
     for (const int64_t count : k) {
-      clusters += padded(count, kMostColumnsTogether);
+      clusters += padded(count, kMaxColumnsTogether);
       most = std::max(most, count);
     }
     ranges = models * sizeof(Range);
@@ -74,7 +74,7 @@ void PassArrays::begin(const device::PassBatch& batch, const device::Queue& queu
   for (const device::ModelMemory& model : batch.models) {
     ranges_.push_back(range_of(model));
     ranges_.back().first = first;
-    first += padded(model.k, kMostColumnsTogether);
+    first += padded(model.k, kMaxColumnsTogether);
   }
   queue.copy_to_device(ranges(), ranges_.data(), ranges_.size() * sizeof(Range), "the models");
 }
@@ -96,7 +96,7 @@ Shape PassArrays::shape() const {
 
 Shape PassArrays::shape(const device::PassBatch& batch) const {
   Shape whole = shape();
-  whole.most_clusters = batch.most_clusters;
+  whole.max_clusters = batch.max_clusters;
   whole.counters = static_cast<int64_t>(batch.counters.offset / sizeof(uint64_t));
   whole.ranges = static_cast<Int32>(batch.models.size());
   return whole;

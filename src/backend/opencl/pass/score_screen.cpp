@@ -13,7 +13,7 @@
 namespace manymeans::opencl {
 namespace {
 
-constexpr double kMostNorm = 0x1p62;  // the square stays below 2^126, within float32
+constexpr double kMaxNorm = 0x1p62;  // the square stays below 2^126, within float32
 constexpr float kNeverWins = -0x1p126F;
 
 // What the kernel pack_columns() is given.
@@ -37,7 +37,7 @@ void ScoreScreen::pack_prototypes(const device::PassBatch& batch) {
   queue_.fill(arrays_.states(), std::byte{0}, states, "clearing what models say");
   const FloatBound& bound = shared_.bound;
   const ColumnBound of_column{bound.slope, bound.square, bound.absolute, shared_.frame.scale};
-  pack_(queue_, shared_.grid(batch.most_clusters, static_cast<int64_t>(batch.models.size())), arrays_.shape(batch),
+  pack_(queue_, shared_.grid(batch.max_clusters, static_cast<int64_t>(batch.models.size())), arrays_.shape(batch),
         of_column, arrays_.ranges(), batch.control, batch.models[0].prototypes, shared_.centre.at(), arrays_.columns(),
         arrays_.states());
 }
@@ -49,7 +49,7 @@ void ScoreScreen::pack_on_host(const device::PassBatch& batch) {
   const DataType type = prototype_type(shared_.input.points.type);
   const FloatBound& bound = shared_.bound;
   const Range& last = arrays_.models().back();
-  columns_.assign(static_cast<size_t>((last.first + padded(last.k, kMostColumnsTogether)) * (d + 3)), 0.0F);
+  columns_.assign(static_cast<size_t>((last.first + padded(last.k, kMaxColumnsTogether)) * (d + 3)), 0.0F);
   states_.assign(batch.models.size() * kStates, 0);
   std::vector<double> c(static_cast<size_t>(d));
   for (size_t m = 0; m < batch.models.size(); ++m) {
@@ -68,10 +68,10 @@ void ScoreScreen::pack_on_host(const device::PassBatch& batch) {
         const auto at = static_cast<size_t>(j);
         const double z = (c[at] - shared_.frame.centre[at]) * shared_.frame.scale;
         sum = std::fma(z, z, sum);
-        to[(3 + j) * together] = std::fabs(z) < kMostNorm ? static_cast<float>(z) : 0.0F;
+        to[(3 + j) * together] = std::fabs(z) < kMaxNorm ? static_cast<float>(z) : 0.0F;
       }
       const double norm = std::sqrt(sum) * (1 + 0x1p-20);
-      if (!(norm < kMostNorm)) {
+      if (!(norm < kMaxNorm)) {
         state[kFar] = 1;
         continue;
       }

@@ -73,12 +73,12 @@ Header header_of(const Hash& key, const Binary& binary) {
 
 // The bytes behind the header, where this user alone can have written the file: its code will run.
 std::optional<size_t> size_of_binary(const InputFile& file) {
-  constexpr off_t kMostBytes = off_t{1} << 28;  // a hundred times what drivers make
+  constexpr off_t kMaxBytes = off_t{1} << 28;  // a hundred times what drivers make
   constexpr auto kHeader = static_cast<off_t>(sizeof(Header));
   struct stat status {};
   if (::fstat(file.descriptor(), &status) != 0) return std::nullopt;
   if (status.st_uid != ::geteuid() || (status.st_mode & (S_IWGRP | S_IWOTH)) != 0) return std::nullopt;
-  if (status.st_size <= kHeader || status.st_size > kMostBytes) return std::nullopt;
+  if (status.st_size <= kHeader || status.st_size > kMaxBytes) return std::nullopt;
   return static_cast<size_t>(status.st_size - kHeader);
 }
 

@@ -12,7 +12,7 @@
 
 namespace manymeans::opencl {
 
-constexpr int64_t kMostTreeColumns = 32;
+constexpr int64_t kMaxTreeColumns = 32;
 
 struct LeafTree {
   /// Rows are cut at the median of the column in which a sample of them reaches farthest. Each `block_rows` rows, a

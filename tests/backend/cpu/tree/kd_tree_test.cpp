@@ -112,7 +112,7 @@ TEST(KdTree, EqualRowsShareALeafAndSkewedOnesDoNotDeepenIt) {
   const Input input = prepare_input(PointsView(x.data(), n, 2), {}, pool);
   const TermScales scales(input);
   const KdTree tree(input, choose_kernels(""), scales, pool);
-  EXPECT_GE(tree.most_leaf_rows(), n / 8) << "a quarter of the rows are equal, in one or a few subtrees";
+  EXPECT_GE(tree.max_leaf_rows(), n / 8) << "a quarter of the rows are equal, in one or a few subtrees";
   for (const KdSubtree& subtree : tree.subtrees()) {
     std::vector<int> depth(subtree.nodes.size());
     for (size_t node = 0; node < subtree.nodes.size(); ++node) {

@@ -139,7 +139,7 @@ TEST(CudaBoundingBoxTest, TheNearestAndWhatIsNoNumberStay) {
 
 TEST(CudaBoundingBoxTest, RunsAreWholeBoxes) {
   for (const int64_t n : {1, 128, 129, 5000, 1'000'000, 2'000'000'000}) {
-    for (int64_t d = 1; d <= cuda::kMostBoxColumns; ++d) {
+    for (int64_t d = 1; d <= cuda::kMaxBoxColumns; ++d) {
       const cuda::BoxRuns runs = cuda::BoxRuns::make(n, d);
       EXPECT_GE(runs.rows[0], n);
       EXPECT_LT(runs.rows[0], n + cuda::kBoxRows);
@@ -245,7 +245,7 @@ TEST(CudaBoundingBoxes, HoldTheirRows) {
   ThreadPool pool(1);
   uint64_t seed = 40;
   for (const int64_t n : {1, 128, 131, 5003}) {
-    for (int64_t d = 1; d <= cuda::kMostBoxColumns; ++d) {
+    for (int64_t d = 1; d <= cuda::kMaxBoxColumns; ++d) {
       for (int i = 0; i < 6; ++i, ++seed) {
         const auto family = std::array{Family::kNormal, Family::kClusters, Family::kOutlier, Family::kOffset}[seed % 4];
         const auto type = static_cast<DataType>(i);

@@ -219,7 +219,7 @@ class DevicePass {
       range.weights = weight_sums_[m].data();
       range.counts = counts_[m].data();
       task_.ranges.clusters += (k + 3) / 4 * 4;
-      task_.ranges.most_clusters = std::max(task_.ranges.most_clusters, k);
+      task_.ranges.max_clusters = std::max(task_.ranges.max_clusters, k);
     }
     ranges_ = on_device(ranges, stream_);
   }
@@ -292,7 +292,7 @@ void check_case(const Case& made, const Input& input, const Change& change) {
   DevicePass plain(made, input, labels, change.stopped, true);
   plain.by_atomics();
   ASSERT_NO_FATAL_FAILURE(compare(plain, "in any order"));
-  if (input.limbs > cuda::kMostLabelOrderLimbs) return;
+  if (input.limbs > cuda::kMaxLabelOrderLimbs) return;
   DevicePass in_slices(made, input, labels, change.stopped, true);
   in_slices.by_label(cuda::kLabelOrderRows);
   ASSERT_NO_FATAL_FAILURE(compare(in_slices, "by label in slices"));
@@ -331,7 +331,7 @@ TEST(CudaAccumulate, TheSameIntegersInAnyOrder) {
     ASSERT_NO_FATAL_FAILURE(check_case(made, input, {.share = std::array{1.0, 0.02, 0.0}[turn++ % 3]}));
     ASSERT_NO_FATAL_FAILURE(check_case(made, input, {.share = 0.6, .crowded = true}));
   }
-  for (int g = 1; g <= cuda::kMostLabelOrderLimbs; ++g) EXPECT_GT(limbs[g], 0) << "no case has " << g << " limbs";
+  for (int g = 1; g <= cuda::kMaxLabelOrderLimbs; ++g) EXPECT_GT(limbs[g], 0) << "no case has " << g << " limbs";
 }
 
 TEST(CudaAccumulate, NothingHappensInAStoppedBatch) {

@@ -12,7 +12,7 @@ namespace manymeans::test {
 namespace {
 
 using cuda::DeviceBuffer;
-using cuda::kMostSplit;
+using cuda::kMaxSplit;
 using cuda::SplitRow;
 
 // Marks of two models' rows, and the list into which some of them are taken.
@@ -21,7 +21,7 @@ class Marked {
   static constexpr int64_t kRows = 32 * 1024;
   static constexpr int64_t kWords = kRows / 32;
 
-  Marked() : marks_(2 * kWords, "marks"), split_(kMostSplit, "rows"), numbers_(3, "numbers"), control_(1, "control") {
+  Marked() : marks_(2 * kWords, "marks"), split_(kMaxSplit, "rows"), numbers_(3, "numbers"), control_(1, "control") {
     fill_zero(control_.data(), 1, stream_, "test data");
     const uint32_t some = 1;  // something is marked
     copy_to_device(numbers_.data() + 1, &some, 1, stream_, "test data");
@@ -76,11 +76,11 @@ TEST(CudaResolve, PlacesOfRowsAreGivenOnce) {
   if (!device_present()) GTEST_SKIP() << "no CUDA device";
   Marked marked;
   marked.gather(0, 0);
-  EXPECT_GE(marked.count(), static_cast<uint32_t>(kMostSplit));
-  EXPECT_EQ(marked.still_marked(), Marked::kRows - kMostSplit);
+  EXPECT_GE(marked.count(), static_cast<uint32_t>(kMaxSplit));
+  EXPECT_EQ(marked.still_marked(), Marked::kRows - kMaxSplit);
   for (const SplitRow& row : marked.rows()) ASSERT_EQ(row.range, 0);
   marked.gather(1, ~0U - 100);  // as if nearly 2^32 had come by
-  EXPECT_GE(marked.count(), static_cast<uint32_t>(kMostSplit));
+  EXPECT_GE(marked.count(), static_cast<uint32_t>(kMaxSplit));
   EXPECT_EQ(marked.still_marked(), Marked::kRows) << "nobody takes what finds no room";
   for (const SplitRow& row : marked.rows()) ASSERT_EQ(row.range, 0) << "a place was given twice";
 }

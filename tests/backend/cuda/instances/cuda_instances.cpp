@@ -161,7 +161,7 @@ class Runner {
       if (!several && k.size() > 1) continue;
       int64_t all = 0;
       for (const int64_t count : k) {
-        work.most_clusters = std::max(work.most_clusters, count);
+        work.max_clusters = std::max(work.max_clusters, count);
         all += count;
       }
       work.all_clusters = std::max(work.all_clusters, all);
@@ -248,7 +248,7 @@ int count_unused() {
         use.name == "cuda_devices: probe")
       continue;
     std::printf("%10lld launches %10lld rows  %s\n", static_cast<long long>(use.launches),
-                static_cast<long long>(use.most_rows), use.name.c_str());
+                static_cast<long long>(use.max_rows), use.name.c_str());
     unused += use.launches == 0 ? 1 : 0;
   }
   return unused;

@@ -20,7 +20,7 @@ constexpr int64_t kPanel = cuda::kPanel;
 // an instance that has an upper end, and for one that has none two, an even and an odd one.
 void add_columns(const MatrixInstance& instance, std::set<int64_t>& to) {
   const int64_t first = (instance.first_columns + kPanel - 1) / kPanel;
-  if (instance.last_columns == cuda::kMostColumns) {
+  if (instance.last_columns == cuda::kMaxColumns) {
     to.insert({first * kPanel - 17, (first + 7) * kPanel - 3});
     return;
   }
@@ -71,9 +71,8 @@ InstanceCase matrix_case(MatrixUnit unit, int64_t rows, int64_t columns) {
 void add_few_rows(int64_t rows, std::vector<InstanceCase>& to) {
   const auto all = cuda::matrix_instances(MatrixUnit::kHopper);
   for (const MatrixInstance& instance : all) {
-    if (instance.fewest_rows == 0) continue;
-    InstanceCase one =
-        matrix_case(MatrixUnit::kHopper, std::min(rows, instance.fewest_rows - 1), instance.last_columns);
+    if (instance.min_rows == 0) continue;
+    InstanceCase one = matrix_case(MatrixUnit::kHopper, std::min(rows, instance.min_rows - 1), instance.last_columns);
     one.name += ", fewer rows";
     one.sessions.resize(2);
     one.ways.resize(1);
@@ -171,11 +170,11 @@ void add_boxes(int64_t rows, std::vector<InstanceCase>& to) {
 
 // Batches in one kernel, nearly as many rows as fit the blocks' shared memory; the same queued.
 void add_resident(int64_t rows, std::vector<InstanceCase>& to) {
-  constexpr int64_t kMostRows = 200'000;
+  constexpr int64_t kMaxRows = 200'000;
   for (const int limbs : {1, 2, 3}) {
     for (const bool weighted : {false, true}) {
       InstanceCase one = shape(fmt::format("small problems, {} limbs{}", limbs, weighted ? ", weights" : ""),
-                               std::min(rows, kMostRows), 32, {{32}, {100}, {33, 20, 64, 32}});
+                               std::min(rows, kMaxRows), 32, {{32}, {100}, {33, 20, 64, 32}});
       one.limbs = limbs;
       one.weighted = weighted;
       one.passes = 12;

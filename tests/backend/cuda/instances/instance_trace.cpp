@@ -319,8 +319,8 @@ Trace trace_of(Upload& upload, const CasePoints& points, const InstanceCase& one
     const Matrix* const first = &prototypes[0];
     if (one.linear) trace.removals = removal_costs(points.input(), {&first, 1}, session->rows(), pool);
     seed(*make_seeding(upload, points.input(), k, pool).seeding, points, trace);
-    constexpr int64_t kMostToSwap = 100;  // with more clusters the host takes long
-    if (!one.linear && k[0] <= kMostToSwap) swap(upload, points, k[0], pool, trace);
+    constexpr int64_t kMaxToSwap = 100;  // with more clusters the host takes long
+    if (!one.linear && k[0] <= kMaxToSwap) swap(upload, points, k[0], pool, trace);
   }
   for (size_t m = 0; m < k.size(); ++m) {
     const auto slot = static_cast<int>(m);

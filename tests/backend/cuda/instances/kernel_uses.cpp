@@ -54,7 +54,7 @@ void note(const void* function, cudaStream_t stream, cudaError_t status) {
   ++use->launches;
   const std::lock_guard lock(mutex());
   Trail& all = trail();
-  use->most_rows = std::max<int64_t>(use->most_rows, all.rows);
+  use->max_rows = std::max<int64_t>(use->max_rows, all.rows);
   Launch& launch = all.launches[all.next++ % all.launches.size()];
   if (launch.ended != nullptr) cudaEventDestroy(launch.ended);
   launch = {use, nullptr};

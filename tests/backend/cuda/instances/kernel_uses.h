@@ -16,7 +16,7 @@ struct KernelUse {
   const void* function;  ///< what a launch names it by
   std::string name;      ///< with its template's arguments
   std::atomic<int64_t> launches = 0;
-  std::atomic<int64_t> most_rows = 0;  ///< of a case that launched it
+  std::atomic<int64_t> max_rows = 0;  ///< of a case that launched it
 };
 
 /// The library's own, in no order; addresses stay.

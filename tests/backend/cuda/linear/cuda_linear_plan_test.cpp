@@ -36,7 +36,7 @@ cuda::CudaDevice device_with(int64_t mebibytes) {
 
 TEST(CudaLinearPlan, TakesAllRowsWhereTheyFit) {
   const Points points(200'000, 5);
-  const Workload workload{.most_clusters = 8, .all_clusters = 32, .models = 4};
+  const Workload workload{.max_clusters = 8, .all_clusters = 32, .models = 4};
   const LinearPlan all = cuda::make_linear_plan(points.input, cuda::hopper(), {}, workload);
   EXPECT_TRUE(all.whole(200'000));
   EXPECT_EQ(all.text.find("rows at a time"), std::string::npos) << all.text;

@@ -59,10 +59,10 @@ TEST(CudaMargins, FewRowsAreScreenedOnTheirOwn) {
   constexpr int64_t kRows = 1'000'000;
   int64_t before = 0;
   for (const int64_t k : {1, 16, 64, 256, 1024, 65536}) {
-    const int64_t left = cuda::most_rows_left(kRows, k, BoundsUse::kWhenTheyPay);
+    const int64_t left = cuda::max_rows_left(kRows, k, BoundsUse::kWhenTheyPay);
     EXPECT_GT(left, before);
     EXPECT_LT(left, kRows);
-    EXPECT_GE(cuda::most_rows_left(kRows, k, BoundsUse::kAlways), 3 * kRows / 4) << "asked for by name";
+    EXPECT_GE(cuda::max_rows_left(kRows, k, BoundsUse::kAlways), 3 * kRows / 4) << "asked for by name";
     before = left;
   }
 }
@@ -72,8 +72,8 @@ TEST(CudaMargins, PiecesAreEnough) {
     for (const int32_t columns : {16, 128, 1024, 65536}) {
       const int64_t piece = cuda::margin_piece_rows(left, columns);
       EXPECT_EQ(piece % cuda::kRowBlock, 0);
-      EXPECT_GE(piece * cuda::kMostPieces, left);
-      EXPECT_TRUE(piece * columns * 2 <= (int64_t{513} << 20) || piece * cuda::kMostPieces < left + 32 * 128 * 2);
+      EXPECT_GE(piece * cuda::kMaxPieces, left);
+      EXPECT_TRUE(piece * columns * 2 <= (int64_t{513} << 20) || piece * cuda::kMaxPieces < left + 32 * 128 * 2);
     }
   }
 }
@@ -90,7 +90,7 @@ struct Points {
   }
 };
 
-const Workload kOneModel{.most_clusters = 1024, .all_clusters = 1024, .passes = 100, .models = 1, .sessions = 1};
+const Workload kOneModel{.max_clusters = 1024, .all_clusters = 1024, .passes = 100, .models = 1, .sessions = 1};
 
 TEST(CudaMargins, ArePlannedWhereTheyMayPay) {
   const Points points(4000, 40);
@@ -103,7 +103,7 @@ TEST(CudaMargins, ArePlannedWhereTheyMayPay) {
   EXPECT_EQ(bounds("matrix", kOneModel), BoundsUse::kNever);
   EXPECT_EQ(bounds("auto", kOneModel), BoundsUse::kNever) << "too little work";
   Workload large = kOneModel;
-  large.most_clusters = large.all_clusters = 80'000;
+  large.max_clusters = large.all_clusters = 80'000;
   EXPECT_EQ(bounds("auto", large), BoundsUse::kWhenTheyPay);
   Workload two = kOneModel;
   two.models = 2;

@@ -58,7 +58,7 @@ TEST(CudaPlan, ChoosesTheScreenByColumnsAndDevice) {
 TEST(CudaPlan, ScreensShortRowsInTheTensorCoresWhereTheirTilesAreFull) {
   const auto screen = [](int64_t columns, int64_t k, int64_t models, const CudaDevice& device = hopper()) {
     const Points points(30'000, columns);
-    const Workload workload{.most_clusters = k, .all_clusters = k * models, .models = models};
+    const Workload workload{.max_clusters = k, .all_clusters = k * models, .models = models};
     return make_cuda_plan(points.input, device, {}, points.half_ratio(), workload).screen;
   };
   EXPECT_EQ(screen(16, 100, 1), ScreenKind::kMatrix);
@@ -200,7 +200,7 @@ TEST(CudaPlan, RowsOfAllModelsCanBeNumbered) {
       for (const int64_t n : {int64_t{1} << 22, int64_t{1} << 28, int64_t{1} << 31, int64_t{1} << 36}) {
         for (const int64_t models : {1, 2, 3, 64, 1000, 65535}) {
           const bool boxes = std::string(algorithm) == "kdtree";
-          if (boxes && n > kMostBoxPoints) continue;
+          if (boxes && n > kMaxBoxPoints) continue;
           Input input = (boxes ? few : points).input;
           input.points.n = n;  // nobody looks at their values
           const Workload workload{64, 64 * models, 10, models, 1};
@@ -288,7 +288,7 @@ TEST(CudaPlan, SaysWhyAnAlgorithmCannotBeHad) {
       refusal(300, 174, "kdtree"),
       "[algorithm] the cuda backend has kdtree for at most 4 columns, and there are 174; use auto, matrix, bounds "
       "or brute, or --backend cpu");
-  EXPECT_NE(refusal(kMostBoxPoints + 1, 2, "kdtree").find("at most 2147483648 rows, and there are 2147483649"),
+  EXPECT_NE(refusal(kMaxBoxPoints + 1, 2, "kdtree").find("at most 2147483648 rows, and there are 2147483649"),
             std::string::npos);
   EXPECT_EQ(refusal(300, 174, "hamerly"),
             "[algorithm] there is no algorithm 'hamerly'; known: auto, matrix, bounds, kdtree, brute");
@@ -373,7 +373,7 @@ TEST(CudaPlan, ChoosesSumsByLabel) {
   EXPECT_EQ(label_order_capacity(8'000'000, 128, 4, 1024, 1), 0) << "too many limbs";
   EXPECT_EQ(label_order_capacity(8'000'000, 128, 1, 64, 1), 0) << "64 x 130 integers fit shared memory";
   EXPECT_EQ(label_order_capacity(10'000, 128, 1, 1024, 1), 0) << "too little to do";
-  EXPECT_EQ(label_order_capacity(10, kMostLabelOrderColumns + 1, 1, 2, 1), 0) << "too many columns";
+  EXPECT_EQ(label_order_capacity(10, kMaxLabelOrderColumns + 1, 1, 2, 1), 0) << "too many columns";
 }
 
 TEST(CudaPlan, CountsTheRoomForSumsByLabel) {
@@ -383,7 +383,7 @@ TEST(CudaPlan, CountsTheRoomForSumsByLabel) {
   const int64_t entries = label_order_capacity(66'000, 128, points.input.limbs, 320, 1);
   ASSERT_GT(entries, 0);
   Input wide = points.input;
-  wide.limbs = kMostLabelOrderLimbs + 1;  // larger sums, and no order
+  wide.limbs = kMaxLabelOrderLimbs + 1;  // larger sums, and no order
   const int64_t sums = 320 * 128 * (wide.limbs - points.input.limbs) * 8;
   EXPECT_EQ(session_bytes(wide, k, matrix) - session_bytes(points.input, k, matrix),
             sums - 4 * (entries + 2 * 320 + 1));

@@ -80,7 +80,7 @@ void expect_as_said(ScreenKind kind, const SessionShape& shape) {
   make(kind, shape);
   ASSERT_EQ(allocated, screen_bytes(kind, shape))
       << "screen " << static_cast<int>(kind) << ", " << shape.rows << " rows, " << shape.slice_rows << " of a slice, "
-      << shape.d << " columns, " << shape.models() << " models of at most " << shape.most_clusters() << " clusters";
+      << shape.d << " columns, " << shape.models() << " models of at most " << shape.max_clusters() << " clusters";
 }
 
 SessionShape shape_of(const std::vector<int64_t>& k, int64_t rows, int64_t slice_rows, int64_t d) {

@@ -33,9 +33,9 @@ TEST(CudaPersistent, SmallProblemsFitTheSharedMemory) {
   EXPECT_TRUE(fits(1, 16, 1));
   EXPECT_FALSE(fits(500'000, 64, 64));
   EXPECT_FALSE(fits(51200, 160, 1000)) << "every block has all prototypes";
-  EXPECT_FALSE(fits(100, 16, cuda::kMostPersistentK + 1));
-  EXPECT_FALSE(fits(100, 16, 3, cuda::kMostPersistentModels + 1));
-  EXPECT_FALSE(fits(100, 16, 3, 1, cuda::kMostPersistentLimbs + 1));
+  EXPECT_FALSE(fits(100, 16, cuda::kMaxPersistentK + 1));
+  EXPECT_FALSE(fits(100, 16, 3, cuda::kMaxPersistentModels + 1));
+  EXPECT_FALSE(fits(100, 16, 3, 1, cuda::kMaxPersistentLimbs + 1));
   PersistentDevice alone = kHopper;
   alone.cooperative = false;
   EXPECT_EQ(persistent_shape({100, 16, 3, 1, 1}, alone).blocks, 0);
@@ -96,7 +96,7 @@ class Fit {
   const Input& input() const { return input_; }
   int64_t certified() const { return certified_; }
   int64_t kept() const { return kept_; }
-  int most_together() const { return most_together_; }
+  int max_together() const { return max_together_; }
   // What each update here moved least of all models, and after which passes a batch ended.
   const std::vector<ShiftCounts>& least_shifts() const { return least_shifts_; }
   const std::vector<size_t>& ends() const { return ends_; }
@@ -130,7 +130,7 @@ class Fit {
       PassLimits limits = limits_;
       limits.passes = passes - done;
       const int some = session_->advance(models, limits);
-      most_together_ = std::max(most_together_, some);
+      max_together_ = std::max(max_together_, some);
       for (size_t m = 0; m < models.size(); ++m) {
         for (const PassResult& pass : models[m].earlier) write_down(m, pass);
         write_down(m, models[m].result);
@@ -188,7 +188,7 @@ class Fit {
   std::unique_ptr<Session> session_;
   std::vector<ModelRecord> records_;
   int64_t certified_ = 0, kept_ = 0;
-  int most_together_ = 0;
+  int max_together_ = 0;
   std::vector<ShiftCounts> least_shifts_;
   std::vector<size_t> ends_;
 };
@@ -239,7 +239,7 @@ TEST(CudaPersistent, BatchesAreTheReferencesPasses) {
   if (!has_fp16()) GTEST_SKIP() << "no CUDA device with a screen in fp16 whose blocks can wait for each other";
   const auto reference = make_backend("reference", {});
   int64_t certified = 0;
-  int most_together = 0;
+  int max_together = 0;
   int resident = 0;
   for (const Case& made : batch_cases()) {
     SCOPED_TRACE(made.name);
@@ -252,7 +252,7 @@ TEST(CudaPersistent, BatchesAreTheReferencesPasses) {
       expect_equal(fit.run(), expected);
       if (queued) continue;
       certified += fit.certified();
-      most_together = std::max(most_together, fit.most_together());
+      max_together = std::max(max_together, fit.max_together());
       const int64_t most = *std::max_element(made.shape.k.begin(), made.shape.k.end());
       const auto padded = static_cast<int32_t>((made.shape.d + 15) / 16 * 16);
       resident +=
@@ -263,7 +263,7 @@ TEST(CudaPersistent, BatchesAreTheReferencesPasses) {
     if (testing::Test::HasFailure()) return;
   }
   EXPECT_GT(certified, 0);
-  EXPECT_GT(most_together, 7) << "no batch had many passes";
+  EXPECT_GT(max_together, 7) << "no batch had many passes";
   EXPECT_GT(resident, 40) << "hardly any case was small";
 }
 
@@ -291,7 +291,7 @@ TEST(CudaPersistent, BatchesEndWithinTheirLimits) {
         const auto backend = make_backend("cuda", in_fp16(queued));
         Fit fit(*backend, made, limits);
         expect_equal(fit.run(), expected);
-        together = std::max(together, fit.most_together());
+        together = std::max(together, fit.max_together());
         for (size_t pass = 0; pass < oracle.least_shifts().size(); ++pass) {
           const ShiftCounts& counts = oracle.least_shifts()[pass];
           if (counts.sum > limits.shifts.sum && counts.still == 0) continue;
@@ -310,7 +310,7 @@ TEST(CudaPersistent, BatchesWithMarginsAreTheReferencesPasses) {
   const auto reference = make_backend("reference", {});
   const auto backend = make_backend("cuda", in_fp16(true, "bounds"));
   int64_t kept = 0;
-  int most_together = 0;
+  int max_together = 0;
   for (const Case& made : batch_cases()) {
     if (made.shape.k.size() > 1) continue;
     SCOPED_TRACE(made.name);
@@ -318,11 +318,11 @@ TEST(CudaPersistent, BatchesWithMarginsAreTheReferencesPasses) {
     Fit fit(*backend, made);
     expect_equal(fit.run(), oracle.run());
     kept += fit.kept();
-    most_together = std::max(most_together, fit.most_together());
+    max_together = std::max(max_together, fit.max_together());
     if (testing::Test::HasFailure()) return;
   }
   EXPECT_GT(kept, 10'000);
-  EXPECT_GT(most_together, 7) << "no batch had many passes";
+  EXPECT_GT(max_together, 7) << "no batch had many passes";
 }
 
 // For a memory checker: few rows, every kind of points and sums.

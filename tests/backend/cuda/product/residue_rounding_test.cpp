@@ -16,21 +16,21 @@ namespace {
 using cuda::ResidueBasis;
 using Random = std::mt19937_64;
 
-mpz_class from_limbs(const uint32_t (&limbs)[cuda::kMostLimbs]) {
+mpz_class from_limbs(const uint32_t (&limbs)[cuda::kMaxLimbs]) {
   mpz_class value = 0;
-  for (int j = cuda::kMostLimbs - 1; j >= 0; --j) value = (value << 32) + limbs[j];
+  for (int j = cuda::kMaxLimbs - 1; j >= 0; --j) value = (value << 32) + limbs[j];
   return value;
 }
 
 // A number of at most so many bits, of either sign; short ones, powers of two and their neighbours among them.
-mpz_class draw_sum(Random& random, unsigned most_bits) {
-  const auto bits = static_cast<unsigned>(random() % (most_bits + 1));
+mpz_class draw_sum(Random& random, unsigned max_bits) {
+  const auto bits = static_cast<unsigned>(random() % (max_bits + 1));
   mpz_class value = 0;
   for (int word = 0; word < 3; ++word) value = (value << 64) + mpz_class(std::to_string(random()));
   value %= power_of_two(bits);
   if (random() % 4 == 0) value = power_of_two(bits) - 1 + static_cast<long>(random() % 3);
   if (random() % 4 == 0) value = (value >> 60) << 60;  // ties
-  if (value > power_of_two(most_bits)) value = power_of_two(most_bits);
+  if (value > power_of_two(max_bits)) value = power_of_two(max_bits);
   return random() % 2 == 0 ? value : mpz_class(-value);
 }
 
@@ -79,7 +79,7 @@ TYPED_TEST(ResidueRounding, BasisHoldsAllSums) {
     } else {
       EXPECT_LE(basis.limbs, 4) << depth;
     }
-    EXPECT_LE(basis.bits, this->kWide ? cuda::kMostDoubleBits : cuda::kMostFloatBits) << depth;
+    EXPECT_LE(basis.bits, this->kWide ? cuda::kMaxDoubleBits : cuda::kMaxFloatBits) << depth;
     EXPECT_GE(basis.bits, depth > 1 << 20 ? 36 : 40) << depth;
     EXPECT_EQ(basis.limbs <= 3, basis.count <= cuda::kFewModuli) << depth;
     const int below = 32 * (basis.limbs - 1) - 16;

@@ -100,10 +100,10 @@ TEST(CudaArithmetic, WideIntegersAreTheHosts) {
 }
 
 TEST(CudaArithmetic, GroupsOfModelsKeepToTheirTiles) {
-  const auto sizes = [](std::vector<int> candidates, int64_t most_tiles) {
+  const auto sizes = [](std::vector<int> candidates, int64_t max_tiles) {
     std::vector<size_t> found;
     cuda::for_each_group(
-        std::span(candidates), most_tiles, [](int each) { return each; },
+        std::span(candidates), max_tiles, [](int each) { return each; },
         [&](std::span<int> group) { found.push_back(group.size()); });
     return found;
   };
@@ -344,7 +344,7 @@ TEST(CudaServices, LabelsComeInPieces) {
 TEST(CudaServices, LabelsOfManyRows) {
   if (!device_present()) GTEST_SKIP() << "no CUDA device";
   const Case made = make_case(Family::kNormal, DataType::kFloat32, Weighting::kNone, {1100001, 1, {5, 257}}, 6);
-  ASSERT_GE(size_t{2} * 2 * static_cast<size_t>(made.shape.n), device::kLeastStagedLabels);
+  ASSERT_GE(size_t{2} * 2 * static_cast<size_t>(made.shape.n), device::kMinStagedLabels);
   OnDevice run(made);
   const auto sums_of = [&](Session& session, bool together) {
     std::vector<PassModel> models;

@@ -16,9 +16,9 @@ __device__ uint64_t nanoseconds() {
 }
 
 // Sleeps, so that it does not heat the device.
-__global__ void endless_kernel(uint64_t most_nanoseconds) {
+__global__ void endless_kernel(uint64_t max_nanoseconds) {
   const uint64_t begin = nanoseconds();
-  while (nanoseconds() - begin < most_nanoseconds) __nanosleep(10000);
+  while (nanoseconds() - begin < max_nanoseconds) __nanosleep(10000);
 }
 
 struct Hang {
@@ -53,9 +53,9 @@ void hang_if_asked(std::string_view place, cudaStream_t stream) {
   check_launch("starting a kernel that hangs");
 }
 
-device::Patience::Seconds least_patience() {
+device::Patience::Seconds min_patience() {
   const char* set = std::getenv("MANYMEANS_TEST_PATIENCE");
-  return set == nullptr ? Patience::kLeast : Patience::Seconds(std::atof(set));
+  return set == nullptr ? Patience::kMin : Patience::Seconds(std::atof(set));
 }
 
 }  // namespace manymeans::cuda

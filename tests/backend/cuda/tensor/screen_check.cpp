@@ -19,14 +19,14 @@ namespace {
 using namespace manymeans::test;
 using Data = ScreenData;
 
-constexpr int kMostSeconds = 180;  // of a case
+constexpr int kMaxSeconds = 180;  // of a case
 
 int failures = 0;
-int64_t most_listed = 4'000'000;
+int64_t max_listed = 4'000'000;
 std::optional<float> fall;
 
 Watchdog& watchdog() {
-  static Watchdog one(kMostSeconds, [] {});
+  static Watchdog one(kMaxSeconds, [] {});
   return one;
 }
 
@@ -42,9 +42,9 @@ std::string text_of(const Data& data, double scale) {
   return text;
 }
 
-ScreenOutcome run(const Data& data, double scale, int repeats, double most_work) {
+ScreenOutcome run(const Data& data, double scale, int repeats, double max_work) {
   watchdog().begin(text_of(data, scale));
-  return run_screen(data, {most_listed, fall, scale, repeats, most_work});
+  return run_screen(data, {max_listed, fall, scale, repeats, max_work});
 }
 
 void print(const Data& data, const ScreenOutcome& o, double scale = 1) {
@@ -56,8 +56,8 @@ void print(const Data& data, const ScreenOutcome& o, double scale = 1) {
   std::fflush(stdout);
 }
 
-void expect_right(const Data& data, int repeats, double most_work) {
-  const ScreenOutcome outcome = run(data, 1, repeats, most_work);
+void expect_right(const Data& data, int repeats, double max_work) {
+  const ScreenOutcome outcome = run(data, 1, repeats, max_work);
   print(data, outcome);
   if (outcome.wrong != 0) ++failures;
 }
@@ -91,11 +91,11 @@ void tiny() {
       expect_right(Data{700, d, k, 2, 0, 4, 3}, 0, 1e13);
     }
   }
-  most_listed = 5;
+  max_listed = 5;
   expect_right(Data{7000, 128, 600, 2, 0, 4, 3}, 0, 1e13);
-  most_listed = 40;  // ends in the middle of a piece
+  max_listed = 40;  // ends in the middle of a piece
   expect_right(Data{7000, 50, 60, 9, 0, 4, 3}, 0, 1e13);
-  most_listed = 4'000'000;
+  max_listed = 4'000'000;
 }
 
 void ties() {

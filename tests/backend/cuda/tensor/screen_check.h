@@ -116,11 +116,11 @@ struct ScreenOutcome {
 };
 
 struct ScreenWays {
-  int64_t most_listed = 4'000'000;  ///< what does not fit into the list is marked
-  std::optional<float> fall;        ///< thresholds are so far below the best score of a screen before
+  int64_t max_listed = 4'000'000;  ///< what does not fit into the list is marked
+  std::optional<float> fall;       ///< thresholds are so far below the best score of a screen before
   double bound_scale = 1;
   int repeats = 0;
-  double most_work = 1e13;  ///< distances times columns, for the truth
+  double max_work = 1e13;  ///< distances times columns, for the truth
 };
 ScreenOutcome run_screen(const ScreenData& data, const ScreenWays& ways);
 

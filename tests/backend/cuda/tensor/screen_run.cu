@@ -95,7 +95,7 @@ class Trial {
 
   void make_output() {
     const int64_t mark_stride = (data_.rows + 31) / 32;
-    const auto capacity = static_cast<uint32_t>(std::min(all(), ways_.most_listed));
+    const auto capacity = static_cast<uint32_t>(std::min(all(), ways_.max_listed));
     labels_ = Device<uint32_t>(static_cast<size_t>(all()));
     marks_ = Device<uint32_t>(static_cast<size_t>(mark_stride * data_.models));
     list_ = Device<FewRow>(capacity);
@@ -120,7 +120,7 @@ class Trial {
     overflow_rows_ = Device<OverflowRow>(rows);
     overflow_counts_ = Device<uint32_t>(models);
     overflow_found_ = Device<uint32_t>(rows);
-    overflow_prototypes_ = Device<uint32_t>(rows * kMostGathered);
+    overflow_prototypes_ = Device<uint32_t>(rows * kMaxGathered);
     overflow_values_ = Device<__half>(rows * static_cast<size_t>(padded_));
     overflow.rows = overflow_rows_.data;
     overflow.counts = overflow_counts_.data;
@@ -192,7 +192,7 @@ class Trial {
       const FewRow& entry = list[i];
       if (entry.count == 0) continue;
       ++entries;
-      if (entry.count < 1 || entry.count > kMostCandidates) ++outcome.wrong;
+      if (entry.count < 1 || entry.count > kMaxCandidates) ++outcome.wrong;
       enter(entry.range, entry.row, entry.candidates, static_cast<uint32_t>(entry.count), outcome);
       outcome.candidates += entry.count;
     }
@@ -213,8 +213,8 @@ class Trial {
     for (int model = 0; model < data_.models; ++model) {
       for (uint32_t i = 0; i < std::min(counts[static_cast<size_t>(model)], capacity); ++i) {
         const size_t at = static_cast<size_t>(model) * capacity + i;
-        const bool few = gathers_ && found[at] <= kMostGathered;
-        enter(model, rows[at].row, few ? &gathered[at * kMostGathered] : &every, few ? found[at] : 1, outcome);
+        const bool few = gathers_ && found[at] <= kMaxGathered;
+        enter(model, rows[at].row, few ? &gathered[at * kMaxGathered] : &every, few ? found[at] : 1, outcome);
         ++overflowing;
       }
     }
@@ -250,7 +250,7 @@ class Trial {
 
   void compare_with_truth(ScreenOutcome& outcome) const {
     const double work = static_cast<double>(all()) * data_.k * data_.d;
-    const auto stride = static_cast<int64_t>(std::ceil(work / ways_.most_work));
+    const auto stride = static_cast<int64_t>(std::ceil(work / ways_.max_work));
     for (int model = 0; model < data_.models; ++model) {
       const std::vector<uint32_t> right = true_labels(data_, x_.data, prototypes_[static_cast<size_t>(model)], stride);
       for (size_t i = 0; i < right.size(); ++i) {
