@@ -11,7 +11,7 @@
 
 namespace manymeans {
 
-bool RowQuestions::two_nearest(const Matrix&, const TakeTwoNearest&) {
+bool RowQueries::two_nearest(const Matrix&, const TakeTwoNearest&) {
   return false;
 }
 

@@ -103,9 +103,9 @@ struct ModelPrototypes {
 
 /// Questions about all rows, each answered by canonical distances. Those that name a slot are about the rows and the
 /// prototypes that its labels assign them to; they hold after a pass, or after relabel(), of this model.
-class RowQuestions {
+class RowQueries {
  public:
-  virtual ~RowQuestions() = default;
+  virtual ~RowQueries() = default;
 
   /// Rows with w' > 0 and d2 > 0 to the assigned prototype, the `count` first by (d2 descending, row ascending).
   virtual std::vector<DistantRow> farthest_rows(int slot, const Matrix& prototypes, int64_t count) = 0;
@@ -161,7 +161,7 @@ class Session {
   virtual void relabel(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) = 0;
 
   /// Questions about the rows under this session's labels; they live as long as the session.
-  virtual RowQuestions& rows() = 0;
+  virtual RowQueries& rows() = 0;
 
   /// Itself, where it can make passes together with sessions over other rows, on other devices (device/pass_team.h).
   virtual device::TeamMember* team_member() { return nullptr; }
@@ -306,7 +306,7 @@ class Labeller {
   virtual ~Labeller() = default;
   /// The label of every row and, where there is room for it, the canonical distance to the prototype that it names.
   virtual bool label(const PointsView& points, const LabelCall& call, Labels& labels, double* d2) const = 0;
-  /// RowQuestions::transform().
+  /// RowQueries::transform().
   virtual bool transform(const PointsView& points, const LabelCall& call, Matrix& distances) const = 0;
 };
 

@@ -37,7 +37,7 @@ class CostSums {
   }
 
   /// Of one model, where `rows` knows the distances.
-  bool add_known(size_t m, const Matrix& model, RowQuestions& rows) {
+  bool add_known(size_t m, const Matrix& model, RowQueries& rows) {
     constexpr int64_t kGrain = 16384;
     return rows.two_nearest(model, [&](int64_t first, std::span<const TwoNearest> part) {
       pool_.for_each_range(static_cast<int64_t>(part.size()), kGrain, [&](int worker, int64_t begin, int64_t end) {
@@ -92,7 +92,7 @@ class CostSums {
 }  // namespace
 
 std::vector<std::vector<double>> removal_costs(const Input& input, std::span<const Matrix* const> models,
-                                               RowQuestions& rows, ThreadPool& pool) {
+                                               RowQueries& rows, ThreadPool& pool) {
   CostSums sums(input, models, pool);
   std::vector<size_t> unknown;
   for (size_t m = 0; m < models.size(); ++m) {

@@ -16,6 +16,6 @@ namespace manymeans {
 /// best)) over the rows that it is the best of, exact and rounded once. `rows` may know the distances; otherwise the
 /// host reads the points once for all models. All ranks call it.
 std::vector<std::vector<double>> removal_costs(const Input& input, std::span<const Matrix* const> models,
-                                               RowQuestions& rows, ThreadPool& pool);
+                                               RowQueries& rows, ThreadPool& pool);
 
 }  // namespace manymeans

@@ -16,7 +16,7 @@ namespace manymeans {
 struct SwapContext {
   const Input& input;
   Upload& upload;
-  RowQuestions& rows;
+  RowQueries& rows;
   ThreadPool& pool;
 };
 

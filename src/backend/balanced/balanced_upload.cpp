@@ -24,7 +24,7 @@ namespace {
 
 constexpr int64_t kMaxCosts = int64_t{1} << 27;  // of 8 bytes: a gibibyte
 
-class BalancedSession final : public Session, public RowQuestions {
+class BalancedSession final : public Session, public RowQueries {
  public:
   BalancedSession(const Input& input, std::unique_ptr<Session> distances, size_t models, const SizeLimits& sizes,
                   const std::atomic<bool>* abort)
@@ -49,7 +49,7 @@ class BalancedSession final : public Session, public RowQuestions {
   void relabel(int, std::span<const uint32_t>, std::span<const int64_t>) override {
     throw Error(ErrorCode::kInternal, "min_size", "clusters of given sizes are not taken away");
   }
-  RowQuestions& rows() override { return *this; }
+  RowQueries& rows() override { return *this; }
 
   std::vector<DistantRow> farthest_rows(int slot, const Matrix& prototypes, int64_t count) override;
   std::vector<InertiaSum> inertias(std::span<const ModelPrototypes> models) override;

@@ -13,7 +13,7 @@ namespace manymeans {
 
 /// One session a part, each driven by a thread. Devices of a kind that reach each other's memory add up what they find
 /// among themselves (device/pass_team.h), and make many passes at once; else the host adds it up after every pass.
-class CompositeSession final : public JoinedSession, private RowQuestions {
+class CompositeSession final : public JoinedSession, private RowQueries {
  public:
   /// `alone`: no other session of these parts works at the same time. Only then it may be a team: what several teams
   /// wait for could stand behind each other's work on the devices.
@@ -28,7 +28,7 @@ class CompositeSession final : public JoinedSession, private RowQuestions {
   Labels take_labels(int slot) override;
   void move_row(int slot, int64_t row, uint32_t label) override;
   void relabel(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) override;
-  RowQuestions& rows() override { return *this; }
+  RowQueries& rows() override { return *this; }
 
  private:
   void pass(std::span<PassModel> models) override;

@@ -53,7 +53,7 @@ struct ChangedRows {
   }
 };
 
-class DeduplicatedSession final : public Session, public RowQuestions {
+class DeduplicatedSession final : public Session, public RowQueries {
  public:
   DeduplicatedSession(const Input& input, const Duplicates& rows, std::unique_ptr<Session> distinct,
                       std::span<const int64_t> k, std::unique_ptr<ThreadPool> pool)
@@ -67,7 +67,7 @@ class DeduplicatedSession final : public Session, public RowQuestions {
   Labels take_labels(int slot) override;
   void move_row(int slot, int64_t row, uint32_t label) override;
   void relabel(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) override;
-  RowQuestions& rows() override { return *this; }
+  RowQueries& rows() override { return *this; }
 
   std::vector<DistantRow> farthest_rows(int slot, const Matrix& prototypes, int64_t count) override;
   std::vector<InertiaSum> inertias(std::span<const ModelPrototypes> models) override;

@@ -4,7 +4,7 @@
 
 #include "backend/backend.h"
 #include "backend/device/device_kernels.h"
-#include "backend/device/row_questions.h"
+#include "backend/device/row_queries.h"
 #include "backend/device/staging.h"
 #include "backend/device/statistics_exchange.h"
 
@@ -32,7 +32,7 @@ class DeviceSession final : public Session, private TeamMember {
   Labels take_labels(int slot) override;
   void move_row(int slot, int64_t row, uint32_t label) override;
   void relabel(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) override;
-  RowQuestions& rows() override { return questions_; }
+  RowQueries& rows() override { return questions_; }
   TeamMember* team_member() override { return passes_->joins() ? this : nullptr; }
 
  private:

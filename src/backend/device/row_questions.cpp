@@ -1,4 +1,4 @@
-#include "backend/device/row_questions.h"
+#include "backend/device/row_queries.h"
 
 #include <algorithm>
 #include <bit>

@@ -15,7 +15,7 @@
 namespace manymeans::device {
 
 /// Host memory and device memory beyond the arguments: as each function says.
-class DeviceRowQuestions final : public RowQuestions {
+class DeviceRowQuestions final : public RowQueries {
  public:
   /// What the session says of a model: its memory, and its labels in the order of the rows, which may lie where those
   /// of the model before did.

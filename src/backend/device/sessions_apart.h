@@ -10,7 +10,7 @@
 
 namespace manymeans::device {
 
-class SessionsApart final : public Session, public RowQuestions {
+class SessionsApart final : public Session, public RowQueries {
  public:
   /// One session for each model, in their order.
   explicit SessionsApart(std::vector<std::unique_ptr<Session>> sessions) : sessions_(std::move(sessions)) {}
@@ -25,7 +25,7 @@ class SessionsApart final : public Session, public RowQuestions {
   void relabel(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) override {
     of(slot).relabel(0, new_label, kept);
   }
-  RowQuestions& rows() override { return *this; }
+  RowQueries& rows() override { return *this; }
 
   std::vector<DistantRow> farthest_rows(int slot, const Matrix& prototypes, int64_t count) override {
     return of(slot).rows().farthest_rows(0, prototypes, count);

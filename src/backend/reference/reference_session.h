@@ -59,7 +59,7 @@ class ReferencePoints {
   std::vector<uint32_t> labels_;
 };
 
-class ReferenceSession final : public Session, public RowQuestions {
+class ReferenceSession final : public Session, public RowQueries {
  public:
   ReferenceSession(const Input& input, size_t models, const std::atomic<bool>* abort)
       : input_(input), points_(input, abort), models_(models) {}
@@ -70,7 +70,7 @@ class ReferenceSession final : public Session, public RowQuestions {
   Labels take_labels(int slot) override;
   void move_row(int slot, int64_t row, uint32_t label) override;
   void relabel(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) override;
-  RowQuestions& rows() override { return *this; }
+  RowQueries& rows() override { return *this; }
 
   std::vector<DistantRow> farthest_rows(int slot, const Matrix& prototypes, int64_t count) override;
   std::vector<InertiaSum> inertias(std::span<const ModelPrototypes> models) override;

@@ -22,9 +22,9 @@ enum class Asked : uint8_t {
   kMoments,           ///< sums for the moments of the columns
   kRows,              ///< the values of some rows
   kPass,              ///< statistics of labels by these prototypes
-  kFarthestRows,      ///< RowQuestions::farthest_rows
+  kFarthestRows,      ///< RowQueries::farthest_rows
   kFarthestDistance,  ///< the largest d2 of each model
-  kInertia,           ///< RowQuestions::inertia_limbs
+  kInertia,           ///< RowQueries::inertia_limbs
   kLabelSum,
   kLargestTerm,  ///< what Seeding::begin gives
   kTotals,       ///< of each shard and model the sum of T

@@ -13,7 +13,7 @@ namespace manymeans {
 
 /// It has the statistics of all rows. Labels it only describes (LabelState), so that a shard that has forgotten them
 /// can find them again.
-class RemoteSession final : public Session, private RowQuestions {
+class RemoteSession final : public Session, private RowQueries {
  public:
   RemoteSession(const Input& input, const RemoteShards& shards, std::span<const int64_t> k);
 
@@ -25,7 +25,7 @@ class RemoteSession final : public Session, private RowQuestions {
   std::vector<LabelSum> label_sums(std::span<const int> slots, int64_t first_row) override;
   void move_row(int slot, int64_t row, uint32_t label) override;
   void relabel(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) override;
-  RowQuestions& rows() override { return *this; }
+  RowQueries& rows() override { return *this; }
 
  private:
   // A row that may be moved.

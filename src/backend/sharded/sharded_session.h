@@ -10,7 +10,7 @@
 namespace manymeans {
 
 /// A rank's session joined with those of the others: statistics and counts are of all rows.
-class ShardedSession final : public JoinedSession, private RowQuestions {
+class ShardedSession final : public JoinedSession, private RowQueries {
  public:
   /// `local` is null where the rank has no rows.
   ShardedSession(const Input& input, std::unique_ptr<Session> local, std::span<const int64_t> k, int threads);
@@ -25,7 +25,7 @@ class ShardedSession final : public JoinedSession, private RowQuestions {
   Labels take_labels(int slot) override { return local_ ? local_->take_labels(slot) : Labels(); }
   void move_row(int slot, int64_t row, uint32_t label) override;
   void relabel(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) override;
-  RowQuestions& rows() override { return *this; }
+  RowQueries& rows() override { return *this; }
 
  private:
   void pass(std::span<PassModel> models) override;

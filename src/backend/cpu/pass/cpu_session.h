@@ -79,7 +79,7 @@ struct Worker {
 class TreePass;
 struct TreeState;
 
-class CpuSession final : public Session, public RowQuestions {
+class CpuSession final : public Session, public RowQueries {
  public:
   CpuSession(const CpuShared& shared, std::span<const int64_t> k, int threads);
   /// The same on the threads of a pool that outlives it.
@@ -95,7 +95,7 @@ class CpuSession final : public Session, public RowQuestions {
   Labels take_labels(int slot) override;
   void move_row(int slot, int64_t row, uint32_t label) override;
   void relabel(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) override;
-  RowQuestions& rows() override { return *this; }
+  RowQueries& rows() override { return *this; }
 
   std::vector<DistantRow> farthest_rows(int slot, const Matrix& prototypes, int64_t count) override;
   std::vector<InertiaSum> inertias(std::span<const ModelPrototypes> models) override;

@@ -9,7 +9,7 @@
 
 namespace manymeans {
 
-class SparseSession final : public Session, public RowQuestions {
+class SparseSession final : public Session, public RowQueries {
  public:
   SparseSession(const SparseShared& shared, std::span<const int64_t> k, int threads);
 
@@ -19,7 +19,7 @@ class SparseSession final : public Session, public RowQuestions {
   Labels take_labels(int slot) override;
   void move_row(int slot, int64_t row, uint32_t label) override;
   void relabel(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) override;
-  RowQuestions& rows() override { return *this; }
+  RowQueries& rows() override { return *this; }
 
   std::vector<DistantRow> farthest_rows(int slot, const Matrix& prototypes, int64_t count) override;
   std::vector<InertiaSum> inertias(std::span<const ModelPrototypes> models) override;

@@ -1,5 +1,5 @@
 // Distances of rows to the prototypes that labels assign them to, or to all, on the device: what inertia, distances,
-// farthest rows and transform of a session are made of (device/row_questions.h).
+// farthest rows and transform of a session are made of (device/row_queries.h).
 #pragma once
 
 #include "backend/cuda/device/device_points.h"

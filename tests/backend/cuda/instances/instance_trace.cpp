@@ -276,7 +276,7 @@ void swap(Upload& upload, const CasePoints& points, int64_t k, ThreadPool& pool,
 }
 
 // Distances to two of the prototypes.
-std::vector<double> transformed(RowQuestions& rows, int64_t n, const Matrix& prototypes) {
+std::vector<double> transformed(RowQueries& rows, int64_t n, const Matrix& prototypes) {
   const std::vector<int64_t> some = {0, prototypes.rows() - 1};
   const Matrix two = gather_rows(prototypes.view(), some);
   Matrix distances(n, 2, two.type());
@@ -288,7 +288,7 @@ std::vector<double> transformed(RowQuestions& rows, int64_t n, const Matrix& pro
 
 // Everything that a session does beside its passes, of its first model.
 void serve(Session& session, const CasePoints& points, const std::vector<Matrix>& prototypes, Trace& to) {
-  RowQuestions& rows = session.rows();
+  RowQueries& rows = session.rows();
   const ModelPrototypes model{0, &prototypes[0]};
   to.inertias.push_back(rows.inertias({&model, 1})[0]);
   to.farthest = rows.farthest_rows(0, prototypes[0], 20);

@@ -9,7 +9,7 @@
 #include "backend/cuda/queries/device_seeding.h"
 #include "backend/cuda/queries/seed_groups.h"
 #include "backend/cuda/runtime/device_memory.h"
-#include "backend/device/row_questions.h"
+#include "backend/device/row_queries.h"
 #include "backend/device/staging.h"
 #include "backend/seed_steps.h"
 #include "conformance/cases.h"
@@ -231,12 +231,12 @@ struct WithRowQuestions : OnDevice {
   device::DeviceRowQuestions questions;
 };
 
-InertiaSum inertia_of(RowQuestions& rows, const Matrix& prototypes) {
+InertiaSum inertia_of(RowQueries& rows, const Matrix& prototypes) {
   const ModelPrototypes model{0, &prototypes};
   return rows.inertias({&model, 1})[0];
 }
 
-Matrix transformed(const PointsView& points, const Matrix& prototypes, RowQuestions& rows) {
+Matrix transformed(const PointsView& points, const Matrix& prototypes, RowQueries& rows) {
   Matrix distances(points.n, prototypes.rows(), prototypes.type());
   rows.transform(prototypes, distances);
   return distances;
@@ -245,8 +245,8 @@ Matrix transformed(const PointsView& points, const Matrix& prototypes, RowQuesti
 void check_distances(const Case& made, int64_t slice_rows) {
   WithRowQuestions run(made, slice_rows);
   const Matrix& prototypes = run.prototypes;
-  RowQuestions& rows = run.session->rows();
-  RowQuestions& asked = run.questions;
+  RowQueries& rows = run.session->rows();
+  RowQueries& asked = run.questions;
   const auto sum = [](const std::vector<int64_t>& limbs, const SumFormat& format) {
     return recombine(limbs.data(), format);
   };
