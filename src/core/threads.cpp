@@ -3,9 +3,9 @@
 #include <manymeans/error.h>
 
 #include "core/cgroup.h"
-#include "core/crew.h"
 #include "core/environment.h"
 #include "core/fp_environment.h"
+#include "core/workers.h"
 
 #include <sched.h>
 
@@ -102,15 +102,15 @@ void check_abort(const std::atomic<bool>* abort) {
 ThreadPool::ThreadPool(int threads, const std::atomic<bool>* abort) : abort_(abort) {
   if (threads <= 1) return;
   try {
-    crew_ = take_crew(threads - 1);
-    size_ = crew_->workers() + 1;
+    workers_ = take_workers(threads - 1);
+    size_ = workers_->count() + 1;
   } catch (const std::exception&) {
-    // No memory for a crew: the answer does not depend on the number of threads, and size() reports it.
+    // No memory for workers: the answer does not depend on the number of threads, and size() reports it.
   }
 }
 
 ThreadPool::~ThreadPool() {
-  if (crew_) give_back(std::move(crew_));
+  if (workers_) give_back(std::move(workers_));
 }
 
 void ThreadPool::run(const std::function<void(int)>& task) {
@@ -118,7 +118,7 @@ void ThreadPool::run(const std::function<void(int)>& task) {
 }
 
 void ThreadPool::run_round(const std::function<void(int)>& task, int helpers, bool all) {
-  if (crew_ && helpers > 0) return crew_->run(task, helpers, all);
+  if (workers_ && helpers > 0) return workers_->run(task, helpers, all);
   const FpEnvironmentGuard guard;
   task(0);
 }

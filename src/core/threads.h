@@ -1,5 +1,4 @@
-// A small thread pool. It lives as long as the call that made it; its threads are those of a crew (crew.h), which waits
-// for the next call.
+// A small thread pool. It lives as long as the call that made it; its threads (workers.h) wait for the next call.
 #pragma once
 
 #include <atomic>
@@ -20,7 +19,7 @@ int thread_count(int asked);
 /// Throws Error(kInterrupted) once the caller has set it; null: never.
 void check_abort(const std::atomic<bool>* abort);
 
-class Crew;
+class Workers;
 
 /// Runs one function on all of its threads, again and again.
 class ThreadPool {
@@ -48,7 +47,7 @@ class ThreadPool {
   void run_round(const std::function<void(int)>& task, int helpers, bool all);
 
   const std::atomic<bool>* abort_;
-  std::unique_ptr<Crew> crew_;  // null where the calling thread is alone
+  std::unique_ptr<Workers> workers_;  // null where the calling thread is alone
   int size_ = 1;
 };
 

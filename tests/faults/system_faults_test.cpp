@@ -5,7 +5,7 @@
 
 #include <manymeans/manymeans.h>
 
-#include "core/crew.h"
+#include "core/workers.h"
 #include "io/files.h"
 
 #include <cmath>

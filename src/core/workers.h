@@ -1,7 +1,7 @@
-// Threads that a process keeps between its calls, since starting some takes as long as a small call does. A crew works
-// for one ThreadPool at a time; crews that nobody has wait for the next one.
+// Threads that a process keeps between its calls, since starting some takes as long as a small call does. A set of
+// workers serves one ThreadPool at a time. Idle sets wait for the next pool.
 //
-// None survives into a fork: before it the waiting crews end, and the child begins with none. They end, too, when the
+// None survives into a fork: idle workers end before it, and the child begins with none. They also end when the
 // process ends or the library is unloaded. All signals but those that a thread causes itself are blocked in them.
 #pragma once
 
@@ -16,24 +16,24 @@
 
 namespace manymeans {
 
-class Crew {
+class Workers {
  public:
   /// So many workers, or fewer where the system gives no more.
-  explicit Crew(int workers);
-  ~Crew();
-  Crew(const Crew&) = delete;
-  Crew& operator=(const Crew&) = delete;
+  explicit Workers(int count);
+  ~Workers();
+  Workers(const Workers&) = delete;
+  Workers& operator=(const Workers&) = delete;
 
-  int workers() const { return static_cast<int>(threads_.size()); }
+  int count() const { return static_cast<int>(threads_.size()); }
 
-  /// Calls task(0) on the calling thread and task(1 .. workers()) on the workers, each in the contract's floating-point
+  /// Calls task(0) on the calling thread and task(1 .. count()) on the workers, each in the contract's floating-point
   /// environment, and returns when all have returned; rethrows the first exception. With `all`, every worker takes
   /// part; else only those of `helpers` that wake up before the calling thread has nothing left to do: on a busy
   /// machine, or for small work, the others are not waited for.
   void run(const std::function<void(int)>& task, int helpers, bool all);
 
  private:
-  friend class Crews;
+  friend class IdleWorkers;
   void work(int worker);
   void call(int worker);
 
@@ -51,11 +51,11 @@ class Crew {
   uint64_t process_ = 0;  // the number of forks before it
 };
 
-/// A crew of so many workers that nobody has, or a new one: with fewer where the system gives no more.
-std::unique_ptr<Crew> take_crew(int workers);
+/// Returns an idle set of `count` workers, or a new one: with fewer where the system gives no more.
+std::unique_ptr<Workers> take_workers(int count);
 /// It waits for whoever takes it next; the one that waited longest ends where there are many.
-void give_back(std::unique_ptr<Crew> crew) noexcept;
-/// How many threads wait in crews that nobody has.
+void give_back(std::unique_ptr<Workers> workers) noexcept;
+/// Returns how many idle threads wait.
 int waiting_threads();
 /// Ends these.
 void end_waiting_threads();

@@ -1,4 +1,4 @@
-#include "core/crew.h"
+#include "core/workers.h"
 
 #include "core/fp_environment.h"
 
@@ -34,36 +34,36 @@ constexpr size_t kMaxWaiting = 4;
 
 }  // namespace
 
-// The crews of this process that nobody has.
-class Crews {
+// Workers of this process that no pool uses.
+class IdleWorkers {
  public:
-  Crews() { waiting_.reserve(kMaxWaiting + 1); }
+  IdleWorkers() { waiting_.reserve(kMaxWaiting + 1); }
 
-  std::unique_ptr<Crew> take(int workers) {
+  std::unique_ptr<Workers> take(int count) {
     {
       const std::lock_guard lock(mutex_);
-      const auto fits = [&](const auto& crew) { return crew->workers() == workers; };
+      const auto fits = [&](const auto& workers) { return workers->count() == count; };
       const auto found = std::ranges::find_if(waiting_, fits);
       if (found != waiting_.end()) {
-        std::unique_ptr<Crew> crew = std::move(*found);
+        std::unique_ptr<Workers> workers = std::move(*found);
         waiting_.erase(found);
-        return crew;
+        return workers;
       }
     }
-    auto crew = std::make_unique<Crew>(workers);
+    auto workers = std::make_unique<Workers>(count);
     const std::lock_guard lock(mutex_);
-    crew->process_ = process_;
-    return crew;
+    workers->process_ = process_;
+    return workers;
   }
 
-  void give_back(std::unique_ptr<Crew> crew) noexcept {
-    std::unique_ptr<Crew> ends;  // without the lock
+  void give_back(std::unique_ptr<Workers> workers) noexcept {
+    std::unique_ptr<Workers> ends;  // without the lock
     const std::lock_guard lock(mutex_);
-    if (crew->process_ != process_) {
-      abandon(crew);
+    if (workers->process_ != process_) {
+      abandon(workers);
       return;
     }
-    waiting_.push_back(std::move(crew));
+    waiting_.push_back(std::move(workers));
     if (waiting_.size() <= kMaxWaiting) return;
     ends = std::move(waiting_.front());
     waiting_.erase(waiting_.begin());
@@ -72,7 +72,7 @@ class Crews {
   int threads() {
     const std::lock_guard lock(mutex_);
     int count = 0;
-    for (const auto& crew : waiting_) count += crew->workers();
+    for (const auto& workers : waiting_) count += workers->count();
     return count;
   }
 
@@ -93,20 +93,21 @@ class Crews {
 
  private:
   // Its threads are those of the process that forked; nobody can wait for them here.
-  static void abandon(std::unique_ptr<Crew>& crew) noexcept { static_cast<void>(crew.release()); }
+  static void abandon(std::unique_ptr<Workers>& workers) noexcept { static_cast<void>(workers.release()); }
 
   std::mutex mutex_;
-  std::vector<std::unique_ptr<Crew>> waiting_;  // the longest first
-  uint64_t process_ = 0;                        // the number of forks up to here
+  std::vector<std::unique_ptr<Workers>> waiting_;  // the longest first
+  uint64_t process_ = 0;                           // the number of forks up to here
 };
 
 namespace {
 
-// Never destroyed: a thread may take a crew while the process ends.
-Crews& crews() {
-  static Crews& all = []() -> Crews& {
-    pthread_atfork([] { crews().before_fork(); }, [] { crews().after_fork(false); }, [] { crews().after_fork(true); });
-    return *new Crews;
+// Never destroyed: a thread may take workers while the process ends.
+IdleWorkers& idle_workers() {
+  static IdleWorkers& all = []() -> IdleWorkers& {
+    pthread_atfork([] { idle_workers().before_fork(); }, [] { idle_workers().after_fork(false); },
+                   [] { idle_workers().after_fork(true); });
+    return *new IdleWorkers;
   }();
   return all;
 }
@@ -114,36 +115,36 @@ Crews& crews() {
 // When the process ends or the library is unloaded, no thread may wait in its code. Made when it is loaded, so that no
 // fork meets a first call half way.
 const struct AtEnd {
-  AtEnd() { crews(); }
-  ~AtEnd() { crews().end_waiting(); }
+  AtEnd() { idle_workers(); }
+  ~AtEnd() { idle_workers().end_waiting(); }
 } kAtEnd;
 
 }  // namespace
 
-std::unique_ptr<Crew> take_crew(int workers) {
-  return crews().take(workers);
+std::unique_ptr<Workers> take_workers(int count) {
+  return idle_workers().take(count);
 }
-void give_back(std::unique_ptr<Crew> crew) noexcept {
-  crews().give_back(std::move(crew));
+void give_back(std::unique_ptr<Workers> workers) noexcept {
+  idle_workers().give_back(std::move(workers));
 }
 int waiting_threads() {
-  return crews().threads();
+  return idle_workers().threads();
 }
 void end_waiting_threads() {
-  crews().end_waiting();
+  idle_workers().end_waiting();
 }
 
-Crew::Crew(int workers) {
+Workers::Workers(int count) {
   const BlockedSignals blocked;
   try {
-    for (int worker = 1; worker <= workers; ++worker) threads_.emplace_back([this, worker] { work(worker); });
+    for (int worker = 1; worker <= count; ++worker) threads_.emplace_back([this, worker] { work(worker); });
   } catch (const std::exception&) {
-    // No more threads, or no memory for them: the answer does not depend on their number, and workers() reports it.
+    // No more threads, or no memory for them: the answer does not depend on their number, and count() reports it.
     // Nothing may leave the constructor, since the threads that run already would then not be joined.
   }
 }
 
-Crew::~Crew() {
+Workers::~Workers() {
   {
     const std::lock_guard lock(mutex_);
     stop_ = true;
@@ -152,7 +153,7 @@ Crew::~Crew() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-void Crew::call(int worker) {
+void Workers::call(int worker) {
   const FpEnvironmentGuard guard;
   try {
     (*task_)(worker);
@@ -162,7 +163,7 @@ void Crew::call(int worker) {
   }
 }
 
-void Crew::work(int worker) {
+void Workers::work(int worker) {
   for (uint64_t seen = 0;;) {
     {
       std::unique_lock lock(mutex_);
@@ -179,7 +180,7 @@ void Crew::work(int worker) {
   }
 }
 
-void Crew::run(const std::function<void(int)>& task, int helpers, bool all) {
+void Workers::run(const std::function<void(int)>& task, int helpers, bool all) {
   {
     const std::lock_guard lock(mutex_);
     task_ = &task;
@@ -188,14 +189,14 @@ void Crew::run(const std::function<void(int)>& task, int helpers, bool all) {
     closed_ = false;
     ++round_;
   }
-  if (helpers >= workers()) {
+  if (helpers >= count()) {
     begin_.notify_all();
   } else {
     for (int i = 0; i < helpers; ++i) begin_.notify_one();
   }
   call(0);
   std::unique_lock lock(mutex_);
-  const int needed = all ? workers() : 0;
+  const int needed = all ? count() : 0;
   closed_ = !all;
   done_.wait(lock, [&] { return running_ == 0 && joined_ >= needed; });
   closed_ = true;

@@ -1,4 +1,4 @@
-#include "core/crew.h"
+#include "core/workers.h"
 
 #include "core/threads.h"
 
@@ -31,7 +31,7 @@ int threads_of_this_process() {
   return 0;
 }
 
-TEST(Crew, WaitsForTheNextPool) {
+TEST(Workers, WaitsForTheNextPool) {
   std::set<std::thread::id> first;
   {
     ThreadPool pool(4);
@@ -45,7 +45,7 @@ TEST(Crew, WaitsForTheNextPool) {
   EXPECT_NE(threads_of(beside), first);
 }
 
-TEST(Crew, HasTheSizeThatIsAskedFor) {
+TEST(Workers, HasTheSizeThatIsAskedFor) {
   for (const int threads : {3, 7, 2, 1, 7, 3}) {
     ThreadPool pool(threads);
     EXPECT_EQ(pool.size(), threads);
@@ -53,13 +53,13 @@ TEST(Crew, HasTheSizeThatIsAskedFor) {
   }
 }
 
-TEST(Crew, FewWait) {
+TEST(Workers, FewWait) {
   for (int threads = 2; threads < 12; ++threads) ThreadPool pool(threads);
   EXPECT_LE(waiting_threads(), 7 + 8 + 9 + 10);
 }
 
 // A pool in the child of a fork works, whether or not the parent's threads waited.
-TEST(Crew, NoneSurvivesIntoAFork) {
+TEST(Workers, NoneSurvivesIntoAFork) {
 #if defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "ThreadSanitizer does not support threads after a fork of a threaded process";
 #endif
@@ -88,7 +88,7 @@ TEST(Crew, NoneSurvivesIntoAFork) {
 }
 
 // A pool of the parent's that is destroyed in the child gives nothing to whoever comes next.
-TEST(Crew, ThreadsOfTheParentAreNotUsedInTheChild) {
+TEST(Workers, ThreadsOfTheParentAreNotUsedInTheChild) {
 #if defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "ThreadSanitizer does not support threads after a fork of a threaded process";
 #endif
@@ -109,7 +109,7 @@ TEST(Crew, ThreadsOfTheParentAreNotUsedInTheChild) {
   EXPECT_EQ(WEXITSTATUS(status), 42);
 }
 
-TEST(Crew, LeavesSignalsToTheProgram) {
+TEST(Workers, LeavesSignalsToTheProgram) {
   ThreadPool pool(3);
   std::atomic<int> blocked{0}, own{0};
   pool.run([&](int worker) {
@@ -126,7 +126,7 @@ TEST(Crew, LeavesSignalsToTheProgram) {
   EXPECT_EQ(sigismember(&mask, SIGINT), 0);
 }
 
-TEST(Crew, PoolsOfManyThreadsAtOnce) {
+TEST(Workers, PoolsOfManyThreadsAtOnce) {
   std::vector<std::thread> users;
   std::atomic<int64_t> sum{0};
   for (int user = 0; user < 8; ++user) {
