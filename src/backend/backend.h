@@ -102,7 +102,7 @@ struct ModelPrototypes {
 };
 
 /// Questions about all rows, each answered by canonical distances. Those that name a slot are about the rows and the
-/// prototypes that its labels assign them to; they hold after a pass, or after relabel(), of this model.
+/// prototypes that its labels assign them to; they hold after a pass, or after renumber(), of this model.
 class RowQueries {
  public:
   virtual ~RowQueries() = default;
@@ -158,7 +158,7 @@ class Session {
   virtual void move_row(int slot, int64_t row, uint32_t label) = 0;
   /// Replaces every label l by new_label[l] < kept.size(), and the statistics by those of `kept` (ascending). The other
   /// clusters weigh nothing; rows of weight zero that they may hold count under their new label.
-  virtual void relabel(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) = 0;
+  virtual void renumber(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) = 0;
 
   /// Questions about the rows under this session's labels; they live as long as the session.
   virtual RowQueries& rows() = 0;

@@ -61,7 +61,7 @@ void drop(Session& session, Member& member, const std::vector<int64_t>& empty) {
   }
   // Rows of weight zero may carry the label of a dropped cluster; the next pass labels them anew.
   for (uint32_t& label : new_label) label = std::min(label, static_cast<uint32_t>(kept.size() - 1));
-  session.relabel(member.slot, new_label, kept);
+  session.renumber(member.slot, new_label, kept);
   member.prototypes = keep_prototypes(member.prototypes, kept);
   member.result.k = static_cast<int64_t>(kept.size());
   member.cycle.reset();  // fewer clusters: no earlier state can come back

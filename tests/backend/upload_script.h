@@ -121,7 +121,7 @@ class UploadScript {
       if (weights[c] > 0) kept.push_back(static_cast<int64_t>(c));
     }
     for (uint32_t& label : new_label) label = std::min(label, static_cast<uint32_t>(kept.size() - 1));
-    session_->relabel(0, new_label, kept);
+    session_->renumber(0, new_label, kept);
     note(text_of(session_->statistics(0), input_));
     const Matrix left = keep_prototypes(prototypes_[0], kept);
     PassModel model{0, &left, {}};

@@ -186,7 +186,7 @@ class Interview {
       if (statistics.weights[static_cast<size_t>(c)] != 0) kept.push_back(c);
     }
     for (uint32_t& label : new_label) label = std::min(label, static_cast<uint32_t>(kept.size() - 1));
-    session_->relabel(slot, new_label, kept);
+    session_->renumber(slot, new_label, kept);
     prototypes_[static_cast<size_t>(slot)] = keep_prototypes(prototypes_[static_cast<size_t>(slot)], kept);
     add_state("after dropping", slot);
   }

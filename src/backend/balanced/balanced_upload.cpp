@@ -46,7 +46,7 @@ class BalancedSession final : public Session, public RowQueries {
   const Statistics& statistics(int slot) override { return model(slot).statistics; }
   Labels take_labels(int slot) override { return std::exchange(model(slot).labels, Labels()); }
   void move_row(int slot, int64_t row, uint32_t label) override;
-  void relabel(int, std::span<const uint32_t>, std::span<const int64_t>) override {
+  void renumber(int, std::span<const uint32_t>, std::span<const int64_t>) override {
     throw Error(ErrorCode::kInternal, "min_size", "clusters of given sizes are not taken away");
   }
   RowQueries& rows() override { return *this; }

@@ -322,9 +322,9 @@ void CompositeSession::move_row(int slot, int64_t row, uint32_t label) {
   if (!all.empty()) all.write(row, 1, &label);
 }
 
-void CompositeSession::relabel(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) {
+void CompositeSession::renumber(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) {
   for_each_part(parts_, drivers_, [&](size_t p) {
-    sessions_[p]->relabel(slot, new_label, kept);
+    sessions_[p]->renumber(slot, new_label, kept);
     sessions_[p]->statistics(slot);
   });
   k_[static_cast<size_t>(slot)] = static_cast<int64_t>(kept.size());

@@ -66,7 +66,7 @@ class DeduplicatedSession final : public Session, public RowQueries {
   const Statistics& statistics(int slot) override;
   Labels take_labels(int slot) override;
   void move_row(int slot, int64_t row, uint32_t label) override;
-  void relabel(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) override;
+  void renumber(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) override;
   RowQueries& rows() override { return *this; }
 
   std::vector<DistantRow> farthest_rows(int slot, const Matrix& prototypes, int64_t count) override;
@@ -276,10 +276,10 @@ void DeduplicatedSession::move_row(int slot, int64_t row, uint32_t label) {
   m.relocated.push_back({row, label});
 }
 
-void DeduplicatedSession::relabel(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) {
+void DeduplicatedSession::renumber(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) {
   Model& m = model(slot);
   require_no_relocated_rows(slot);
-  distinct_->relabel(slot, new_label, kept);
+  distinct_->renumber(slot, new_label, kept);
   m.k = static_cast<int64_t>(kept.size());
   m.labels = {};
   m.statistics_are_old = true;

@@ -95,7 +95,7 @@ class PassKernels {
   };
   virtual void move_row(const ModelMemory& model, const RowMove& move) = 0;
   /// Replaces every label l of a model by table[l], uint32.
-  virtual void relabel(int slot, Address table) = 0;
+  virtual void renumber(int slot, Address table) = 0;
   /// A model's labels were taken away: it begins anew.
   virtual void forget(int slot) { static_cast<void>(slot); }
 };

@@ -222,7 +222,7 @@ void DeviceSession::move_row(int slot, int64_t row, uint32_t label) {
   m.statistics_here = false;
 }
 
-void DeviceSession::relabel(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) {
+void DeviceSession::renumber(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) {
   passes_->use_device();
   Model& m = model(slot);
   const Statistics old = statistics(slot);
@@ -239,7 +239,7 @@ void DeviceSession::relabel(int slot, std::span<const uint32_t> new_label, std::
   const Buffer table(queue().runtime(), new_label.size_bytes(), "new labels");
   const Settled settled(queue());
   queue().copy_to_device(table.at(), new_label.data(), new_label.size_bytes(), "new labels");
-  passes_->relabel(slot, table.at());
+  passes_->renumber(slot, table.at());
   queue().synchronize("replacing labels");
   m.labels_here = false;
 }

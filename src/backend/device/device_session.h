@@ -31,13 +31,13 @@ class DeviceSession final : public Session, private TeamMember {
   const Statistics& statistics(int slot) override;
   Labels take_labels(int slot) override;
   void move_row(int slot, int64_t row, uint32_t label) override;
-  void relabel(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) override;
+  void renumber(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) override;
   RowQueries& rows() override { return questions_; }
   TeamMember* team_member() override { return passes_->joins() ? this : nullptr; }
 
  private:
   struct Model {
-    int64_t k = 0;                                      // now; `relabel` lowers it
+    int64_t k = 0;                                      // now; `renumber` lowers it
     bool labelled = false;                              // there are labels
     bool labels_here = false, statistics_here = false;  // the host's copies are those of the device
     Labels labels;

@@ -22,8 +22,8 @@ class SessionsApart final : public Session, public RowQueries {
   const Statistics& statistics(int slot) override { return of(slot).statistics(0); }
   Labels take_labels(int slot) override { return of(slot).take_labels(0); }
   void move_row(int slot, int64_t row, uint32_t label) override { of(slot).move_row(0, row, label); }
-  void relabel(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) override {
-    of(slot).relabel(0, new_label, kept);
+  void renumber(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) override {
+    of(slot).renumber(0, new_label, kept);
   }
   RowQueries& rows() override { return *this; }
 

@@ -183,7 +183,7 @@ void ReferenceSession::move_row(int slot, int64_t row, uint32_t label) {
   state.labels.write(row, 1, &label);
 }
 
-void ReferenceSession::relabel(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) {
+void ReferenceSession::renumber(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) {
   Model& state = model(slot);
   Labels labels(n(), static_cast<int64_t>(kept.size()), state.labels.in_file());
   for_each_block(state, [&](const ReferencePoints::Block& block) {

@@ -128,7 +128,7 @@ void RemoteSession::add_row(Statistics& statistics, int64_t row, const Matrix& v
   statistics.counts[label] += sign;
 }
 
-void RemoteSession::relabel(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) {
+void RemoteSession::renumber(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) {
   Model& model = of(slot);
   const Statistics& before = model.statistics;
   Statistics after(static_cast<int64_t>(kept.size()), before.d, before.limbs);

@@ -24,7 +24,7 @@ class RemoteSession final : public Session, private RowQueries {
   void fetch(std::span<const int> slots, std::span<const int> labels_of) override;
   std::vector<LabelSum> label_sums(std::span<const int> slots, int64_t first_row) override;
   void move_row(int slot, int64_t row, uint32_t label) override;
-  void relabel(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) override;
+  void renumber(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) override;
   RowQueries& rows() override { return *this; }
 
  private:

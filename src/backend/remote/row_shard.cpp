@@ -102,7 +102,7 @@ class KeptSession {
       if (move.row >= first_ && move.row < first_ + count_) session_->move_row(slot, move.row - first_, move.label);
     }
     if (mine.new_label.empty() && !wanted.new_label.empty()) {
-      session_->relabel(slot, wanted.new_label, wanted.kept);
+      session_->renumber(slot, wanted.new_label, wanted.kept);
     }
     mine = wanted;
   }

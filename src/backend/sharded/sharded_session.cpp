@@ -97,10 +97,10 @@ void ShardedSession::move_row(int slot, int64_t row, uint32_t label) {
   apply_move(slot, label, move);
 }
 
-void ShardedSession::relabel(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) {
+void ShardedSession::renumber(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) {
   Statistics own(static_cast<int64_t>(kept.size()), terms(), input().limbs);
   if (local_) {
-    local_->relabel(slot, new_label, kept);
+    local_->renumber(slot, new_label, kept);
     own = local_->statistics(slot);
   }
   Numbers numbers;

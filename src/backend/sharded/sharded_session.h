@@ -24,7 +24,7 @@ class ShardedSession final : public JoinedSession, private RowQueries {
   std::vector<LabelSum> label_sums(std::span<const int> slots, int64_t first_row) override;
   Labels take_labels(int slot) override { return local_ ? local_->take_labels(slot) : Labels(); }
   void move_row(int slot, int64_t row, uint32_t label) override;
-  void relabel(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) override;
+  void renumber(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) override;
   RowQueries& rows() override { return *this; }
 
  private:

@@ -198,7 +198,7 @@ class LateKernels final : public device::PassKernels, public device::RowKernels,
       set_label(memory_.labels(model.slot), move.row.first, move.to);
     });
   }
-  void relabel(int slot, Address table) override {
+  void renumber(int slot, Address table) override {
     enqueue([=, this, labels = memory_.labels(slot)] {
       for (int64_t i = 0; i < input_.points.n; ++i) set_label(labels, i, pointer_to<uint32_t>(table)[label(labels, i)]);
     });

@@ -254,7 +254,7 @@ TEST(ReferenceBackend, RelabelKeepsTheChosenClusters) {
   }
   ASSERT_LT(kept.size(), 300u);
   for (uint32_t& label : new_label) label = std::min(label, static_cast<uint32_t>(kept.size() - 1));
-  run.session->relabel(0, new_label, kept);
+  run.session->renumber(0, new_label, kept);
   const Statistics& after = run.session->statistics(0);
   ASSERT_EQ(after.k, static_cast<int64_t>(kept.size()));
   for (size_t to = 0; to < kept.size(); ++to) {

@@ -311,7 +311,7 @@ void CpuSession::move_row(int slot, int64_t row, uint32_t label) {
   m.bounds.forget_row(row);
 }
 
-void CpuSession::relabel(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) {
+void CpuSession::renumber(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) {
   sync_labels(slot);
   labels_changed(slot);
   Model& m = model(slot);

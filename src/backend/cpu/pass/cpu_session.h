@@ -94,7 +94,7 @@ class CpuSession final : public Session, public RowQueries {
   const Statistics& statistics(int slot) override { return model(slot).statistics; }
   Labels take_labels(int slot) override;
   void move_row(int slot, int64_t row, uint32_t label) override;
-  void relabel(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) override;
+  void renumber(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) override;
   RowQueries& rows() override { return *this; }
 
   std::vector<DistantRow> farthest_rows(int slot, const Matrix& prototypes, int64_t count) override;

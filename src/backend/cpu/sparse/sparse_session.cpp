@@ -137,7 +137,7 @@ void SparseSession::move_row(int slot, int64_t row, uint32_t label) {
   m.labels.write(row, 1, &label);
 }
 
-void SparseSession::relabel(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) {
+void SparseSession::renumber(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) {
   Model& m = model(slot);
   const auto k = static_cast<int64_t>(kept.size());
   Labels labels(n(), k);

@@ -293,7 +293,7 @@ __global__ void mark_kernel(uint32_t* marks, int64_t mark_stride, int64_t rows) 
   marks[blockIdx.y * mark_stride + word] = all_marks(rows, word);
 }
 
-__global__ void relabel_kernel(LabelRows labels, int slot, int64_t rows, const uint32_t* table) {
+__global__ void renumber_kernel(LabelRows labels, int slot, int64_t rows, const uint32_t* table) {
   const int64_t row = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   if (row < rows) store_label(labels, slot, row, table[load_label(labels, slot, row)]);
 }
@@ -366,9 +366,9 @@ void mark_all(uint32_t* marks, int64_t mark_stride, int ranges, int64_t rows, cu
   check_launch("marking rows");
 }
 
-void relabel_rows(const LabelRows& labels, int slot, int64_t rows, const uint32_t* table, cudaStream_t stream) {
-  relabel_kernel<<<static_cast<unsigned>((rows + kThreads - 1) / kThreads), kThreads, 0, stream>>>(labels, slot, rows,
-                                                                                                   table);
+void renumber_rows(const LabelRows& labels, int slot, int64_t rows, const uint32_t* table, cudaStream_t stream) {
+  renumber_kernel<<<static_cast<unsigned>((rows + kThreads - 1) / kThreads), kThreads, 0, stream>>>(labels, slot, rows,
+                                                                                                    table);
   check_launch("replacing labels");
 }
 

@@ -61,6 +61,6 @@ void resolve_all(const ResolveTask& task, int multiprocessors, cudaStream_t stre
 void mark_all(uint32_t* marks, int64_t mark_stride, int ranges, int64_t rows, cudaStream_t stream);
 
 /// Replaces every label l of a slot by table[l].
-void relabel_rows(const LabelRows& labels, int slot, int64_t rows, const uint32_t* table, cudaStream_t stream);
+void renumber_rows(const LabelRows& labels, int slot, int64_t rows, const uint32_t* table, cudaStream_t stream);
 
 }  // namespace manymeans::cuda

@@ -79,8 +79,8 @@ void LinearPassKernels::move_row(const device::ModelMemory& model, const RowMove
                  static_cast<size_t>(labels.width), stream_, "a label");
 }
 
-void LinearPassKernels::relabel(int slot, device::Address table) {
-  relabel_rows(current_rows(), slot, shared_.input.points.n, pointer_to<uint32_t>(table), stream_);
+void LinearPassKernels::renumber(int slot, device::Address table) {
+  renumber_rows(current_rows(), slot, shared_.input.points.n, pointer_to<uint32_t>(table), stream_);
 }
 
 }  // namespace manymeans::cuda

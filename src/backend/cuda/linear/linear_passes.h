@@ -26,7 +26,7 @@ class LinearPassKernels final : public device::PassKernels {
   void update(const device::PassBatch& batch) override;
   device::Address labels_in_order(int slot) override { return memory_.labels(slot); }
   void move_row(const device::ModelMemory& model, const RowMove& move) override;
-  void relabel(int slot, device::Address table) override;
+  void renumber(int slot, device::Address table) override;
 
  private:
   LabelRows current_rows() const;

@@ -132,8 +132,8 @@ void CudaPassKernels::move_row(const device::ModelMemory& model, const RowMove& 
   screen_->set_label(model.slot, move.row.first, move.to, current_rows(), stream_);
 }
 
-void CudaPassKernels::relabel(int slot, device::Address table) {
-  relabel_rows(current_rows(), slot, shared_.input.points.n, pointer_to<uint32_t>(table), stream_);
+void CudaPassKernels::renumber(int slot, device::Address table) {
+  renumber_rows(current_rows(), slot, shared_.input.points.n, pointer_to<uint32_t>(table), stream_);
   screen_->forget(slot, stream_);
 }
 

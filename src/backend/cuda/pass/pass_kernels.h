@@ -34,7 +34,7 @@ class CudaPassKernels final : public device::PassKernels {
   void end(std::span<const PassCounters> last) override { screen_->end_batch(last); }
   device::Address labels_in_order(int slot) override;
   void move_row(const device::ModelMemory& model, const RowMove& move) override;
-  void relabel(int slot, device::Address table) override;
+  void renumber(int slot, device::Address table) override;
   void forget(int) override { screen_->forget_passes(); }
 
  private:

@@ -282,7 +282,7 @@ __kernel void judge_update(Shape shape, __global const Range* ranges, __global u
 }
 
 // Replaces every label l by table[l].
-__kernel void relabel(Shape shape, RowBlock rows, __global uchar* labels, long first_label, __global const uint* table) {
+__kernel void renumber(Shape shape, RowBlock rows, __global uchar* labels, long first_label, __global const uint* table) {
   FOR_EACH(row, rows.count) {
     const uint label = load_label(labels, shape.label_width, first_label + row);
     store_label(labels, shape.label_width, first_label + row, table[label]);

@@ -15,7 +15,7 @@ ResidualPasses::ResidualPasses(const OpenClShared& shared, const device::Session
       pack_(linear_program(shared), "pack_batch"),
       label_(linear_program(shared), "label_by_residuals"),
       end_pass_(shared.exact_program(kExactSource), "end_pass"),
-      relabel_(shared.exact_program(kExactSource), "relabel") {}
+      renumber_(shared.exact_program(kExactSource), "renumber") {}
 
 void ResidualPasses::pass(const device::PassBatch& batch, const device::Rows& rows, bool first) {
   const auto models = static_cast<int64_t>(batch.models.size());
@@ -34,11 +34,11 @@ void ResidualPasses::end_pass(const device::PassBatch& batch) {
             Address{batch.counters.memory, 0}, batch.control, batch.models[0].weights);
 }
 
-void ResidualPasses::relabel(int slot, Address table) {
+void ResidualPasses::renumber(int slot, Address table) {
   RowBlock rows = {};
   rows.count = shared_.input.points.n;
   const int64_t first = slot * memory_.label_stride();
-  relabel_(queue_, shared_.grid(rows.count), arrays_.shape(), rows, memory_.labels(0), first, table);
+  renumber_(queue_, shared_.grid(rows.count), arrays_.shape(), rows, memory_.labels(0), first, table);
 }
 
 }  // namespace manymeans::opencl

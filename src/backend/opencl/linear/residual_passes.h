@@ -21,7 +21,7 @@ class ResidualPasses final : public device::PassKernels {
   void end_pass(const device::PassBatch& batch) override;
   Address labels_in_order(int slot) override { return memory_.labels(slot); }
   void move_row(const device::ModelMemory& model, const RowMove& move) override { sums_.move_row(model, move); }
-  void relabel(int slot, Address table) override;
+  void renumber(int slot, Address table) override;
 
  private:
   const OpenClShared& shared_;
@@ -29,7 +29,7 @@ class ResidualPasses final : public device::PassKernels {
   const device::Queue& queue_;
   PassArrays arrays_;
   ChangedSums sums_;
-  Kernel pack_, label_, end_pass_, relabel_;
+  Kernel pack_, label_, end_pass_, renumber_;
 };
 
 }  // namespace manymeans::opencl

@@ -20,7 +20,7 @@ DevicePasses::DevicePasses(const OpenClShared& shared, const device::SessionMemo
   end_pass_ = Kernel(exact, "end_pass");
   update_ = Kernel(exact, "update");
   judge_update_ = Kernel(exact, "judge_update");
-  relabel_ = Kernel(exact, "relabel");
+  renumber_ = Kernel(exact, "renumber");
 }
 
 // Many passes of small problems, whose time is that of a question; a few of large ones, so that the device does not
@@ -79,11 +79,11 @@ void DevicePasses::update(const device::PassBatch& batch) {
                 model.prototypes, model.before, numbers, numbers);
 }
 
-void DevicePasses::relabel(int slot, Address table) {
+void DevicePasses::renumber(int slot, Address table) {
   RowBlock rows = {};
   rows.count = shared_.input.points.n;
   const int64_t first = slot * memory_.label_stride();
-  relabel_(queue_, shared_.grid(rows.count), arrays_.shape(), rows, memory_.labels(0), first, table);
+  renumber_(queue_, shared_.grid(rows.count), arrays_.shape(), rows, memory_.labels(0), first, table);
 }
 
 }  // namespace manymeans::opencl

@@ -23,7 +23,7 @@ class DevicePasses final : public device::PassKernels {
   void update(const device::PassBatch& batch) override;
   Address labels_in_order(int slot) override { return memory_.labels(slot); }
   void move_row(const device::ModelMemory& model, const RowMove& move) override { sums_.move_row(model, move); }
-  void relabel(int slot, Address table) override;
+  void renumber(int slot, Address table) override;
 
  private:
   void resolve(const device::PassBatch& batch, const device::Rows& rows);
@@ -35,7 +35,7 @@ class DevicePasses final : public device::PassKernels {
   ChangedSums sums_;
   std::unique_ptr<ScoreScreen> screen_;  // these two are null where every distance is computed
   std::unique_ptr<TreeScreen> tree_;
-  Kernel resolve_, resolve_all_, end_pass_, update_, judge_update_, relabel_;
+  Kernel resolve_, resolve_all_, end_pass_, update_, judge_update_, renumber_;
 };
 
 }  // namespace manymeans::opencl

@@ -215,7 +215,7 @@ void HostPasses::move_row(const device::ModelMemory& model, const RowMove& move)
                         static_cast<size_t>(memory_.label_width()), "a label");
 }
 
-void HostPasses::relabel(int slot, Address table) {
+void HostPasses::renumber(int slot, Address table) {
   const int width = memory_.label_width();
   std::vector<std::byte> labels(static_cast<size_t>(input_.points.n * width));
   queue_.read_back(labels.data(), memory_.labels(slot), labels.size(), "fetching labels");

@@ -27,7 +27,7 @@ class HostPasses final : public device::PassKernels {
   void update(const device::PassBatch&) override {}  // end_pass() has stopped the batch
   Address labels_in_order(int slot) override { return memory_.labels(slot); }
   void move_row(const device::ModelMemory& model, const RowMove& move) override;
-  void relabel(int slot, Address table) override;
+  void renumber(int slot, Address table) override;
 
  private:
   struct Slice;

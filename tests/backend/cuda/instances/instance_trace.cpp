@@ -301,7 +301,7 @@ void serve(Session& session, const CasePoints& points, const std::vector<Matrix>
     labels.push_back(static_cast<uint32_t>(c));
     kept.push_back(c);
   }
-  session.relabel(0, labels, kept);
+  session.renumber(0, labels, kept);
 }
 
 }  // namespace
