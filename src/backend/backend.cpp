@@ -44,9 +44,9 @@ void check_algorithm(std::string_view algorithm) {
               "there is no algorithm '" + std::string(algorithm) + "'; known: auto, matrix, bounds, kdtree, brute");
 }
 
-void Backend::use_to_end() noexcept {
+void Backend::bind_to_destroy() noexcept {
   try {
-    use_here();
+    bind_thread();
   } catch (const std::exception&) {  // said before, by whoever made what ends
   }
 }

@@ -323,10 +323,10 @@ class Backend {
   virtual std::string_view name() const = 0;
   virtual std::string instruction_set() const = 0;
   virtual int threads() const = 0;
-  /// Makes the calling thread one that may call what this backend made: several devices of a kind take turns in it.
-  virtual void use_here() {}
-  /// The same before what it made ends. Where that is not possible, there is nothing left to free.
-  void use_to_end() noexcept;
+  /// Binds the calling thread to this device. Call it before any other call if several devices share a thread.
+  virtual void bind_thread() {}
+  /// Binds the thread before objects of this backend are destroyed. Does nothing if the device is gone.
+  void bind_to_destroy() noexcept;
   /// Passes of less than so many products, rows times clusters times (columns + 8), are shorter on one such device than
   /// on several that share the rows.
   virtual double min_shared_products() const { return 0; }

@@ -26,7 +26,7 @@ void for_each_part(const CompositeParts& parts, ThreadPool& pool, const std::fun
   pool.for_each_range(static_cast<int64_t>(parts.size()), 1, [&](int, int64_t part, int64_t) {
     const auto p = static_cast<size_t>(part);
     try {
-      parts[p]->backend->use_here();
+      parts[p]->backend->bind_thread();
       body(p);
     } catch (...) {
       throw_of_part(*parts[p]);

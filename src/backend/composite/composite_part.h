@@ -23,7 +23,7 @@ struct CompositePart {
 
   CompositePart(Backend* where, std::string called, int64_t first_row, Input rows)
       : backend(where), name(std::move(called)), first(first_row), input(std::move(rows)) {}
-  ~CompositePart() { backend->use_to_end(); }  // the upload ends on a thread like that on which it was made
+  ~CompositePart() { backend->bind_to_destroy(); }  // the upload ends on a thread like that on which it was made
   CompositePart(const CompositePart&) = delete;
   CompositePart& operator=(const CompositePart&) = delete;
 

@@ -14,7 +14,7 @@ CompositeSeeding::CompositeSeeding(const CompositeRows& rows, std::vector<Seedin
 
 CompositeSeeding::~CompositeSeeding() {
   for (size_t p = 0; p < parts_.size(); ++p) {
-    parts_[p]->backend->use_to_end();
+    parts_[p]->backend->bind_to_destroy();
     seedings_[p].seeding.reset();
   }
 }

@@ -124,7 +124,7 @@ void CompositeSession::form_team() {
 
 CompositeSession::~CompositeSession() {
   for (size_t p = 0; p < parts_.size(); ++p) {
-    parts_[p]->backend->use_to_end();
+    parts_[p]->backend->bind_to_destroy();
     sessions_[p].reset();
   }
 }
@@ -316,7 +316,7 @@ size_t CompositeSession::part_of(int64_t row) const {
 void CompositeSession::move_row(int slot, int64_t row, uint32_t label) {
   statistics(slot);
   const size_t p = part_of(row);
-  parts_[p]->backend->use_here();
+  parts_[p]->backend->bind_thread();
   apply_move(slot, label, move_own_row(*sessions_[p], slot, row - parts_[p]->first, label));
   Labels& all = labels_[static_cast<size_t>(slot)];
   if (!all.empty()) all.write(row, 1, &label);

@@ -54,7 +54,7 @@ class CompositeUpload final : public Upload {
   // Where one part has all rows.
   Upload* only_part() {
     if (parts_.size() != 1) return nullptr;
-    parts_[0]->backend->use_here();
+    parts_[0]->backend->bind_thread();
     return parts_[0]->upload.get();
   }
 
@@ -73,7 +73,7 @@ std::unique_ptr<Seeding> CompositeUpload::seeding(std::span<const int64_t> k, Th
   if (Upload* const only = only_part()) return only->seeding(k, pool);
   std::vector<SeedingOfPart> seedings(parts_.size());
   for (size_t p = 0; p < parts_.size(); ++p) {
-    parts_[p]->backend->use_here();
+    parts_[p]->backend->bind_thread();
     seedings[p].pool = std::make_unique<ThreadPool>(pool.size(), pool.abort());
     seedings[p].seeding = parts_[p]->upload->seeding(k, *seedings[p].pool);
     if (!seedings[p].seeding) return nullptr;

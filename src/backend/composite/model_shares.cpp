@@ -30,7 +30,7 @@ class UploadOfShare final : public Upload {
 
  private:
   Upload& here() {
-    part_.backend->use_here();
+    part_.backend->bind_thread();
     return *part_.upload;
   }
 

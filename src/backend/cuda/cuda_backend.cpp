@@ -149,7 +149,7 @@ class CudaBackend final : public Backend {
   std::string_view name() const override { return "cuda"; }
   std::string instruction_set() const override { return fmt::format("sm_{}{}", device_.major, device_.minor); }
   int threads() const override { return threads_; }
-  void use_here() override { use_device(device_); }
+  void bind_thread() override { use_device(device_); }
   double min_shared_products() const override { return 1e10; }  // 0.1 to 0.2 ms on a Hopper
   int64_t resident_rows(const Input& input, const Workload& workload) override {
     if (prototype_of(input).linear) return input.points.n;

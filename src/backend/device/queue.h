@@ -119,7 +119,7 @@ class Queue {
   virtual ~Queue() = default;
   virtual const Runtime& runtime() const = 0;
   /// Makes the calling thread one that may hand work to this: where runtimes have a current device, it is the queue's.
-  virtual void use_here() const {}
+  virtual void bind_thread() const {}
 
   /// `from` must stay as it is until the queue is done with it, wherever it lies. Settled, or Staging, see to that.
   virtual void copy_to_device(Address to, const void* from, size_t bytes, const char* what) const = 0;

@@ -60,7 +60,7 @@ struct Uploader::Sending {
   }
 
   void copy(int worker) {
-    if (worker > 0) queue.use_here();
+    if (worker > 0) queue.bind_thread();
     const size_t piece = uploader.ring_.piece;
     const size_t places = uploader.passed_.size() / static_cast<size_t>(uploader.pool_.size());
     const size_t first = static_cast<size_t>(worker) * places;

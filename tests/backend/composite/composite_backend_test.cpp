@@ -322,7 +322,7 @@ TEST(CompositeBackend, NamesTheDeviceThatCannotBeUsed) {
     std::string_view name() const override { return "full"; }
     std::string instruction_set() const override { return ""; }
     int threads() const override { return 1; }
-    void use_here() override { throw Error(ErrorCode::kUnavailable, "full", "out of memory"); }
+    void bind_thread() override { throw Error(ErrorCode::kUnavailable, "full", "out of memory"); }
     std::unique_ptr<Upload> upload(const Input&, const Workload&) override { return nullptr; }
   };
   std::vector<NamedBackend> backends;
@@ -350,7 +350,7 @@ TEST(CompositeBackend, PutsEveryCallOnAThreadOfItsDevice) {
     std::string_view name() const override { return "here"; }
     std::string instruction_set() const override { return ""; }
     int threads() const override { return 1; }
-    void use_here() override { ++*calls; }
+    void bind_thread() override { ++*calls; }
     std::unique_ptr<Upload> upload(const Input& input, const Workload& workload) override {
       return cpu->upload(input, workload);
     }

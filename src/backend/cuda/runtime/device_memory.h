@@ -124,7 +124,7 @@ class Stream final : public device::Queue {
   operator cudaStream_t() const { return stream_; }  // NOLINT: a stream is used wherever the runtime takes one
 
   const device::Runtime& runtime() const override { return cuda::runtime(); }
-  void use_here() const override { check(cudaSetDevice(device_), "choosing the device of a stream"); }
+  void bind_thread() const override { check(cudaSetDevice(device_), "choosing the device of a stream"); }
   void copy_to_device(device::Address to, const void* from, size_t bytes, const char* what) const override;
   void copy_to_host(void* to, device::Address from, size_t bytes, const char* what) const override;
   void fill(device::Address to, std::byte value, size_t bytes, const char* what) const override;
