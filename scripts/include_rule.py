@@ -33,7 +33,7 @@ FOLDERS = {
         "product",
         ".",
     ],
-    "src/backend/opencl": ["kernels", "runtime", "tree", "pass", "linear", "product", "."],
+    "src/backend/opencl": ["kernels", "runtime", "tree", "pass", "linear", "."],
     "src/io": ["files", "table", "text", "binary", "numpy", "arrow", "hdf5", "results"],
     "cli": ["streams", "ranks", "output", "flags", "fitting", "commands", "."],
 }

@@ -69,7 +69,7 @@ class ProductRows {
     options_.transpose_a = options_.transpose_b = false;
     const auto memory = static_cast<int64_t>(command.memory.bytes);
     const int64_t rows = memory > 0 ? memory / 4 : std::min(build_info().available_memory / 8, int64_t{1} << 30);
-    const bool on_device = options_.backend.starts_with("cuda") || options_.backend.starts_with("opencl");
+    const bool on_device = options_.backend.starts_with("cuda");
     options_.memory = on_device ? memory : memory / 4;  // of a device that is its own memory
     block_ = std::clamp<int64_t>(rows / std::max<int64_t>(1, b_.columns * static_cast<int64_t>(size_of(type()))), 1,
                                  std::max<int64_t>(1, a_.rows));
@@ -241,8 +241,8 @@ void add_multiply_command(Program& program, int& exit_code) {
       .default_str("0")
       .group("Product");
   app.add_option("--backend,--device", command->options.backend,
-                 "Where to compute: cpu, cuda, opencl, one of several devices as cuda:1, or reference "
-                 "(slow); 'manymeans info' lists them. Never changes the answer.")
+                 "Where to compute: cpu, cuda, one of several devices as cuda:1, or reference (slow); "
+                 "'manymeans info' lists them. Never changes the answer.")
       .type_name("NAME")
       .default_str("auto")
       .group("Product");

@@ -60,15 +60,15 @@ constexpr DataType product_type(DataType a, DataType b) {
 struct MultiplyOptions {
   bool transpose_a = false;  ///< the factor is the transpose of `a`
   bool transpose_b = false;  ///< likewise
-  /// "cpu", "cuda", "opencl", of a device as "cuda:1", or "reference": slow, and written to be read. auto: cuda where
-  /// a factor or the output lies on a device, else cpu.
+  /// "cpu", "cuda", of a device as "cuda:1", or "reference": slow, and written to be read. auto: cuda where a factor
+  /// or the output lies on a device, else cpu.
   std::string backend = "auto";
   std::string instruction_set = {};  ///< of cpu, a name that info() lists; empty: the best, or MANYMEANS_CPU_ISA
   int threads = 0;                   ///< 0: all usable ones
   /// Bytes that copies of the factors in the order of the work may take, beside factors and product. 0: a quarter of
   /// what is available, at most 1 GiB, and 64 MiB in any case. A few MiB are enough, and a little slower; two
-  /// copies of up to 16 MiB are kept for the next call. For cuda: most memory of the device; 0: what is free. opencl
-  /// makes blocks of 1024 x 1024 entries, whatever it is.
+  /// copies of up to 16 MiB are kept for the next call.
+  /// For cuda: most memory of the device; 0: what is free.
   int64_t memory = 0;
   const std::atomic<bool>* abort = nullptr;  ///< set it to give up: the function throws Error(kInterrupted)
 };

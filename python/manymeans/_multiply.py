@@ -69,7 +69,7 @@ def multiply(
     n_threads : int, optional
         Threads; by default what threadpoolctl, OMP_NUM_THREADS or the machine allows. It changes no bit.
     backend : str, default="auto"
-        "cpu", "cuda", "opencl" (of several devices "cuda:1"), or "reference": where to compute. It changes no bit.
+        "cpu", "cuda" (of several devices "cuda:1"), or "reference": where to compute. It changes no bit.
         "auto" is "cuda" where `a`, `b` or `out` lies on a CUDA device, else "cpu".
     out : ndarray or array of a CUDA device, optional
         Where to write the product: of its shape and type, apart from `a` and `b`; with any strides in the memory of the

@@ -43,7 +43,6 @@ struct ProductWork {
 ProductCounts multiply_by_reference(const ProductTask& task, ThreadPool& pool);
 ProductCounts multiply_on_cpu(const ProductTask& task, const ProductWork& work);
 ProductCounts multiply_on_cuda(const ProductTask& task, const ProductWork& work);
-ProductCounts multiply_on_opencl(const ProductTask& task, const ProductWork& work);
 
 /// use(const Value*) for the values of a factor, as they are stored.
 template <class Use>

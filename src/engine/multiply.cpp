@@ -99,7 +99,6 @@ constexpr ProductBackend kBackends[] = {
     {"reference",
      [](const ProductTask& task, const ProductWork& work) { return multiply_by_reference(task, work.pool); }, false},
     {"cuda", multiply_on_cuda, true},
-    {"opencl", multiply_on_opencl, true},
 };
 
 bool all_on_device(const ProductTask& task) {
@@ -137,7 +136,7 @@ Chosen backend_of_name(const std::string& asked) {
     throw Error(ErrorCode::kUsage, "backend", "'" + asked + "' names no device; as in cuda:0");
   }
   throw Error(ErrorCode::kUsage, "backend",
-              "there is no backend '" + asked + "' of products; known: auto, cpu, reference, cuda, opencl");
+              "there is no backend '" + asked + "' of products; known: auto, cpu, reference, cuda");
 }
 
 [[noreturn]] void refuse_place(const MemoryPlace& place) {

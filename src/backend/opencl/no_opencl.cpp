@@ -3,7 +3,6 @@
 
 #include "backend/backend.h"
 #include "backend/devices.h"
-#include "backend/multiplier.h"
 
 namespace manymeans {
 
@@ -17,10 +16,6 @@ namespace {
 }  // namespace
 
 std::unique_ptr<Backend> make_opencl_backend(const BackendOptions&) {
-  refuse();
-}
-
-ProductCounts multiply_on_opencl(const ProductTask&, const ProductWork&) {
   refuse();
 }
 

@@ -14,6 +14,4 @@ extern const std::string_view kTreeSource;          ///< values.cl, leaf_boxes.h
 extern const std::string_view kCheckDoublesSource;  ///< values.cl, check_doubles.cl
 extern const std::string_view kCheckFloatsSource;   ///< check_floats.cl
 
-extern const std::string_view kMatrixProductSource;  ///< matrix_product.cl, and nothing before it
-
 }  // namespace manymeans::opencl
