@@ -38,7 +38,7 @@ int main(int count, char** arguments) {
   const double again = milliseconds([&] { start_driver(index); });
   const OpenClDevice* device = nullptr;
   const double open = milliseconds([&] { device = &open_device(index); });
-  const double tried = milliseconds([&] { try_arithmetic(*device); });
+  const double tried = milliseconds([&] { computes_alike(*device); });
   fmt::print(
       "driver {:.1f} ms, another context {:.1f} ms; beyond these {:.1f} ms: opening {:.1f} less that context, trying "
       "float32 and binary64 {:.1f}\n",

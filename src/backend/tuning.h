@@ -36,10 +36,8 @@ struct CudaTuning {
 };
 
 struct OpenClTuning {
-  bool without_binary64 = false;   ///< as if the device had none: it screens, the host does all else
-  bool without_atomics64 = false;  ///< as if it had no atomic additions of 64 bits
-  int64_t slice_rows = 0;          ///< as if no more rows than about these fitted the device; 0: what fits
-  double bound_scale = 1;          ///< multiplies the screen's error bounds
+  int64_t slice_rows = 0;  ///< as if no more rows than about these fitted the device; 0: what fits
+  double bound_scale = 1;  ///< multiplies the screen's error bounds
 
   bool operator==(const OpenClTuning&) const = default;
 };

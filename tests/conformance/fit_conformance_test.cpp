@@ -73,9 +73,8 @@ class FitConformance : public testing::Test {
         if (!set.empty()) setenv("MANYMEANS_CPU_ISA", set.c_str(), 1);
         options.algorithm = kAlgorithms[(compared_ / 4 + compared_) % kAlgorithms.size()];
         if (!takes(backend, options.algorithm, made.shape.d)) options.algorithm = "auto";
-        Tuning tuning;  // a device with everything, without 64-bit atomics, without binary64
-        tuning.opencl.without_atomics64 = compared_ % 3 == 1;
-        tuning.opencl.without_binary64 = compared_ % 3 == 2;
+        Tuning tuning;
+        tuning.opencl.slice_rows = compared_ % 3 == 2 ? 128 : 0;
         FitHooks asked = hooks;
         asked.labels = compared_ % 2 == 0 ? LabelsOf::kAll : LabelsOf::kBest;
         EXPECT_EQ(outcome(made, options, asked, tuning), expected)

@@ -73,9 +73,7 @@ struct Where {
   Tuning tuning = {};
 
   std::string text() const {
-    const OpenClTuning& opencl = tuning.opencl;
-    return name + (tuning.test_backend == nullptr ? "" : ", late") + (opencl.slice_rows == 0 ? "" : ", slices") +
-           (opencl.without_binary64 ? ", no binary64" : "") + (opencl.without_atomics64 ? ", no atomics64" : "");
+    return name + (tuning.test_backend == nullptr ? "" : ", late") + (tuning.opencl.slice_rows == 0 ? "" : ", slices");
   }
 };
 
@@ -87,8 +85,6 @@ std::vector<Where> places() {
     if (target.backend != "opencl") continue;
     Where& device = found.emplace_back(Where{target.backend});
     device.tuning.opencl.slice_rows = target.slice_rows;
-    device.tuning.opencl.without_binary64 = target.without_binary64;
-    device.tuning.opencl.without_atomics64 = target.without_atomics64;
   }
   for (const Target& target : late_targets()) {
     for (const char* algorithm : {"auto", "brute"}) {

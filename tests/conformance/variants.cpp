@@ -27,8 +27,6 @@ std::unique_ptr<Backend> Target::make(const std::string& algorithm, int threads,
   options.tuning.cpu.seeding_in_bytes = algorithm == "bounds";
   options.tuning.cpu.passes_in_bytes = algorithm == "auto";
   options.tuning.cuda.slice_rows = options.tuning.opencl.slice_rows = slice_rows;
-  options.tuning.opencl.without_binary64 = without_binary64;
-  options.tuning.opencl.without_atomics64 = without_atomics64;
   options.tuning.cuda.queued_passes = queued_passes;
   options.tuning.cuda.score_thresholds = score_thresholds;
   if (backend == "late") options.tuning.test_backend = make_late_backend;
@@ -45,7 +43,7 @@ bool takes(std::string_view backend, std::string_view algorithm, int64_t columns
 bool takes(const Target& target, std::string_view algorithm, int64_t columns) {
   const bool slices = target.slice_rows != 0;
   if (target.backend == "cuda" && algorithm == "bounds") return !slices && target.screen_format != "float32";
-  if (target.backend == "opencl" && algorithm == "kdtree") return !target.without_binary64 && columns <= 32;
+  if (target.backend == "opencl" && algorithm == "kdtree") return columns <= 32;
   return takes(target.backend, algorithm, columns) && (!slices || algorithm != "kdtree");
 }
 
@@ -118,9 +116,6 @@ std::vector<Target> targets_here() {
     if (entry.name == "opencl") {
       found.push_back({.backend = "opencl"});
       found.push_back({.backend = "opencl", .slice_rows = 128});
-      found.push_back({.backend = "opencl", .without_atomics64 = true});
-      found.push_back({.backend = "opencl", .without_binary64 = true});
-      found.push_back({.backend = "opencl", .slice_rows = 128, .without_binary64 = true});
       continue;
     }
     if (entry.name != "cpu") {

@@ -18,14 +18,11 @@ struct Target {
   int64_t slice_rows = 0;            // as if no more rows than about these fitted the device
   bool queued_passes = false;        // cuda: see CudaTuning
   bool score_thresholds = false;     // likewise
-  bool without_binary64 = false;     // opencl: see OpenClTuning
-  bool without_atomics64 = false;    // likewise
 
   std::string name() const {
     return backend + (instruction_set.empty() ? "" : "/" + instruction_set) +
            (screen_format.empty() ? "" : "/" + screen_format) + (slice_rows == 0 ? "" : "/slices") +
-           (queued_passes ? "/queued" : "") + (score_thresholds ? "/thresholds" : "") +
-           (without_binary64 ? "/no binary64" : "") + (without_atomics64 ? "/no atomics64" : "");
+           (queued_passes ? "/queued" : "") + (score_thresholds ? "/thresholds" : "");
   }
   std::unique_ptr<Backend> make(const std::string& algorithm, int threads, double bound_scale = 1) const;
 };

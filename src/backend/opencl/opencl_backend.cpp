@@ -9,8 +9,6 @@
 #include "backend/opencl/linear/residual_rows.h"
 #include "backend/opencl/pass/device_passes.h"
 #include "backend/opencl/pass/device_rows.h"
-#include "backend/opencl/pass/host_passes.h"
-#include "backend/opencl/pass/host_rows.h"
 #include "backend/opencl/runtime/device_check.h"
 #include "core/threads.h"
 #include "prototype/prototype.h"
@@ -25,24 +23,18 @@ namespace opencl {
 namespace {
 
 // The device as this fit may use it: tried once in a process.
-UsedDevice use(const OpenClDevice& device, const OpenClTuning& tuning) {
-  if (!tuning.without_binary64) try_arithmetic(device);
-  if (!computes_floats(device)) {
+UsedDevice use(const OpenClDevice& device) {
+  if (!computes_alike(device)) {
     throw Error(ErrorCode::kUnavailable, "backend opencl",
-                device.facts().name + " computes in float32 otherwise than IEEE 754 asks; use --backend cpu");
+                device.facts().name + " computes otherwise than IEEE 754 asks; use --backend cpu");
   }
-  UsedDevice used;
-  used.facts = device.facts();
-  used.tuned = tuned_for(used.facts);
-  used.binary64 = !tuning.without_binary64 && computes_doubles(device);
-  used.atomics64 = !tuning.without_atomics64 && used.facts.atomics64;
-  return used;
+  return {device.facts(), tuned_for(device.facts())};
 }
 
 class OpenClUpload final : public Upload {
  public:
   OpenClUpload(const Input& input, const OpenClDevice& device, const BackendOptions& options, const Workload& workload)
-      : shared_(input, device, use(device, options.tuning.opencl), options, workload) {}
+      : shared_(input, device, use(device), options, workload) {}
   std::unique_ptr<Session> session(std::span<const int64_t> k, int threads) override {
     const int64_t room = room_on(shared_.used.facts, shared_.options) - shared_.plan.upload_bytes;
     device::check_room("opencl", session_bytes(shared_.input, k, shared_.plan), room, "labels and statistics");
@@ -51,10 +43,7 @@ class OpenClUpload final : public Upload {
     parts.memory =
         std::make_unique<device::SessionMemory>(shared_.input, shared_.device.make_queue(shared_.patience), k);
     const device::SessionMemory& memory = *parts.memory;
-    if (!shared_.plan.resolves) {
-      parts.passes = std::make_unique<HostPasses>(shared_, memory, k, threads);
-      parts.rows = std::make_unique<HostRows>(shared_, memory);
-    } else if (shared_.plan.linear) {
+    if (shared_.plan.linear) {
       parts.passes = std::make_unique<ResidualPasses>(shared_, memory, k);
       parts.rows = std::make_unique<ResidualRows>(shared_, memory);
     } else {
@@ -65,7 +54,7 @@ class OpenClUpload final : public Upload {
   }
   /// The host's, as the plan says, unless there are linear models and all points on the device.
   std::unique_ptr<Seeding> seeding(std::span<const int64_t> k, ThreadPool& pool) override {
-    if (!shared_.plan.linear || !shared_.plan.resolves || !shared_.slices->all().points) return nullptr;
+    if (!shared_.plan.linear || !shared_.slices->all().points) return nullptr;
     device::LeastDistances::Parts parts;
     parts.queue = shared_.device.make_queue(shared_.patience);
     parts.kernels = std::make_unique<ResidualSeedKernels>(shared_, *parts.queue);

@@ -26,8 +26,7 @@ struct Way {
 };
 
 const std::vector<Way>& ways() {
-  static const std::vector<Way> kWays = {
-      {"whole"}, {"slices", {.slice_rows = 256}}, {"no binary64", {.without_binary64 = true}}, {"linear", {}, true}};
+  static const std::vector<Way> kWays = {{"whole"}, {"slices", {.slice_rows = 256}}, {"linear", {}, true}};
   return kWays;
 }
 

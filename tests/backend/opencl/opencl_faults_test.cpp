@@ -48,6 +48,21 @@ TEST_F(OpenClFaults, ADeviceThatIsNotThere) {
   EXPECT_EQ(make_backend("opencl:0", {})->name(), "opencl");
 }
 
+TEST(OpenClPlatform, ADeviceThatLacksWhatFitsNeed) {
+  opencl::DeviceFacts facts;
+  facts.name = "a device";
+  facts.binary64 = facts.atomics64 = true;
+  opencl::check_usable(facts);
+  facts.little_endian = false;
+  const auto check = [&] { opencl::check_usable(facts); };
+  expect_error(check, ErrorCode::kUnavailable, "a device does not have numbers with the lowest byte first");
+  facts.atomics64 = false;
+  expect_error(check, ErrorCode::kUnavailable, "a device does not have 64-bit atomics, which fits need");
+  facts.binary64 = false;
+  expect_error(check, ErrorCode::kUnavailable,
+               "a device does not have double precision, which fits need; use --backend cpu");
+}
+
 TEST_F(OpenClFaults, AnAllocationAboveTheLargest) {
   const auto bytes = static_cast<size_t>(device_->facts().largest_buffer) + 1;
   expect_error([&] { const device::Buffer buffer(*device_, bytes, "the points"); }, ErrorCode::kUnavailable,

@@ -58,11 +58,7 @@ TEST_F(OpenClFit, EveryWayGivesTheReferencesDigest) {
     for (const int64_t d : {2, 19}) {
       const Case made = make_case(Family::kClusters, type, Weighting::kIntegers, {5000, d, {1}}, 21);
       const std::string expected = fit(made.points(), made.weights, options_for("reference")).digest();
-      const std::vector<OpenClTuning> ways = {{},
-                                              {.slice_rows = 700},
-                                              {.without_atomics64 = true},
-                                              {.without_binary64 = true},
-                                              {.without_binary64 = true, .slice_rows = 700}};
+      const std::vector<OpenClTuning> ways = {{}, {.slice_rows = 700}};
       for (size_t way = 0; way < ways.size(); ++way) {
         FitOptions options = options_for("opencl");
         options.strategy = kStrategies[(way + static_cast<size_t>(type)) % kStrategies.size()];
@@ -121,8 +117,6 @@ TEST_F(OpenClFit, ThePlanSaysWhatTheHostDoes) {
   const auto says = [](const std::string& text, const char* part) { return text.find(part) != std::string::npos; };
   EXPECT_TRUE(says(plan({}), "float32 screen")) << plan({});
   EXPECT_TRUE(says(plan({}), "k-means++ and k-means|| on the host")) << plan({});
-  EXPECT_TRUE(says(plan({.without_binary64 = true}), "the host resolves")) << plan({.without_binary64 = true});
-  EXPECT_TRUE(says(plan({.without_atomics64 = true}), "32 bits")) << plan({.without_atomics64 = true});
   EXPECT_TRUE(says(plan({.slice_rows = 700}), "768 rows at a time")) << plan({.slice_rows = 700});
 }
 

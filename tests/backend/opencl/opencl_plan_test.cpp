@@ -21,7 +21,6 @@ UsedDevice some_device() {
   device.facts.name = "a device";
   device.facts.global_memory = int64_t{1} << 30;
   device.facts.largest_buffer = int64_t{1} << 28;
-  device.facts.binary64 = device.binary64 = device.atomics64 = true;
   return device;
 }
 
@@ -39,7 +38,6 @@ class OpenClPlanTest : public testing::Test {
 TEST_F(OpenClPlanTest, EverythingIsOnADeviceWithRoom) {
   const OpenClPlan found = plan(some_device());
   EXPECT_TRUE(found.whole(made_.shape.n));
-  EXPECT_TRUE(found.resolves);
   EXPECT_FALSE(found.exact);
 }
 
@@ -60,17 +58,6 @@ TEST_F(OpenClPlanTest, AMemoryLimitMakesSlices) {
   EXPECT_FALSE(found.whole(made_.shape.n));
   EXPECT_LE(found.upload_bytes, int64_t{6} << 20);
   EXPECT_THROW(plan(some_device(), {.device_memory = 100000}), Error);
-}
-
-TEST_F(OpenClPlanTest, WithoutBinary64TheHostResolves) {
-  UsedDevice device = some_device();
-  device.facts.binary64 = device.binary64 = false;
-  EXPECT_NE(plan(device).text.find("it has no binary64: the host resolves"), std::string::npos) << plan(device).text;
-  device.facts.binary64 = true;
-  EXPECT_NE(plan(device).text.find("its binary64 is not that of the host"), std::string::npos) << plan(device).text;
-  device.facts.largest_buffer = int64_t{3} << 20;
-  EXPECT_FALSE(plan(device).whole(made_.shape.n));
-  EXPECT_EQ(plan(device).resident_rows, 0) << "packed rows of a slice come in every pass";
 }
 
 TEST_F(OpenClPlanTest, TellsTheLeavesOfATree) {

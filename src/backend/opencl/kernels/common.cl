@@ -3,7 +3,7 @@
 //
 // -D options: CONTIGUOUS (a work-item takes neighbouring items, as processors like it, and not every so-manieth one; and
 // the models of the same items come one after the other, since groups run in the order of dimension 0), GROUP_ITEMS
-// (work-items of a group; 1 where CONTIGUOUS), ATOMICS64 (there are atomic additions of 64 bits; else two of 32 bits, with a carry).
+// (work-items of a group; 1 where CONTIGUOUS).
 //
 // FOR_EACH_OF_GROUP goes through the items in steps of a group, whose work-items all have the same `i`, the first of theirs.
 //
@@ -87,7 +87,6 @@ void add_local(volatile __local ulong* to, ulong value) {
   atomic_add(words + 1, (uint)(value >> 32) + ((uint)(before + low) < before ? 1 : 0));
 }
 
-#if ATOMICS64
 #pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
 
 void add_global(volatile __global ulong* to, ulong value) { atom_add(to, value); }
@@ -97,26 +96,3 @@ void add_128(volatile __global ulong* low, volatile __global ulong* high, ulong 
   const ulong before = atom_add(low, value_low);
   atom_add(high, value_high + (before + value_low < before ? 1 : 0));
 }
-#else
-// The carry out of a word's addition, which whoever overflows it hands on: whatever the order, all carries arrive.
-uint add_word(volatile __global uint* to, ulong value) {
-  const uint low = (uint)value;
-  const uint before = atomic_add(to, low);
-  return (uint)(value >> 32) + ((uint)(before + low) < before ? 1 : 0);
-}
-
-void add_global(volatile __global ulong* to, ulong value) {
-  volatile __global uint* words = (volatile __global uint*)to;
-  const uint carry = add_word(words, (uint)value);
-  atomic_add(words + 1, (uint)(value >> 32) + carry);
-}
-
-void add_128(volatile __global ulong* low, volatile __global ulong* high, ulong value_low, ulong value_high) {
-  volatile __global uint* words = (volatile __global uint*)low;
-  uint carry = add_word(words, (uint)value_low);
-  carry = add_word(words + 1, (ulong)(uint)(value_low >> 32) + carry);
-  words = (volatile __global uint*)high;
-  carry = add_word(words, (ulong)(uint)value_high + carry);
-  atomic_add(words + 1, (uint)(value_high >> 32) + carry);
-}
-#endif

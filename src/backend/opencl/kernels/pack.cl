@@ -1,5 +1,5 @@
-// The points and prototypes as the float32 screen sees them, on devices with binary64; `packed_rows.cpp` and
-// `score_screen.cpp` do the same on the host. Proof: docs/developer/screens.md, "Float32 on a GPU" and "Float32 in OpenCL".
+// The points and prototypes as the float32 screen sees them. Proof: docs/developer/screens.md, "Float32 on a GPU" and
+// "Float32 in OpenCL".
 //
 // -D options: COLUMNS (columns of a group, see screen.cl).
 #pragma OPENCL FP_CONTRACT OFF
@@ -55,7 +55,7 @@ __kernel void pack_columns(Shape shape, ColumnBound bound, __global const Range*
       to[(3 + j) * COLUMNS] = fabs(z) < 0x1p62 ? (float)z : 0.0f;
     }
     const double norm = sqrt(sum) * (1 + 0x1p-20);
-    const bool screenable = norm < 0x1p62;  // false for NaN
+    const bool screenable = norm < 0x1p62;  // its square is below 2^126, within float32; false for NaN
     float start = -0x1p126f;                // never wins
     float slope = 0;
     float error = 0;

@@ -37,15 +37,13 @@ void check_algorithm_of(const BackendOptions& options, bool linear) {
               "the opencl backend has no bounds yet; use auto, matrix, kdtree or brute, or --backend cpu");
 }
 
-void check_tree(const PointsView& points, const UsedDevice& device) {
+void check_tree(const PointsView& points) {
   constexpr int64_t kMaxRows = int64_t{1} << 32;
   std::string why;
   if (points.d > kMaxTreeColumns) {
     why = fmt::format("for at most {} columns, and there are {}", kMaxTreeColumns, points.d);
   } else if (points.n > kMaxRows) {
     why = fmt::format("for at most {} rows, and there are {}", kMaxRows, points.n);
-  } else if (!device.binary64) {
-    why = "for devices with the host's binary64, which " + device.facts.name + " does not have";
   }
   if (why.empty()) return;
   throw Error(ErrorCode::kUsage, "algorithm",
@@ -64,21 +62,15 @@ class Budget {
     for (size_t i = 1; i < k_.size(); ++i) k_[i] = (rest + others - 1) / others;
   }
 
-  /// Without binary64 only packed rows come to the device.
-  int64_t row_bytes(const OpenClPlan& plan) const {
-    const PointsView& points = input_.points;
-    if (!plan.resolves) return plan.exact ? 0 : 4 * (points.d + 1);
-    return points.d * static_cast<int64_t>(size_of(points.type));
-  }
+  int64_t row_bytes() const { return input_.points.d * static_cast<int64_t>(size_of(input_.points.type)); }
   int64_t upload_bytes(const OpenClPlan& plan) const {
     const PointsView& points = input_.points;
     const bool whole = plan.whole(points.n);
     int64_t bytes = 64 * points.d + 16 * static_cast<int64_t>(input_.columns.size());
     if (plan.tree) bytes += LeafTree::bytes(points.n, points.d);
     if (!plan.exact && whole) bytes += packed_rows(points.n) * 4 * (points.d + 1);
-    if (!plan.resolves) return bytes;
     const int64_t slices = whole ? 0 : 2 * plan.slice_rows;
-    return bytes + (plan.resident_rows + slices) * row_bytes(plan) + static_cast<int64_t>(input_.weights.size()) * 8;
+    return bytes + (plan.resident_rows + slices) * row_bytes() + static_cast<int64_t>(input_.weights.size()) * 8;
   }
   int64_t bytes(const OpenClPlan& plan) const {
     return upload_bytes(plan) + std::max<int64_t>(1, workload_.sessions) * session_bytes(input_, k_, plan) +
@@ -87,14 +79,14 @@ class Budget {
   /// Rows whose points, and packed points, are one allocation each.
   int64_t max_rows(const OpenClPlan& plan) const {
     const int64_t packed = plan.exact ? 1 : 4 * (input_.points.d + 1);
-    return device_.facts.largest_buffer / std::max(row_bytes(plan), packed) / kSliceUnit * kSliceUnit;
+    return device_.facts.largest_buffer / std::max(row_bytes(), packed) / kSliceUnit * kSliceUnit;
   }
 
  private:
   // Least distances to linear models that are seeded together, where all points are on the device.
   int64_t seeding_bytes(const OpenClPlan& plan) const {
     const int64_t n = input_.points.n;
-    if (!plan.linear || !plan.resolves || plan.resident_rows < n) return 0;
+    if (!plan.linear || plan.resident_rows < n) return 0;
     return 8 * n * std::min(workload_.models, models_seeded_together(n));
   }
 
@@ -118,14 +110,14 @@ void choose_slices(OpenClPlan& plan, const Input& input, const Budget& budget, i
   };
   device::SlicePlanner::Points points;
   points.rows = n;
-  points.row_bytes = budget.row_bytes(plan);
+  points.row_bytes = budget.row_bytes();
   points.max_rows = std::clamp<int64_t>(budget.max_rows(plan), kSliceUnit, int64_t{1} << 31);
   points.slice_unit = kSliceUnit;
   points.forced_rows = forced;
   const device::SlicePlanner::Choice choice = device::SlicePlanner(points, room, bytes).choose();
   plan = with(choice.plan);
   if (!plan.whole(n)) {
-    const int64_t most = plan.resolves ? std::min(plan.resident_rows, budget.max_rows(plan)) : 0;
+    const int64_t most = std::min(plan.resident_rows, budget.max_rows(plan));
     plan.resident_rows = most == n ? n : most / plan.slice_rows * plan.slice_rows;
   }
   plan.upload_bytes = budget.upload_bytes(plan);
@@ -135,32 +127,23 @@ void choose_slices(OpenClPlan& plan, const Input& input, const Budget& budget, i
 }
 
 std::string describe_screen(const OpenClPlan& plan, const Input& input, const BackendOptions& options) {
-  const char* const by_host = plan.resolves ? "" : ", all of them on the host";
-  if (plan.linear) return fmt::format("every canonical residual{}, and sums of products", by_host);
+  if (plan.linear) return "every canonical residual, and sums of products";
   if (plan.tree) {
     return fmt::format("kd-tree of {} leaves that the host sorts", leaves_of(input.points.n));
   }
   if (plan.exact) {
     const char* why = options.algorithm == "brute" ? "" : ": no screen's bound holds for so many columns";
-    return fmt::format("every canonical distance{}{}", by_host, why);
+    return fmt::format("every canonical distance{}", why);
   }
   return input.points.d <= kRegisterColumns ? "float32 screen, points in registers" : "float32 screen";
 }
 
 // What the host does instead of the device.
-std::string describe_host(const OpenClPlan& plan, const Input& input, const UsedDevice& device) {
-  std::string text;
-  if (!plan.resolves) {
-    const char* why = device.facts.binary64 ? "its binary64 is not that of the host" : "it has no binary64";
-    text += fmt::format("; {}: the host resolves, adds up clusters and updates them", why);
-    if (!plan.exact) text += ", and packs the points and prototypes for the screen";
-  } else if (!device.atomics64) {
-    text += "; 64-bit sums by atomic additions of 32 bits";
-  }
-  if (!plan.linear) return text + "; k-means++ and k-means|| on the host's processors";
-  const bool seeds = plan.resolves && plan.resident_rows == input.points.n;
-  return text + fmt::format("; models are solved, and rows for first models and swaps picked{}, by the host",
-                            seeds ? "" : " by distances that it computes");
+std::string describe_host(const OpenClPlan& plan, const Input& input) {
+  if (!plan.linear) return "; k-means++ and k-means|| on the host's processors";
+  const bool seeds = plan.resident_rows == input.points.n;
+  return fmt::format("; models are solved, and rows for first models and swaps picked{}, by the host",
+                     seeds ? "" : " by distances that it computes");
 }
 
 std::string describe_slices(const OpenClPlan& plan, const Input& input, int64_t row_bytes) {
@@ -208,15 +191,14 @@ OpenClPlan make_plan(const Input& input, const UsedDevice& device, const Backend
   plan.linear = prototype_of(input).linear;
   check_algorithm_of(options, plan.linear);
   plan.tree = options.algorithm == "kdtree";
-  if (plan.tree) check_tree(input.points, device);
+  if (plan.tree) check_tree(input.points);
   plan.exact = plan.linear || plan.tree || options.algorithm == "brute" || !FloatBound::holds(input.points.d);
-  plan.resolves = device.binary64;
   const Budget budget(input, device, workload);
   choose_slices(plan, input, budget, room_on(device.facts, options), options.tuning.opencl.slice_rows);
   plan.usual_seconds = usual_seconds(input, device, workload);
   plan.text =
       fmt::format("{} on {} ({}){}{}", describe_screen(plan, input, options), device.facts.name, device.facts.version,
-                  describe_slices(plan, input, budget.row_bytes(plan)), describe_host(plan, input, device));
+                  describe_slices(plan, input, budget.row_bytes()), describe_host(plan, input));
   return plan;
 }
 

@@ -1,4 +1,4 @@
-// What the backend does for a shape, and where: on the device, or on the host.
+// What the backend does for a shape.
 #pragma once
 
 #include "backend/backend.h"
@@ -16,15 +16,12 @@ namespace manymeans::opencl {
 struct UsedDevice {
   DeviceFacts facts;
   TunedParameters tuned;
-  bool binary64 = false;   ///< it has it, it is the host's, and no test hides it
-  bool atomics64 = false;  ///< likewise
 };
 
 struct OpenClPlan : device::SlicePlan {
   bool linear = false;  ///< prototypes are linear models
   bool exact = false;   ///< no scores: every canonical distance, or those that a tree leaves
   bool tree = false;
-  bool resolves = false;     ///< the device computes canonical distances, sums and updates; else the host does
   int64_t upload_bytes = 0;  ///< of the device's memory
   double usual_seconds = 0;  ///< see Patience
   std::string text;

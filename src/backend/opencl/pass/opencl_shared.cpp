@@ -33,19 +33,12 @@ OpenClShared::OpenClShared(const Input& data, const OpenClDevice& where, const U
     ThreadPool pool(threads, options.abort);
     frame = find_frame(input, &pool);
     bound = FloatBound::make(input.points.d, frame.exponent, options.tuning.opencl.bound_scale);
-    if (!plan.resolves) packed_on_host = std::make_unique<PackedRows>(input, frame, pool);
   }
   patience = {Patience::Seconds(plan.usual_seconds), Patience::kMin, options.abort, options.cancel};
   const std::unique_ptr<device::Queue> queue = device.make_queue(patience);
   const Settled settled(*queue);
-  if (plan.resolves) {
-    upload_terms(*queue);
-  } else {
-    in_place_.points = {input.points.data, input.points.n, input.points.d, input.points.type};
-    in_place_.points.place = {"opencl", used.facts.index, nullptr};
-  }
-  slices = std::make_unique<device::RowSlices>(plan.resolves ? input : in_place_, plan,
-                                               device::RowSlices::Host{threads, options.abort}, *queue);
+  upload_terms(*queue);
+  slices = std::make_unique<device::RowSlices>(input, plan, device::RowSlices::Host{threads, options.abort}, *queue);
   if (!plan.exact && slices->whole()) pack(*queue);
   if (plan.tree) {
     ThreadPool pool(threads, options.abort);
@@ -55,8 +48,7 @@ OpenClShared::OpenClShared(const Input& data, const OpenClDevice& where, const U
 }
 
 const Program& OpenClShared::program(std::string_view source, const std::string& more) const {
-  return device.program(
-      source, fmt::format("-cl-std=CL1.2 -w {} -DATOMICS64={} {}", used.tuned.options(), used.atomics64 ? 1 : 0, more));
+  return device.program(source, fmt::format("-cl-std=CL1.2 -w {} {}", used.tuned.options(), more));
 }
 
 const Program& OpenClShared::exact_program(std::string_view source, const std::string& more) const {
@@ -115,13 +107,8 @@ void OpenClShared::pack(const device::Queue& queue) {
 }
 
 void OpenClShared::pack_rows(const device::Rows& rows, Address to, const device::Queue& queue) const {
-  const int64_t d = input.points.d;
-  if (packed_on_host) {
-    const auto values = static_cast<size_t>(packed_rows(rows.count) * (d + 1));
-    return queue.copy_to_device(to, packed_on_host->from(rows.first), values * sizeof(float), "the packed points");
-  }
   const Kernel kernel(exact_program(kExactSource), "pack_points");
-  kernel(queue, grid(rows.count), block_of(rows), d, frame.scale, rows.points, centre.at(), to);
+  kernel(queue, grid(rows.count), block_of(rows), input.points.d, frame.scale, rows.points, centre.at(), to);
 }
 
 }  // namespace manymeans::opencl

@@ -6,7 +6,6 @@
 #include "backend/frame.h"
 #include "backend/opencl/pass/float_bound.h"
 #include "backend/opencl/pass/opencl_plan.h"
-#include "backend/opencl/pass/packed_rows.h"
 #include "backend/opencl/runtime/kernel_launch.h"
 #include "backend/opencl/runtime/opencl_device.h"
 #include "backend/opencl/tree/leaf_tree.h"
@@ -27,7 +26,7 @@ struct OpenClShared {
   Grid grid(int64_t items, int64_t models = 1) const;
   /// One group of so many items.
   Grid one_group(int64_t items) const;
-  /// Enqueues what puts these rows, packed, at the beginning of `to`. `packed_on_host` or the device makes them.
+  /// Enqueues what puts these rows, packed, at the beginning of `to`.
   void pack_rows(const device::Rows& rows, Address to, const device::Queue& queue) const;
   /// Where kernels find rows.
   RowBlock block_of(const device::Rows& rows) const;
@@ -42,10 +41,9 @@ struct OpenClShared {
   Patience patience;  // of all queues
   Frame frame;
   FloatBound bound;
-  device::Buffer centre;                         // of the frame; these four for kernels with binary64
+  device::Buffer centre;                         // of the frame
   device::Buffer tops, exponents, solve_shifts;  // of the columns' sums
   bool normal_tops = true;
-  std::unique_ptr<PackedRows> packed_on_host;  // for the screen of a device without binary64
   std::unique_ptr<device::RowSlices> slices;
   device::Buffer packed;  // all rows as the screen sees them, where there is room for all at once
   // Of algorithm kdtree.
@@ -55,8 +53,6 @@ struct OpenClShared {
   void upload_tree(ThreadPool& pool, const device::Queue& queue);
   void upload_terms(const device::Queue& queue);
   void pack(const device::Queue& queue);
-
-  Input in_place_;  // the points as if they were on the device, for slices of which only numbers are wanted
 };
 
 }  // namespace manymeans::opencl

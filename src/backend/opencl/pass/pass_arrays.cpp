@@ -25,7 +25,7 @@ struct PassArrays::Sizes {
     next = models * static_cast<size_t>(rows * label_width(most));
     marks = models * static_cast<size_t>(rows / 8);
     columns = plan.exact ? 0 : static_cast<size_t>(clusters * (d + 3)) * sizeof(float);
-    if (plan.linear && plan.resolves) columns = static_cast<size_t>(clusters * d) * sizeof(double);
+    if (plan.linear) columns = static_cast<size_t>(clusters * d) * sizeof(double);
     states = plan.exact ? 0 : models * kStates * sizeof(Int32);
     slice = plan.exact || plan.whole(n) ? 0 : static_cast<size_t>(rows * (d + 1)) * sizeof(float);
   }

@@ -4,7 +4,6 @@
 #include "backend/opencl/pass/pass_arrays.h"
 
 #include <cstdint>
-#include <vector>
 
 namespace manymeans::opencl {
 
@@ -12,21 +11,16 @@ class ScoreScreen {
  public:
   ScoreScreen(const OpenClShared& shared, const device::SessionMemory& memory, PassArrays& arrays);
 
-  /// Enqueues the prototypes' columns, once for a pass. Where the host makes them, it waits for the prototypes.
+  /// Enqueues the prototypes' columns, once for a pass.
   void pack_prototypes(const device::PassBatch& batch);
   /// Enqueues a look at these rows.
   void look(const device::PassBatch& batch, const device::Rows& rows);
 
  private:
-  void pack_on_host(const device::PassBatch& batch);
-
   const OpenClShared& shared_;
   const device::Queue& queue_;
   PassArrays& arrays_;
   Kernel pack_, screen_;
-  std::vector<std::byte> prototypes_;  // these three where the host packs
-  std::vector<float> columns_;
-  std::vector<Int32> states_;
 };
 
 }  // namespace manymeans::opencl

@@ -139,9 +139,8 @@ bool answers_alike(const OpenClDevice& device, const Kernel& kernel, const std::
 
 bool try_doubles(const OpenClDevice& device) {
   const FpEnvironmentGuard plain;
-  const Kernel kernel(
-      device.program(kCheckDoublesSource, "-cl-std=CL1.2 -w -DPOINT_TYPE=0 -DCONTIGUOUS=0 -DATOMICS64=0"),
-      "check_doubles");
+  const Kernel kernel(device.program(kCheckDoublesSource, "-cl-std=CL1.2 -w -DPOINT_TYPE=0 -DCONTIGUOUS=0"),
+                      "check_doubles");
   std::vector<double> triples;
   triples.reserve(3 * kTriples);
   for (uint64_t i = 0; i < 3 * kTriples; ++i) triples.push_back(random_double(i, i / 3));
@@ -150,8 +149,7 @@ bool try_doubles(const OpenClDevice& device) {
 
 bool try_floats(const OpenClDevice& device) {
   const FpEnvironmentGuard plain;
-  const Kernel kernel(device.program(kCheckFloatsSource, "-cl-std=CL1.2 -w -DCONTIGUOUS=0 -DATOMICS64=0"),
-                      "check_floats");
+  const Kernel kernel(device.program(kCheckFloatsSource, "-cl-std=CL1.2 -w -DCONTIGUOUS=0"), "check_floats");
   std::vector<float> triples;
   triples.reserve(3 * kTriples);
   for (uint64_t i = 0; i < 3 * kTriples; ++i) triples.push_back(random_float(i));
@@ -160,22 +158,14 @@ bool try_floats(const OpenClDevice& device) {
 
 }  // namespace
 
-bool computes_doubles(const OpenClDevice& device) {
-  return device.facts().binary64 && device.remembered("doubles", [&] { return try_doubles(device); });
-}
-
-bool computes_floats(const OpenClDevice& device) {
-  return device.remembered("floats", [&] { return try_floats(device); });
-}
-
-void try_arithmetic(const OpenClDevice& device) {
-  if (!device.facts().binary64) return;
-  device.remembered("arithmetic", [&] {
+bool computes_alike(const OpenClDevice& device) {
+  return device.remembered("arithmetic", [&] {
+    bool alike[2] = {};
     ThreadPool pool(2);
     pool.for_each_range(2, 1, [&](int, int64_t trial, int64_t) {
-      static_cast<void>(trial == 0 ? computes_floats(device) : computes_doubles(device));
+      alike[trial] = trial == 0 ? try_floats(device) : try_doubles(device);
     });
-    return true;
+    return alike[0] && alike[1];
   });
 }
 

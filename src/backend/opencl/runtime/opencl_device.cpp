@@ -305,9 +305,7 @@ DeviceFacts facts_of_device(int index) {
                 fmt::format("there is no device {}; there are {} (from 0 on)", index, devices.size()));
   }
   const DeviceFacts& facts = devices[static_cast<size_t>(index)];
-  if (!facts.little_endian) {
-    throw Error(ErrorCode::kUnavailable, "backend opencl", facts.name + " stores numbers with the highest byte first");
-  }
+  check_usable(facts);
   return facts;
 }
 

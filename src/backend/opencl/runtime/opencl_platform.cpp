@@ -84,6 +84,16 @@ std::string describe(const DeviceFacts& device) {
 
 }  // namespace
 
+void check_usable(const DeviceFacts& device) {
+  const char* lacks = "";
+  if (!device.little_endian) lacks = "numbers with the lowest byte first";
+  if (!device.atomics64) lacks = "64-bit atomics";
+  if (!device.binary64) lacks = "double precision";
+  if (*lacks == '\0') return;
+  throw Error(ErrorCode::kUnavailable, "backend opencl",
+              fmt::format("{} does not have {}, which fits need; use --backend cpu", device.name, lacks));
+}
+
 bool runs_several_queues(std::string_view platform_version) {
   constexpr int kMended = 6;
   const size_t at = std::min(platform_version.find("PoCL "), platform_version.find("pocl "));

@@ -35,6 +35,9 @@ struct DeviceFacts {
 /// one. Empty where there is no platform. Throws Error(kUnavailable) where there is no loader.
 std::vector<DeviceFacts> find_devices();
 
+/// Throws Error(kUnavailable) for a device that lacks double precision, 64-bit atomics or the host's order of bytes.
+void check_usable(const DeviceFacts& device);
+
 /// By a platform's version, "OpenCL 3.0 PoCL 5.0 ...": PoCL before 6 aborts when kernels that differ only in their
 /// number of work-items end in another order than they began (an assertion of its cache of compiled kernels, mended by
 /// its commit c9ac4c0c3), as those of two queues may.
