@@ -29,7 +29,7 @@ STRATEGIES = ("task", "data", "concatenated")
 DIRECT = ("matrix", "brute")  # of which the faster counts
 ALL_BACKENDS = ("cpu", "cuda", "opencl")  # the reference backend is measured beside them, for as long as --longest lets it
 PARTS = {"reference": ("models",), "cpu": ("models", "columns"), "cuda": ("models",), "opencl": ("models", "columns", "clusters", "sums", "portable")}
-CONTENTION = {"high": "low_contention=0", "reduced": "low_contention=1"}  # as settings
+CONTENTION = ("high", "reduced")
 MODELS = (1, 2, 4, 8, 16, 32, 64, 128)
 CLUSTERS = (8, 16, 32, 64, 128, 256, 512)
 ITERATIONS = 10
@@ -140,7 +140,7 @@ def by_models(options, folder, notes):
 
 def by_sums(options, folder, notes):
     """Figure 7-4: accumulation with high and with reduced contention."""
-    ways = {name: Way(["--backend", options.backend], {"MANYMEANS_OPENCL_TUNED": setting}) for name, setting in CONTENTION.items()}
+    ways = {name: Way(["--backend", options.backend], {"MANYMEANS_OPENCL_CONTENTION": name}) for name in CONTENTION}
     return over_models(options, folder, notes, ways)
 
 

@@ -4,7 +4,6 @@
 #include <manymeans/io.h>
 
 #include "commands/commands.h"
-#include "commands/device_tuning.h"
 #include "commands/noise.h"
 #include "flags/flag_values.h"
 #include "output/text_table.h"
@@ -22,15 +21,12 @@ namespace {
 const char* const kExamples =
     "Examples:\n"
     "  manymeans bench -n 200000 -d 16 -k 100\n"
-    "      Seconds of ten iterations on noise of this shape, by algorithm.\n"
-    "  manymeans bench --tune opencl:1\n"
-    "      Which parameters suit this device, and how to have it use them.";
+    "      Seconds of ten iterations on noise of this shape, by algorithm.";
 
 struct BenchCommand {
   int threads = 0;
   int64_t rows = 100'000, columns = 16, clusters = 64;
   int models = 1;
-  std::string tune, only;  // a device; one of its parameters
 };
 
 void time_algorithms(const BenchCommand& command) {
@@ -83,29 +79,13 @@ void add_bench_command(Program& program, int& exit_code) {
   };
   add("--threads", command->threads, 0, "COUNT", "Threads; 0: all usable ones.");
   add("-n,--rows", command->rows, 1, "COUNT", "Rows of the points that are made up.");
-  const Flag columns = add("-d,--columns", command->columns, 1, "COUNT", "Their columns.");
+  add("-d,--columns", command->columns, 1, "COUNT", "Their columns.");
   add("-k,--clusters", command->clusters, 1, "K", "Clusters of a model.");
-  const Flag models = add("-m,--models", command->models, 1, "COUNT", "Models.");
-  const Flag tuned =
-      app.add_option(
-             "--tune", command->tune,
-             "Find the numbers by which kernels are cut for a device, opencl or opencl:1, instead; takes minutes.")
-          .type_name("DEVICE")
-          .excludes(columns)  // it takes points of 8 and of 64 columns, and one model
-          .excludes(models)
-          .group("Timing");
-  app.add_option("--only", command->only, "One of these numbers, as --tune prints them.")
-      .type_name("NAME")
-      .needs(tuned)
-      .group("Timing");
+  add("-m,--models", command->models, 1, "COUNT", "Models.");
   app.footer(kExamples);
   app.callback([command, &exit_code] {
     check(*command);
-    if (command->tune.empty()) {
-      time_algorithms(*command);
-    } else {
-      tune({command->tune, command->only, command->rows, command->clusters, command->threads});
-    }
+    time_algorithms(*command);
     exit_code = 0;
   });
 }

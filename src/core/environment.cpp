@@ -81,8 +81,11 @@ std::string opencl_kind() {
   throw without_meaning("MANYMEANS_OPENCL_KIND", kind, "processor or accelerator");
 }
 
-std::string opencl_tuned() {
-  return text("MANYMEANS_OPENCL_TUNED");
+bool opencl_high_contention() {
+  const std::string contention = text("MANYMEANS_OPENCL_CONTENTION");
+  if (contention.empty() || contention == "reduced") return false;
+  if (contention == "high") return true;
+  throw without_meaning("MANYMEANS_OPENCL_CONTENTION", contention, "high or reduced");
 }
 
 std::string cuda_product() {

@@ -23,9 +23,9 @@ std::string opencl_cache();
 /// MANYMEANS_OPENCL_KIND=processor|accelerator: what OpenCL kernels are cut for, whatever the device is; empty: for
 /// that.
 std::string opencl_kind();
-/// MANYMEANS_OPENCL_TUNED: numbers for OpenCL kernels in the place of those of the table, "width=8,columns=2"; empty:
-/// none.
-std::string opencl_tuned();
+/// MANYMEANS_OPENCL_CONTENTION=high|reduced: whether all work-groups of an OpenCL device add to the clusters' sums in
+/// global memory.
+bool opencl_high_contention();
 /// MANYMEANS_CUDA_PRODUCT=sums|residues: how CUDA devices screen matrix products; empty: by shape. Only Hopper has
 /// residues, others sum.
 std::string cuda_product();

@@ -28,7 +28,7 @@ UsedDevice use(const OpenClDevice& device) {
     throw Error(ErrorCode::kUnavailable, "backend opencl",
                 device.facts().name + " computes otherwise than IEEE 754 asks; use --backend cpu");
   }
-  return {device.facts(), tuned_for(device.facts())};
+  return {device.facts(), launch_parameters(device.facts())};
 }
 
 class OpenClUpload final : public Upload {

@@ -58,8 +58,6 @@ typedef struct {
 typedef struct {
   float slack;
   float underflow;
-  Int32 exact;  ///< there is no screen: every row is marked
-  Int32 unused;
 } ScoreBound;
 
 // Numbers of a pass and a model (PassCounters of device/pass_state.h), in this order.

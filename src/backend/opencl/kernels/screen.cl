@@ -8,19 +8,13 @@
 // (start, slope, error, z_0, z_1, ..) of COLUMNS numbers each. An index beside every score costs one instruction. Work
 // per score is D + 6 vector instructions; reading is (D + 1) * 4 bytes a row.
 //
-// -D options: D (0: as the shape says), WIDTH (4, 8 or 16), COLUMNS, FUSED (fma() is one instruction).
+// -D options: D (0: as the shape says), WIDTH (4, 8 or 16), COLUMNS.
 #pragma OPENCL FP_CONTRACT OFF
 
 typedef JOIN(float, WIDTH) Floats;
 typedef JOIN(int, WIDTH) Ints;
 #define LOAD JOIN(vload, WIDTH)
 #define STORE JOIN(vstore, WIDTH)
-
-#if FUSED
-#define MULTIPLY_ADD(a, b, c) fma(a, b, c)
-#else
-#define MULTIPLY_ADD(a, b, c) ((a) * (b) + (c))
-#endif
 
 // What COLUMNS columns have at one place.
 typedef union {
@@ -71,7 +65,7 @@ INLINED TopTwo look(__global const float* group, long groups, __global const flo
     const Columns starts = columns_at(group);
     const Columns slopes = columns_at(group + COLUMNS);
 #pragma unroll
-    for (int c = 0; c < COLUMNS; ++c) u[c] = MULTIPLY_ADD(norm, (Floats)(slopes.of[c]), (Floats)(starts.of[c]));
+    for (int c = 0; c < COLUMNS; ++c) u[c] = fma(norm, (Floats)(slopes.of[c]), (Floats)(starts.of[c]));
 #if D > 0
 #pragma unroll
     for (int j = 0; j < D; ++j) {
@@ -85,7 +79,7 @@ INLINED TopTwo look(__global const float* group, long groups, __global const flo
 #endif
       const Columns z = columns_at(group + (3 + j) * COLUMNS);
 #pragma unroll
-      for (int c = 0; c < COLUMNS; ++c) u[c] = MULTIPLY_ADD(y, (Floats)(z.of[c]), u[c]);
+      for (int c = 0; c < COLUMNS; ++c) u[c] = fma(y, (Floats)(z.of[c]), u[c]);
     }
 #pragma unroll
     for (int c = 0; c < COLUMNS; ++c) {

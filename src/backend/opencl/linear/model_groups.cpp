@@ -15,7 +15,7 @@ constexpr int64_t kMaxTogether = 8;  // models of a group
 
 // A vector of binary64 is as wide as one of half as many float32.
 int models_together(const OpenClShared& shared) {
-  return shared.used.tuned.width >= 2 * kMaxTogether ? kMaxTogether : kMaxTogether / 2;
+  return shared.used.launch.width >= 2 * kMaxTogether ? kMaxTogether : kMaxTogether / 2;
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ void ResidualPasses::pass(const device::PassBatch& batch, const device::Rows& ro
 }
 
 void ResidualPasses::end_pass(const device::PassBatch& batch) {
-  end_pass_(queue_, shared_.one_group(shared_.used.tuned.group), arrays_.shape(batch), arrays_.ranges(),
+  end_pass_(queue_, shared_.one_group(shared_.used.launch.group), arrays_.shape(batch), arrays_.ranges(),
             Address{batch.counters.memory, 0}, batch.control, batch.models[0].weights);
 }
 

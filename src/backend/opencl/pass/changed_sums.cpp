@@ -14,7 +14,7 @@ const Program& ChangedSums::program(bool in_local) const {
   return shared_.exact_program(
       kAccumulateSource,
       fmt::format("-DLIMBS={} -DLOCAL_SUMS={} -DPRODUCTS={} -DRESTS={} -DROTATED={}", input.limbs, in_local ? 1 : 0,
-                  shared_.plan.linear ? 1 : 0, rests ? 1 : 0, shared_.used.tuned.low_contention ? 1 : 0));
+                  shared_.plan.linear ? 1 : 0, rests ? 1 : 0, shared_.used.launch.low_contention ? 1 : 0));
 }
 
 const Kernel& ChangedSums::accumulate_kernel(bool in_local) {
@@ -35,7 +35,7 @@ void ChangedSums::accumulate(const device::PassBatch& batch, const device::Rows&
   // As many groups as run at the same time: each adds what it has summed up to the others' sums.
   constexpr int64_t kGroupsAUnit = 32;
   const int64_t together = kGroupsAUnit * shared_.used.facts.compute_units / models;
-  if (!shared_.used.tuned.contiguous) {
+  if (!shared_.used.launch.contiguous) {
     grid.items = std::min(grid.items, grid.group * static_cast<size_t>(std::max<int64_t>(1, together)));
   } else {
     // A work-item's rows stay in a processor's cache for the next model.
@@ -46,7 +46,7 @@ void ChangedSums::accumulate(const device::PassBatch& batch, const device::Rows&
   const auto groups = static_cast<int64_t>(grid.items / grid.group);
   constexpr int64_t kLocalBytesOfAnItem = 64;  // lists and counters of accumulate.cl
   const int64_t local_bytes = 8 * sums + kLocalBytesOfAnItem * static_cast<int64_t>(grid.group);
-  const bool in_local = shared_.used.tuned.low_contention && local_bytes <= shared_.used.facts.local_memory / 2 &&
+  const bool in_local = shared_.used.launch.low_contention && local_bytes <= shared_.used.facts.local_memory / 2 &&
                         rows.count * terms / groups >= kValuesForASum * sums;
   const LocalBytes scratch{static_cast<size_t>(in_local ? 8 * sums : 8)};
   const device::ModelMemory& model = batch.models[0];

@@ -62,7 +62,7 @@ void DevicePasses::resolve(const device::PassBatch& batch, const device::Rows& r
 }
 
 void DevicePasses::end_pass(const device::PassBatch& batch) {
-  end_pass_(queue_, shared_.one_group(shared_.used.tuned.group), arrays_.shape(batch), arrays_.ranges(),
+  end_pass_(queue_, shared_.one_group(shared_.used.launch.group), arrays_.shape(batch), arrays_.ranges(),
             Address{batch.counters.memory, 0}, batch.control, batch.models[0].weights);
 }
 
@@ -73,7 +73,7 @@ void DevicePasses::update(const device::PassBatch& batch) {
           arrays_.ranges(), batch.control, model.sums, model.weights, shared_.solve_shifts.at(), model.prototypes,
           model.before);
   if (!batch.limits.shifts.any()) return;
-  const Grid grid = shared_.one_group(shared_.used.tuned.group);
+  const Grid grid = shared_.one_group(shared_.used.launch.group);
   const LocalBytes numbers{grid.group * sizeof(int64_t)};
   judge_update_(queue_, grid, shape, arrays_.ranges(), Address{batch.counters.memory, 0}, batch.control,
                 model.prototypes, model.before, numbers, numbers);

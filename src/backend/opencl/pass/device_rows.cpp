@@ -60,7 +60,7 @@ void DeviceRows::add_terms(const Assigned& assigned, const SumFormat& format, in
 // Adds what the groups found.
 void DeviceRows::join(const Grid& grid, Address sums) {
   const auto groups = static_cast<int64_t>(grid.items / grid.group);
-  join_terms_(queue_, shared_.one_group(shared_.used.tuned.group), found_.at(), groups, sums,
+  join_terms_(queue_, shared_.one_group(shared_.used.launch.group), found_.at(), groups, sums,
               static_cast<int64_t>(sums.offset / sizeof(int64_t)));
 }
 

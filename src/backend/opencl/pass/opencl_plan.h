@@ -3,8 +3,8 @@
 
 #include "backend/backend.h"
 #include "backend/device/row_slices.h"
+#include "backend/opencl/runtime/launch_parameters.h"
 #include "backend/opencl/runtime/opencl_platform.h"
-#include "backend/opencl/runtime/tuned_parameters.h"
 
 #include <cstdint>
 #include <span>
@@ -15,7 +15,7 @@ namespace manymeans::opencl {
 /// A device, as a fit may use it.
 struct UsedDevice {
   DeviceFacts facts;
-  TunedParameters tuned;
+  LaunchParameters launch;
 };
 
 struct OpenClPlan : device::SlicePlan {

@@ -28,7 +28,7 @@ OpenClShared::OpenClShared(const Input& data, const OpenClDevice& where, const U
                            const BackendOptions& how, const Workload& workload)
     : input(data), device(where), used(use), options(how), plan(make_plan(data, use, how, workload)) {
   const int threads = thread_count(options.threads);
-  if (input.points.d > kRegisterColumns) used.tuned.columns = used.tuned.long_columns;
+  if (input.points.d > kRegisterColumns) used.launch.columns = used.launch.long_columns;
   if (!plan.exact) {
     ThreadPool pool(threads, options.abort);
     frame = find_frame(input, &pool);
@@ -48,7 +48,7 @@ OpenClShared::OpenClShared(const Input& data, const OpenClDevice& where, const U
 }
 
 const Program& OpenClShared::program(std::string_view source, const std::string& more) const {
-  return device.program(source, fmt::format("-cl-std=CL1.2 -w {} {}", used.tuned.options(), more));
+  return device.program(source, fmt::format("-cl-std=CL1.2 -w {} {}", used.launch.options(), more));
 }
 
 const Program& OpenClShared::exact_program(std::string_view source, const std::string& more) const {
@@ -56,15 +56,15 @@ const Program& OpenClShared::exact_program(std::string_view source, const std::s
 }
 
 Grid OpenClShared::grid(int64_t items, int64_t models) const {
-  const int64_t group = used.tuned.group;
+  const int64_t group = used.launch.group;
   const int64_t most = std::max<int64_t>(
-      group, static_cast<int64_t>(used.tuned.items_a_unit) * used.facts.compute_units / group * group);
+      group, static_cast<int64_t>(used.launch.items_a_unit) * used.facts.compute_units / group * group);
   const int64_t wanted = std::clamp<int64_t>(padded(items, group), group, most);
-  return {static_cast<size_t>(wanted), static_cast<size_t>(models), static_cast<size_t>(group), used.tuned.contiguous};
+  return {static_cast<size_t>(wanted), static_cast<size_t>(models), static_cast<size_t>(group), used.launch.contiguous};
 }
 
 Grid OpenClShared::one_group(int64_t items) const {
-  return {static_cast<size_t>(items), 1, static_cast<size_t>(items), used.tuned.contiguous};
+  return {static_cast<size_t>(items), 1, static_cast<size_t>(items), used.launch.contiguous};
 }
 
 RowBlock OpenClShared::block_of(const device::Rows& rows) const {

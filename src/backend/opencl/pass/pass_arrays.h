@@ -49,7 +49,7 @@ class PassArrays {
 
 /// Up to so many columns a row's values stay in registers.
 constexpr int64_t kRegisterColumns = 16;
-/// Prototypes of a model are padded to a multiple of so many columns; TunedParameters::columns divides it.
+/// Prototypes of a model are padded to a multiple of so many columns; LaunchParameters::columns divides it.
 constexpr int64_t kMaxColumnsTogether = 16;
 
 }  // namespace manymeans::opencl

@@ -45,7 +45,7 @@ void ScoreScreen::look(const device::PassBatch& batch, const device::Rows& rows)
   }
   // Few rows are shared out by models, too.
   const auto models = static_cast<int64_t>(batch.models.size());
-  const int64_t vectors = (rows.count + shared_.used.tuned.width - 1) / shared_.used.tuned.width;
+  const int64_t vectors = (rows.count + shared_.used.launch.width - 1) / shared_.used.launch.width;
   const Grid all = shared_.grid(vectors * models);
   const auto parts = std::clamp<int64_t>(static_cast<int64_t>(all.items) / std::max<int64_t>(1, vectors), 1, models);
   screen_(queue_, shared_.grid(vectors, parts), arrays_.shape(batch), shared_.bound.score, rows.count, arrays_.ranges(),

@@ -42,7 +42,7 @@ TreeScreen::TreeScreen(const OpenClShared& shared, const device::SessionMemory& 
   bound_ = box_bound(d, shared.options.tuning.opencl.bound_scale);
   const int64_t filled = d <= 4 ? d : (d + 3) / 4 * 4;  // so that not every number of columns takes a program
   const std::string options =
-      fmt::format("-DD={} -DPADDED={} -DLANES={}", filled, filled == d ? 0 : 1, shared.used.tuned.contiguous ? 8 : 1);
+      fmt::format("-DD={} -DPADDED={} -DLANES={}", filled, filled == d ? 0 : 1, shared.used.launch.contiguous ? 8 : 1);
   const Program& program = shared.exact_program(kTreeSource, options);
   map_nodes_ = Kernel(program, "map_nodes");
   map_leaves_ = Kernel(program, "map_leaves");

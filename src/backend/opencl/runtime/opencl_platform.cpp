@@ -69,7 +69,6 @@ DeviceFacts facts_of(cl_platform_id platform, cl_device_id id) {
   facts.largest_group = static_cast<int64_t>(number_of<size_t>(id, CL_DEVICE_MAX_WORK_GROUP_SIZE));
   facts.compiler = number_of<cl_bool>(id, CL_DEVICE_COMPILER_AVAILABLE) != CL_FALSE;
   facts.little_endian = number_of<cl_bool>(id, CL_DEVICE_ENDIAN_LITTLE) != CL_FALSE;
-  facts.fused = (number_of<cl_device_fp_config>(id, CL_DEVICE_SINGLE_FP_CONFIG) & CL_FP_FMA) != 0;
   const std::string extensions = text_of(id, CL_DEVICE_EXTENSIONS) + " ";
   facts.binary64 = has_binary64(id, extensions);
   facts.atomics64 = extensions.find("cl_khr_int64_base_atomics ") != std::string::npos;

@@ -26,7 +26,6 @@ struct DeviceFacts {
   bool atomics64 = false;      ///< cl_khr_int64_base_atomics
   bool compiler = true;        ///< it builds programs from source
   bool little_endian = true;
-  bool fused = false;  ///< fma() of float32 is as fast as a product and a sum
   /// Kernels of two queues may run at once.
   bool several_queues = true;
 };
