@@ -2,11 +2,9 @@
 #include <manymeans/error.h>
 
 #include "backend/device/device_session.h"
-#include "backend/device/least_distances.h"
 #include "backend/device/slice_planner.h"
 #include "backend/opencl/kernels/kernel_sources.h"
 #include "backend/opencl/linear/residual_passes.h"
-#include "backend/opencl/linear/residual_rows.h"
 #include "backend/opencl/pass/device_passes.h"
 #include "backend/opencl/pass/device_rows.h"
 #include "backend/opencl/runtime/device_check.h"
@@ -45,21 +43,15 @@ class OpenClUpload final : public Upload {
     const device::SessionMemory& memory = *parts.memory;
     if (shared_.plan.linear) {
       parts.passes = std::make_unique<ResidualPasses>(shared_, memory, k);
-      parts.rows = std::make_unique<ResidualRows>(shared_, memory);
+      parts.rows = std::make_unique<DeviceRows>(shared_, memory, linear_program(shared_));
     } else {
       parts.passes = std::make_unique<DevicePasses>(shared_, memory, k);
       parts.rows = std::make_unique<DeviceRows>(shared_, memory, shared_.exact_program(kExactSource));
     }
     return std::make_unique<device::DeviceSession>(std::move(parts), *shared_.slices, k, threads);
   }
-  /// The host's, as the plan says, unless there are linear models and all points on the device.
-  std::unique_ptr<Seeding> seeding(std::span<const int64_t> k, ThreadPool& pool) override {
-    if (!shared_.plan.linear || !shared_.slices->all().points) return nullptr;
-    device::LeastDistances::Parts parts;
-    parts.queue = shared_.device.make_queue(shared_.patience);
-    parts.kernels = std::make_unique<ResidualSeedKernels>(shared_, *parts.queue);
-    return std::make_unique<device::LeastDistances>(shared_.input, *shared_.slices, std::move(parts), k.size(), pool);
-  }
+  /// The host's, as the plan says.
+  std::unique_ptr<Seeding> seeding(std::span<const int64_t>, ThreadPool&) override { return nullptr; }
   std::string plan() const override { return shared_.plan.text; }
 
  private:

@@ -1,5 +1,5 @@
-// Linear models: the nearest of a row, by every canonical residual, and what seeding asks of rows. Docs:
-// docs/developer/contract.md, "Linear models"; device/linear_rows.h has the same for compilers of C++.
+// Linear models: the nearest of a row, by every canonical residual. Docs: docs/developer/contract.md, "Linear models";
+// device/linear_rows.h has the same for compilers of C++.
 //
 // GROUP models stand value by value beside each other, widened, in the lanes of a vector, so that a row's value is read
 // once for all of them. A row and a group of D features take D products, min(D, 8) - 1 additions of lanes and six
@@ -48,11 +48,7 @@ void pack_value(long i, long k, long d, __global const Prototype* from, __global
 
 long values_in_groups(long k, long d) { return (k + GROUP - 1) / GROUP * GROUP * d; }
 
-__kernel void pack_models(long d, long k, __global const Prototype* prototypes, long first, __global double* groups) {
-  FOR_EACH(i, values_in_groups(k, d)) pack_value(i, k, d, prototypes + first, groups);
-}
-
-// The same of the models of a batch. MODEL says which.
+// The models of a batch in groups. MODEL says which.
 __kernel void pack_batch(Shape shape, __global const Range* ranges, __global const uint* control,
                          __global const Prototype* prototypes, __global double* groups) {
   if (control[0] != 0) return;
@@ -61,13 +57,6 @@ __kernel void pack_batch(Shape shape, __global const Range* ranges, __global con
     pack_value(i, range.k, shape.d, prototypes + range.prototypes, groups + range.first * shape.d);
   }
 }
-
-// As backend/two_nearest.h has it.
-typedef struct {
-  double d2;
-  double second;
-  uint nearest;
-} TwoNearest;
 
 // The sum of eight lanes, of which only the first F are not empty where there are so few features. An empty lane is +0,
 // which changes no sum but -0, and that not for long: an intercept is added, which is never -0.
@@ -86,32 +75,27 @@ Doubles sum_of_lanes(const Doubles* p) {
 }
 
 // Of lanes that have looked at every GROUP-th model each.
-TwoNearest join_lanes(Doubles best, Doubles second, Longs group) {
-  double bests[GROUP], seconds[GROUP];
+uint join_lanes(Doubles best, Longs group) {
+  double bests[GROUP];
   long groups[GROUP];
   STORE(best, 0, bests);
-  STORE(second, 0, seconds);
   STORE(group, 0, groups);
-  TwoNearest found = {MOST_RESIDUAL, MOST_RESIDUAL, 0};
+  double least = MOST_RESIDUAL;
+  uint nearest = 0;
   for (int lane = 0; lane < GROUP; ++lane) {
-    const double d2 = bests[lane];
     const uint model = (uint)groups[lane] * GROUP + (uint)lane;
-    const bool lower = d2 == found.d2 && d2 < MOST_RESIDUAL && model < found.nearest;
-    if (d2 < found.d2 || lower) {
-      found.second = fmin(found.d2, seconds[lane]);
-      found.d2 = d2;
-      found.nearest = model;
-    } else {
-      found.second = fmin(found.second, d2);
+    const bool lower = bests[lane] == least && least < MOST_RESIDUAL && model < nearest;
+    if (bests[lane] < least || lower) {
+      least = bests[lane];
+      nearest = model;
     }
   }
-  return found;
+  return nearest;
 }
 
-// The two nearest of k models to a row.
-TwoNearest nearest_models(__global const uchar* points, long x, long d, __global const double* groups, long k) {
+// The nearest of k models to a row.
+uint nearest_model(__global const uchar* points, long x, long d, __global const double* groups, long k) {
   Doubles best = (Doubles)(MOST_RESIDUAL);
-  Doubles second = (Doubles)(MOST_RESIDUAL);
   Longs group = (Longs)(0);
 #if F > 0
   const long features = F;
@@ -139,12 +123,10 @@ TwoNearest nearest_models(__global const uchar* points, long x, long d, __global
     const Doubles residual = y - (sum_of_lanes(p) + LOAD(features, groups));
     const Doubles squared = residual * residual;
     const Longs better = squared < best;
-    const Doubles lesser = squared < second ? squared : second;
-    second = better ? best : lesser;
     best = better ? squared : best;
     group = better ? (Longs)(g) : group;
   }
-  return join_lanes(best, second, group);
+  return join_lanes(best, group);
 }
 
 // The label of every row. MODEL says of which model of the batch.
@@ -157,44 +139,12 @@ __kernel void label_by_residuals(Shape shape, RowBlock rows, __global const Rang
   points += rows.points;
   groups += range.first * shape.d;
   FOR_EACH(row, rows.count) {
-    const TwoNearest found = nearest_models(points, row * shape.d, shape.d, groups, range.k);
-    store_label(next, shape.label_width, range.slot * shape.next_stride + row, found.nearest);
+    const uint nearest = nearest_model(points, row * shape.d, shape.d, groups, range.k);
+    store_label(next, shape.label_width, range.slot * shape.next_stride + row, nearest);
   }
   if (ITEM == 0) {
     counters += shape.counters + r * kCounters;
     add_global(counters + kResolved, (ulong)rows.count);
     add_global(counters + kCandidates, (ulong)(rows.count * range.k));
   }
-}
-
-__kernel void two_nearest(long d, RowBlock rows, long k, __global const uchar* points, __global const double* groups,
-                          __global TwoNearest* out, long at) {
-  points += rows.points;
-  FOR_EACH(row, rows.count) out[at + row] = nearest_models(points, row * d, d, groups, k);
-}
-
-// The least squared residual of each row or, unless this is the first look, what it was if that is less.
-__kernel void lower(long d, RowBlock rows, long k, int first, __global const uchar* points,
-                    __global const double* groups, __global double* least, long at) {
-  points += rows.points;
-  FOR_EACH(row, rows.count) {
-    const double d2 = nearest_models(points, row * d, d, groups, k).d2;
-    least[at + row] = first ? d2 : fmin(least[at + row], d2);
-  }
-}
-
-// Adds the limbs of the terms of min(least, squared residual) of the rows and candidate MODEL to its sums. `top` is the
-// power of two of the highest limb.
-__kernel void add_potentials(long d, RowBlock rows, int top, int bits, __global const uchar* points,
-                             __global const double* weights, __global const Prototype* candidates, long first,
-                             __global const double* least, long at, __global ulong* sums, long first_sum) {
-  const long candidate = MODEL;
-  long limbs[3] = {0, 0, 0};
-  points += rows.points;
-  candidates += first + candidate * d;
-  FOR_EACH(row, rows.count) {
-    const double d2 = fmin(least[at + row], squared_residual(points, row * d, candidates, d));
-    add_parts(scaled_by_power(weight_of(rows, weights, row) * d2, top), 3, bits, limbs);
-  }
-  for (int g = 0; g < 3; ++g) add_global(sums + first_sum + candidate * 3 + g, (ulong)limbs[g]);
 }

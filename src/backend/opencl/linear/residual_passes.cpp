@@ -1,9 +1,18 @@
 #include "backend/opencl/linear/residual_passes.h"
 
 #include "backend/opencl/kernels/kernel_sources.h"
-#include "backend/opencl/linear/model_groups.h"
+
+#include <fmt/format.h>
 
 namespace manymeans::opencl {
+
+const Program& linear_program(const OpenClShared& shared) {
+  constexpr int64_t kMaxInLanes = 8;  // features, each of which has a lane of the sum of its own
+  const int64_t features = shared.input.points.d - 1;
+  const int group = shared.used.launch.contiguous ? 8 : 4;  // models that a work-item looks at together
+  return shared.exact_program(kLinearSource,
+                              fmt::format("-DF={} -DGROUP={}", features <= kMaxInLanes ? features : 0, group));
+}
 
 ResidualPasses::ResidualPasses(const OpenClShared& shared, const device::SessionMemory& memory,
                                std::span<const int64_t> k)

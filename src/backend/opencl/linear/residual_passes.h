@@ -9,6 +9,9 @@
 
 namespace manymeans::opencl {
 
+/// The program of linear.cl for these points.
+const Program& linear_program(const OpenClShared& shared);
+
 class ResidualPasses final : public device::PassKernels {
  public:
   /// For a session of these models. Both must outlive this.

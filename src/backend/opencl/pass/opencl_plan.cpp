@@ -73,8 +73,7 @@ class Budget {
     return bytes + (plan.resident_rows + slices) * row_bytes() + static_cast<int64_t>(input_.weights.size()) * 8;
   }
   int64_t bytes(const OpenClPlan& plan) const {
-    return upload_bytes(plan) + std::max<int64_t>(1, workload_.sessions) * session_bytes(input_, k_, plan) +
-           seeding_bytes(plan);
+    return upload_bytes(plan) + std::max<int64_t>(1, workload_.sessions) * session_bytes(input_, k_, plan);
   }
   /// Rows whose points, and packed points, are one allocation each.
   int64_t max_rows(const OpenClPlan& plan) const {
@@ -83,13 +82,6 @@ class Budget {
   }
 
  private:
-  // Least distances to linear models that are seeded together, where all points are on the device.
-  int64_t seeding_bytes(const OpenClPlan& plan) const {
-    const int64_t n = input_.points.n;
-    if (!plan.linear || plan.resident_rows < n) return 0;
-    return 8 * n * std::min(workload_.models, models_seeded_together(n));
-  }
-
   const Input& input_;
   const UsedDevice& device_;
   const Workload& workload_;
@@ -139,11 +131,9 @@ std::string describe_screen(const OpenClPlan& plan, const Input& input, const Ba
 }
 
 // What the host does instead of the device.
-std::string describe_host(const OpenClPlan& plan, const Input& input) {
+std::string describe_host(const OpenClPlan& plan) {
   if (!plan.linear) return "; k-means++ and k-means|| on the host's processors";
-  const bool seeds = plan.resident_rows == input.points.n;
-  return fmt::format("; models are solved, and rows for first models and swaps picked{}, by the host",
-                     seeds ? "" : " by distances that it computes");
+  return "; models are solved, and rows for first models and swaps picked by distances that it computes, by the host";
 }
 
 std::string describe_slices(const OpenClPlan& plan, const Input& input, int64_t row_bytes) {
@@ -196,9 +186,8 @@ OpenClPlan make_plan(const Input& input, const UsedDevice& device, const Backend
   const Budget budget(input, device, workload);
   choose_slices(plan, input, budget, room_on(device.facts, options), options.tuning.opencl.slice_rows);
   plan.usual_seconds = usual_seconds(input, device, workload);
-  plan.text =
-      fmt::format("{} on {} ({}){}{}", describe_screen(plan, input, options), device.facts.name, device.facts.version,
-                  describe_slices(plan, input, budget.row_bytes()), describe_host(plan, input));
+  plan.text = fmt::format("{} on {} ({}){}{}", describe_screen(plan, input, options), device.facts.name,
+                          device.facts.version, describe_slices(plan, input, budget.row_bytes()), describe_host(plan));
   return plan;
 }
 
