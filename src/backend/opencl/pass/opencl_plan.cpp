@@ -12,7 +12,6 @@
 #include "core/environment.h"
 #include "core/memory.h"
 #include "core/rounding.h"
-#include "data/memory_plan.h"
 #include "prototype/prototype.h"
 
 #include <fmt/format.h>

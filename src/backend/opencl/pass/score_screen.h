@@ -3,8 +3,6 @@
 
 #include "backend/opencl/pass/pass_arrays.h"
 
-#include <cstdint>
-
 namespace manymeans::opencl {
 
 class ScoreScreen {
