@@ -82,6 +82,9 @@ struct OptionInfo {
   const char* help;   ///< one sentence or two
 };
 
+/// The help of the option stop, which lists the stop rules.
+const char* help_of_stop();
+
 /// Calls visit(info, member) for every option, in the order of --help.
 /// `Options` is FitOptions or const FitOptions.
 template <class Options, class Visitor>
@@ -117,11 +120,7 @@ void for_each_option(Options& options, Visitor&& visit) {
                    "Stop when the squared shift of all prototypes is at most NUMBER times the mean variance of the "
                    "columns (stop rule tol); 0: never."},
         options.tol);
-  visit(OptionInfo{"stop", "--stop", "RULES",
-                   "Comma-separated stop rules, beside strict (no label changed), which always holds: tol, strict, "
-                   "labels:F (share of changed labels <= F), shift:E or shift:E:P (share P of the prototypes moved "
-                   "by at most E), inertia:R (relative gain of the inertia <= R)."},
-        options.stop);
+  visit(OptionInfo{"stop", "--stop", "RULES", help_of_stop()}, options.stop);
   visit(OptionInfo{"empty", "--empty", "POLICY", "Empty clusters: farthest, keep, drop or error."}, options.empty);
   visit(OptionInfo{"time_limit", "--time-limit", "SECONDS",
                    "Stop after the pass during which this time is used up and return what there is: at least the first "

@@ -16,22 +16,21 @@
 
 namespace manymeans {
 
-/// Why a model stopped. Digests and checkpoints contain these numbers up to kMaxIter: a new rule stands behind it,
-/// before kTimeLimit.
+/// Why a model stopped. Digests and checkpoints contain these numbers. Each stop rule has one of its own, which
+/// stop_reason_named() returns: model.stop_reason == stop_reason_named("tol").
 enum class StopReason : uint8_t {
-  kNotBegun,     ///< interrupted before its first pass: no labels, no prototypes
-  kStrict,       ///< no label changed
-  kTol,          ///< stop rule tol
-  kLabels,       ///< stop rule labels
-  kShift,        ///< stop rule shift
-  kInertia,      ///< stop rule inertia
-  kCycle,        ///< a state of all labels came back
-  kMaxIter,      ///< max_iter updates done
-  kTimeLimit,    ///< time_limit used up
-  kCallback,     ///< the callback said so
-  kInterrupted,  ///< cancelled, by Ctrl-C for instance
+  kNotBegun = 0,      ///< interrupted before its first pass: no labels, no prototypes
+  kStrict = 1,        ///< no label changed
+  kCycle = 6,         ///< a state of all labels came back
+  kMaxIter = 7,       ///< max_iter updates done
+  kTimeLimit = 8,     ///< time_limit used up
+  kCallback = 9,      ///< the callback said so
+  kInterrupted = 10,  ///< cancelled, by Ctrl-C for instance
 };
+/// "strict", "tol", "max_iter", ...; empty if no reason has this number.
 std::string_view name_of(StopReason reason);
+/// Throws Error(kUsage) about "stop_reason" if no reason has this name.
+StopReason stop_reason_named(std::string_view name);
 
 /// One fitted model.
 struct ModelResult {

@@ -119,11 +119,7 @@ ModelResult model_in(const nb::dict& model) {
   result.seed = nb::cast<uint64_t>(model["seed"]);
   result.inertia = nb::cast<double>(model["inertia"]);
   result.iterations = nb::cast<int64_t>(model["n_iter"]);
-  const auto reason = nb::cast<std::string>(model["stop_reason"]);
-  while (name_of(result.stop_reason) != reason) {
-    if (result.stop_reason == StopReason::kInterrupted) throw Error(ErrorCode::kUsage, "stop_reason", reason);
-    result.stop_reason = static_cast<StopReason>(static_cast<int>(result.stop_reason) + 1);
-  }
+  result.stop_reason = stop_reason_named(nb::cast<std::string>(model["stop_reason"]));
   result.prototypes = matrix_of(nb::cast<AnyArray>(model["cluster_centers"]));
   result.counts = vector_of<int64_t>(model["counts"]);
   result.weights = vector_of<double>(model["weights"]);

@@ -73,13 +73,12 @@ LabelSum label_sum(const Labels& labels, int64_t first_row) {
   return sum;
 }
 
+bool stopped_from_outside(StopReason reason) {
+  return reason >= StopReason::kTimeLimit && reason <= StopReason::kInterrupted;
+}
+
 uint32_t digest_code(StopReason reason) {
-  switch (reason) {
-    case StopReason::kTimeLimit:
-    case StopReason::kCallback:
-    case StopReason::kInterrupted: return static_cast<uint32_t>(StopReason::kMaxIter);
-    default: return static_cast<uint32_t>(reason);
-  }
+  return static_cast<uint32_t>(stopped_from_outside(reason) ? StopReason::kMaxIter : reason);
 }
 
 std::string ModelResult::digest() const {

@@ -16,8 +16,11 @@ enum class StopReason : uint8_t;
 /// Sum over these rows, the first of which is number `first_row` of all.
 LabelSum label_sum(const Labels& labels, int64_t first_row = 0);
 
-/// The code of a stop reason inside a digest. Fits that were ended from outside (time limit, callback,
-/// cancellation) equal the fit with max_iter set to their iterations, so they share its code.
+/// Whether the time limit, the callback or the caller ended the fit.
+bool stopped_from_outside(StopReason reason);
+
+/// The code of a stop reason inside a digest. Fits that were ended from outside equal the fit with max_iter set to
+/// their iterations, so they share its code.
 uint32_t digest_code(StopReason reason);
 
 /// XXH3-128 of these numbers, as 32 hexadecimal digits.

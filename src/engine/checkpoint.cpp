@@ -2,6 +2,7 @@
 
 #include <manymeans/error.h>
 
+#include "core/digest.h"
 #include "data/content_hash.h"
 #include "prototype/prototype.h"
 
@@ -168,7 +169,7 @@ void Checkpoint::check_identity(const FitIdentity& found) const {
 void Checkpoint::check_state(const ModelState& state, const Member& member, const FitOptions& options) const {
   const int64_t k = state.prototypes.rows();
   const int64_t least = options.empty == EmptyPolicy::kDrop ? 1 : member.result.k;
-  const bool reason = state.stop_reason > StopReason::kStrict && state.stop_reason <= StopReason::kMaxIter;
+  const bool reason = state.stop_reason > StopReason::kStrict && !stopped_from_outside(state.stop_reason);
   const bool sought = state.sought.best.empty() || is_record_of(state.sought, member.result.k);
   const bool possible = state.stage == ModelStage::kNotBegun ||
                         (k >= least && k <= member.result.k && state.iterations <= options.max_iter &&

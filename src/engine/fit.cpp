@@ -343,7 +343,7 @@ void Fit::read() {
 
 // What rules, reports and checkpoints need to know of the points, and the models.
 void Fit::prepare() {
-  if (has_rule(rules_, StopReason::kTol)) variance_ = mean_variance(column_moments(input_, pool_));
+  if (any_needs(rules_, RuleNeed::kVariance)) variance_ = mean_variance(column_moments(input_, pool_));
   members_ = make_members(task_, input_, place_.kind.swaps);
   const bool watched = task_.hooks.progress != nullptr && place_.kind.prototype.euclidean && place_.remote == nullptr;
   if (comm_.max(int64_t{watched}) > 0) estimate_.emplace(input_, pool_);

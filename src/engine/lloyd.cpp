@@ -1,5 +1,6 @@
 #include "engine/lloyd.h"
 
+#include "core/digest.h"
 #include "core/mapped_range.h"
 #include "data/memory_plan.h"
 #include "engine/empty_clusters.h"
@@ -228,7 +229,7 @@ int Cohort::pass(std::span<Member*> active) {
 
 // The caller or the clock ended the swap search of this model, which has its best prototypes labelled and is done.
 bool ends_from_outside(const Member& member) {
-  return member.stopping && member.result.stop_reason > StopReason::kMaxIter;
+  return member.stopping && stopped_from_outside(member.result.stop_reason);
 }
 
 // Between the pass and the judgement: see checkpoint.h. Where a stop has ended a swap search, the file keeps the state
@@ -387,11 +388,13 @@ void Cohort::update(Member& member, bool first_pass) {
   state.mean_variance = context_.mean_variance;
   state.prototype = &prototype_of(context_.input);
   state.pool = &pool_;
-  if (has_rule(context_.rules, StopReason::kInertia)) {
+  if (any_needs(context_.rules, RuleNeed::kInertia)) {
+    const ModelPrototypes model{member.slot, &member.prototypes};
+    const InertiaSum sum = session_->rows().inertias({&model, 1})[0];
     state.inertia_before = member.last_inertia;
     // In the units of w', or tiny weights would make every inertia zero.
-    const ModelPrototypes model{member.slot, &member.prototypes};
-    state.inertia_now = member.last_inertia = rounded_inertia(session_->rows().inertias({&model, 1})[0], 0);
+    state.inertia_now = member.last_inertia = rounded_inertia(sum, 0);
+    state.reported_inertia = rounded_inertia(sum, context_.input.weight_exponent);
   }
   const Stopwatch watch(cost_.update);
   treat_empty_clusters(*session_, member, context_.options.empty, context_.input);

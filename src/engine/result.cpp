@@ -1,6 +1,5 @@
 #include <manymeans/models_by_k.h>
 
-#include <array>
 #include <unordered_map>
 
 namespace manymeans {
@@ -15,17 +14,6 @@ PassLog& PassLog::operator+=(const PassLog& other) {
   models += other.models;
   labelled += other.labelled;
   return *this;
-}
-
-namespace {
-constexpr std::array<std::string_view, 11> kReasons = {"not_begun",  "strict",   "tol",        "labels",
-                                                       "shift",      "inertia",  "cycle",      "max_iter",
-                                                       "time_limit", "callback", "interrupted"};
-static_assert(kReasons.size() == static_cast<size_t>(StopReason::kInterrupted) + 1);
-}  // namespace
-
-std::string_view name_of(StopReason reason) {
-  return kReasons[static_cast<size_t>(reason)];
 }
 
 int64_t FitResult::best(int64_t k_requested) const {

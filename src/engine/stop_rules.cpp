@@ -1,10 +1,12 @@
 #include "engine/stop_rules.h"
 
 #include <manymeans/error.h>
+#include <manymeans/options.h>
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 
@@ -30,40 +32,8 @@ double parse_value(std::string_view text, std::string_view rule, double most) {
   return value;
 }
 
-StopRule parse_rule(std::string_view text, double tol) {
-  constexpr double kAny = 1e300;
-  const std::vector<std::string_view> parts = split(text, ':');
-  const size_t values = parts.size() - 1;
-  if (parts[0] == "tol" && values == 0) return {StopReason::kTol, tol, 1};
-  if (parts[0] == "labels" && values == 1) return {StopReason::kLabels, parse_value(parts[1], text, 1), 1};
-  if (parts[0] == "inertia" && values == 1) return {StopReason::kInertia, parse_value(parts[1], text, 1), 1};
-  if (parts[0] == "shift" && (values == 1 || values == 2)) {
-    return {StopReason::kShift, parse_value(parts[1], text, kAny), values == 2 ? parse_value(parts[2], text, 1) : 1};
-  }
-  throw Error(
-      ErrorCode::kUsage, "stop",
-      fmt::format("'{}' is not a stop rule; write tol, strict, labels:F, shift:E, shift:E:P or inertia:R", text));
-}
-
-bool holds(const StopRule& rule, const StopState& state) {
-  switch (rule.reason) {
-    case StopReason::kTol: {
-      double shift = 0;
-      for (const double d2 : squared_shifts(*state.prototype, *state.before, *state.after, state.pool)) shift += d2;
-      return shift <= rule.value * state.mean_variance;
-    }
-    case StopReason::kShift: {
-      const double limit = rule.value * rule.value;
-      int64_t still = 0;
-      for (const double d2 : squared_shifts(*state.prototype, *state.before, *state.after, state.pool))
-        still += d2 <= limit;
-      return static_cast<double>(still) >= rule.share * static_cast<double>(state.before->rows());
-    }
-    case StopReason::kLabels: return !state.first_pass && state.changed_share <= rule.value;
-    case StopReason::kInertia:
-      return state.inertia_before && *state.inertia_before - *state.inertia_now <= rule.value * *state.inertia_before;
-    default: return false;
-  }
+std::vector<double> shifts_of(const StopState& state) {
+  return squared_shifts(*state.prototype, *state.before, *state.after, state.pool);
 }
 
 // The most changed rows with which `labels` holds.
@@ -82,7 +52,124 @@ double widened(double limit, double terms) {
   return limit * (1 + (terms + 16) * 0x1p-50) + terms * 0x1p-1070;
 }
 
+// All that is known of a rule: an entry of kRules.
+struct RuleKind {
+  StopReason reason;       // its number in digests and checkpoints, which never changes
+  std::string_view form;   // its name and numbers, as a user writes them; numbers in brackets may be left out
+  std::string_view means;  // for --help
+  double largest = 0;      // of the first number; a second one is a share
+  RuleNeed need = RuleNeed::kNothing;
+  bool (*holds)(const StopRule&, const StopState&) = nullptr;
+  // Widens the limits to all passes after which the rule may hold; null: a session makes one pass at a time.
+  void (*widen)(const StopRule&, const RuleScale&, PassLimits&) = nullptr;
+
+  constexpr std::string_view name() const { return form.substr(0, form.find(':')); }
+};
+
+// The numbers go on after those of StopReason, without a gap.
+constexpr RuleKind kRules[] = {
+    {.reason = StopReason{2},
+     .form = "tol",
+     .means = "see --tol",
+     .need = RuleNeed::kVariance,
+     .holds =
+         [](const StopRule& rule, const StopState& state) {
+           double sum = 0;
+           for (const double d2 : shifts_of(state)) sum += d2;
+           return sum <= rule.value * state.mean_variance;
+         },
+     .widen =
+         [](const StopRule& rule, const RuleScale& scale, PassLimits& limits) {
+           const double terms = static_cast<double>(scale.width) * static_cast<double>(scale.max_clusters);
+           limits.shifts.sum = std::max(limits.shifts.sum, widened(rule.value * scale.mean_variance, terms));
+         }},
+    {.reason = StopReason{3},
+     .form = "labels:F",
+     .means = "share of changed labels <= F",
+     .largest = 1,
+     .holds = [](const StopRule& rule,
+                 const StopState& state) { return !state.first_pass && state.changed_share <= rule.value; },
+     .widen =
+         [](const StopRule& rule, const RuleScale& scale, PassLimits& limits) {
+           limits.changed = std::max(limits.changed, max_changed(rule.value, scale.rows));
+         }},
+    {.reason = StopReason{4},
+     .form = "shift:E[:P]",
+     .means = "share P of the prototypes, or all, moved by at most E",
+     .largest = 1e300,
+     .holds =
+         [](const StopRule& rule, const StopState& state) {
+           const double limit = rule.value * rule.value;
+           const auto still = std::ranges::count_if(shifts_of(state), [&](double d2) { return d2 <= limit; });
+           return static_cast<double>(still) >= rule.share * static_cast<double>(state.before->rows());
+         },
+     .widen =
+         [](const StopRule& rule, const RuleScale& scale, PassLimits& limits) {
+           const double limit = widened(rule.value * rule.value, static_cast<double>(scale.width));
+           limits.shifts.each = std::max(limits.shifts.each, limit);
+           limits.shifts.share = std::min(limits.shifts.share, rule.share);
+         }},
+    {.reason = StopReason{5},
+     .form = "inertia:R",
+     .means = "relative gain of the inertia <= R",
+     .largest = 1,
+     .need = RuleNeed::kInertia,
+     .holds =
+         [](const StopRule& rule, const StopState& state) {
+           const std::optional<double> before = state.inertia_before;
+           return before && *before - *state.inertia_now <= rule.value * *before;
+         }},
+};
+
+// Other reasons to stop.
+constexpr std::array<std::string_view, 11> kReasons = {
+    "not_begun", "strict", "", "", "", "", "cycle", "max_iter", "time_limit", "callback", "interrupted"};
+
+const RuleKind* find_rule(StopReason reason) {
+  const auto* found = std::ranges::find(kRules, reason, &RuleKind::reason);
+  return found == std::end(kRules) ? nullptr : found;
+}
+
+StopRule parse_rule(std::string_view text, double tol) {
+  const std::vector<std::string_view> parts = split(text, ':');
+  std::string forms = "strict";
+  for (const RuleKind& kind : kRules) {
+    const auto most = static_cast<size_t>(std::ranges::count(kind.form, ':'));
+    const size_t values = parts.size() - 1;
+    if (parts[0] == kind.name() && (values == most || (values + 1 == most && kind.form.ends_with(']')))) {
+      return {kind.reason, values > 0 ? parse_value(parts[1], text, kind.largest) : tol,
+              values > 1 ? parse_value(parts[2], text, 1) : 1};
+    }
+    forms += fmt::format("{}{}", &kind == std::end(kRules) - 1 ? " or " : ", ", kind.form);
+  }
+  throw Error(ErrorCode::kUsage, "stop", fmt::format("'{}' is not a stop rule; write {}", text, forms));
+}
+
 }  // namespace
+
+const char* help_of_stop() {
+  static const std::string& help = *new std::string([] {  // never destroyed
+    std::string text = "Comma-separated stop rules: strict (no label changed; always on)";
+    for (const RuleKind& kind : kRules) text += fmt::format(", {} ({})", kind.form, kind.means);
+    return text + ".";
+  }());
+  return help.c_str();
+}
+
+std::string_view name_of(StopReason reason) {
+  const auto number = static_cast<size_t>(reason);
+  if (const RuleKind* rule = find_rule(reason)) return rule->name();
+  return number < kReasons.size() ? kReasons[number] : "";
+}
+
+StopReason stop_reason_named(std::string_view name) {
+  std::string known;
+  for (uint8_t number = 0; !name_of(StopReason{number}).empty(); ++number) {
+    if (name_of(StopReason{number}) == name) return StopReason{number};
+    known += fmt::format(" {}", name_of(StopReason{number}));
+  }
+  throw Error(ErrorCode::kUsage, "stop_reason", fmt::format("'{}' is not a reason to stop; they are{}", name, known));
+}
 
 std::vector<StopRule> parse_stop_rules(const std::string& text, double tol) {
   std::vector<StopRule> rules;
@@ -95,37 +182,26 @@ std::vector<StopRule> parse_stop_rules(const std::string& text, double tol) {
 
 std::optional<StopReason> first_rule_that_holds(const std::vector<StopRule>& rules, const StopState& state) {
   for (const StopRule& rule : rules) {
-    if (holds(rule, state)) return rule.reason;
+    if (find_rule(rule.reason)->holds(rule, state)) return rule.reason;
   }
   return std::nullopt;
 }
 
 PassLimits limits_of(const std::vector<StopRule>& rules, const RuleScale& scale) {
-  const auto width = static_cast<double>(scale.width);
   PassLimits limits(kPassesBetweenLooks);
   for (const StopRule& rule : rules) {
-    switch (rule.reason) {
-      case StopReason::kTol: {
-        const double all = width * static_cast<double>(scale.max_clusters);
-        limits.shifts.sum = std::max(limits.shifts.sum, widened(rule.value * scale.mean_variance, all));
-        break;
-      }
-      case StopReason::kShift:
-        limits.shifts.each = std::max(limits.shifts.each, widened(rule.value * rule.value, width));
-        limits.shifts.share = std::min(limits.shifts.share, rule.share);
-        break;
-      case StopReason::kLabels: limits.changed = std::max(limits.changed, max_changed(rule.value, scale.rows)); break;
-      default: limits.passes = 1;  // inertia is a question about all rows
+    const RuleKind& kind = *find_rule(rule.reason);
+    if (kind.widen == nullptr) {
+      limits.passes = 1;
+    } else {
+      kind.widen(rule, scale, limits);
     }
   }
   return limits;
 }
 
-bool has_rule(const std::vector<StopRule>& rules, StopReason reason) {
-  for (const StopRule& rule : rules) {
-    if (rule.reason == reason) return true;
-  }
-  return false;
+bool any_needs(const std::vector<StopRule>& rules, RuleNeed need) {
+  return std::ranges::any_of(rules, [&](const StopRule& rule) { return find_rule(rule.reason)->need == need; });
 }
 
 }  // namespace manymeans

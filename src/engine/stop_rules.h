@@ -14,15 +14,15 @@
 
 namespace manymeans {
 
-/// One rule: tol, labels:f, shift:e:p or inertia:r.
+/// One rule that a user asked for.
 struct StopRule {
-  StopReason reason = StopReason::kTol;
-  double value = 0;  ///< tol (times the mean variance, once known), f, e or r
-  double share = 1;  ///< p of shift
+  StopReason reason = StopReason::kNotBegun;  ///< which rule it is
+  double value = 0;                           ///< the first number after its name; of tol the option tol
+  double share = 1;                           ///< the second number
 };
 
-/// Parses "tol", "strict", "labels:0.01", "shift:1e-6:0.9", "inertia:1e-4" and comma-separated lists of them.
-/// "strict" and tol = 0 add no rule. Throws Error(kUsage).
+/// Parses one rule, as "labels:0.01", or a comma-separated list of them. "strict" and tol = 0 add no rule.
+/// Throws Error(kUsage).
 std::vector<StopRule> parse_stop_rules(const std::string& text, double tol);
 
 /// What the rules look at after an update.
@@ -33,6 +33,7 @@ struct StopState {
   bool first_pass = false;
   std::optional<double> inertia_before;  ///< of the pass before the last
   std::optional<double> inertia_now;     ///< of the last pass
+  double reported_inertia = 0;           ///< the same in the units of the weights, as a result reports it
   double mean_variance = 0;              ///< of the columns
   const Prototype* prototype = &centroid();
   ThreadPool* pool = nullptr;  ///< for the shifts; null: the calling thread
@@ -56,7 +57,12 @@ constexpr int kPassesBetweenLooks = 64;
 /// found none. A rule that only the engine can judge allows one pass.
 PassLimits limits_of(const std::vector<StopRule>& rules, const RuleScale& scale);
 
-/// Whether a rule of this kind is among them.
-bool has_rule(const std::vector<StopRule>& rules, StopReason reason);
+/// What a rule asks for that costs a reading of the points.
+enum class RuleNeed : uint8_t {
+  kNothing,
+  kVariance,  ///< mean_variance, once a fit
+  kInertia,   ///< the inertias, in every iteration
+};
+bool any_needs(const std::vector<StopRule>& rules, RuleNeed need);
 
 }  // namespace manymeans

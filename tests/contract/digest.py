@@ -3,10 +3,11 @@
 import struct
 
 from .random_numbers import LABEL_SUM, WORD, philox
+from .stop_rules import RULES
 from .xxh3 import xxh3_128
 
 LABEL_KEY = 0x6D616E796D65616E
-STOP_CODES = {"strict": 1, "tol": 2, "labels": 3, "shift": 4, "inertia": 5, "cycle": 6, "max_iter": 7}
+STOP_CODES = {"strict": 1, "cycle": 6, "max_iter": 7} | {name: number for name, (number, _) in RULES.items()}
 
 
 def label_sum(labels):

@@ -3,6 +3,7 @@
 import random
 
 from .exact import FLOAT32, FLOAT64, ldexp
+from .stop_rules import RULES
 
 INITS = ["auto", "k-means++", "k-means++", "k-means||", "k-means||", "random", "first", "array"]
 EMPTY = ["farthest", "farthest", "keep", "drop", "error"]
@@ -67,10 +68,8 @@ def add_rules(rng, case):
     for name, *numbers in (one.split(":") for one in names):
         if name == "tol" and case["tol"] > 0:
             case["rules"].append((name, case["tol"]))
-        elif name == "shift":
-            case["rules"].append((name, float(numbers[0]), float((numbers + ["1"])[1])))
-        elif name in ("labels", "inertia"):
-            case["rules"].append((name, float(numbers[0])))
+        elif name in RULES and name != "tol":
+            case["rules"].append((name, *map(float, numbers)))
 
 
 def give_prototypes(rng, case):

@@ -6,7 +6,8 @@ from functools import cached_property
 from .cluster_sizes import assign
 from .cosine import Refused, unit
 from .digest import label_sum
-from .distance import nearest, squared_distance
+from .distance import nearest
+from .stop_rules import holds
 from .sums import Scale, ldexp, mean_column_variance, scale_of_terms
 
 
@@ -111,8 +112,7 @@ def label(data, model):
 
 def step(data, model, rules, cycle):
     """The rest of an iteration after its labelling pass."""
-    if any(rule[0] == "inertia" for rule in rules.rules):
-        model.inertias.append(data.inertia(model.distances))
+    model.inertias.append(data.inertia(model.distances))
     old, dropped = treat_empty(data, model, rules.empty)
     model.prototypes = [
         data.centroid(model.labels, k, old[k]) if data.weight_of(model.labels, k) else old[k] for k in range(len(old))
@@ -125,26 +125,6 @@ def step(data, model, rules, cycle):
         model.stop = "max_iter"
     if model.stop is not None:
         label(data, model)
-
-
-def holds(rule, data, model, old):
-    name, *numbers = rule
-    moved = [squared_distance(a, b) for a, b in zip(old, model.prototypes, strict=True)]
-    if name == "tol":
-        total = 0.0
-        for d2 in moved:
-            total += d2
-        return total <= numbers[0] * data.variance
-    if name == "labels":
-        return model.iterations > 1 and model.changed / data.n <= numbers[0]
-    if name == "shift":
-        near = sum(d2 <= numbers[0] * numbers[0] for d2 in moved)
-        return near >= numbers[1] * len(moved)
-    if name == "inertia":
-        return len(model.inertias) > 1 and model.inertias[-2] - model.inertias[-1] <= numbers[0] * model.inertias[-2]
-    if name == "strict":
-        return False  # judge() looks for it after every pass
-    raise ValueError(name)
 
 
 class Cycle:

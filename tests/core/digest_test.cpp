@@ -85,7 +85,7 @@ TEST(Digest, CoversEverythingOfTheAnswer) {
   EXPECT_TRUE(differs([](ModelResult& m) { m.prototypes.values<float>()[3] = 3.0000002f; }));
   EXPECT_TRUE(differs([](ModelResult& m) { m.inertia = 2.5000000000000004; }));
   EXPECT_TRUE(differs([](ModelResult& m) { m.iterations = 8; }));
-  EXPECT_TRUE(differs([](ModelResult& m) { m.stop_reason = StopReason::kTol; }));
+  EXPECT_TRUE(differs([](ModelResult& m) { m.stop_reason = stop_reason_named("tol"); }));
   EXPECT_TRUE(differs([](ModelResult& m) {
     const uint32_t label = 1;
     m.labels.write(0, 1, &label);

@@ -437,7 +437,7 @@ TEST(Checkpoint, WhatNoFitCanHaveWrittenIsRefused) {
       [](ModelState& m) { m.prototypes = Matrix(4, 4, DataType::kFloat32); },
       [](ModelState& m) { m.prototypes = Matrix(6, 4, DataType::kFloat32); },
       [](ModelState& m) { m.stopping = true; },
-      [](ModelState& m) { m.stop_reason = StopReason::kTol; },
+      [](ModelState& m) { m.stop_reason = stop_reason_named("tol"); },
       [](ModelState& m) { m.stopping = true, m.stop_reason = StopReason::kInterrupted; },
       [](ModelState& m) { m.cycle_power = 0; },
   };

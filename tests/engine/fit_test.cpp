@@ -140,10 +140,10 @@ TEST(Fit, StopsForTheReasonAskedFor) {
     return fit(points, {}, o).models[0].stop_reason;
   };
   EXPECT_EQ(reason([](auto& o) { o.tol = 0; }), StopReason::kStrict);
-  EXPECT_EQ(reason([](auto& o) { o.tol = 0.01; }), StopReason::kTol);
-  EXPECT_EQ(reason([](auto& o) { o.stop = "labels:0.05"; }), StopReason::kLabels);
-  EXPECT_EQ(reason([](auto& o) { o.stop = "shift:0.05"; }), StopReason::kShift);
-  EXPECT_EQ(reason([](auto& o) { o.stop = "inertia:0.001"; }), StopReason::kInertia);
+  EXPECT_EQ(reason([](auto& o) { o.tol = 0.01; }), stop_reason_named("tol"));
+  EXPECT_EQ(reason([](auto& o) { o.stop = "labels:0.05"; }), stop_reason_named("labels"));
+  EXPECT_EQ(reason([](auto& o) { o.stop = "shift:0.05"; }), stop_reason_named("shift"));
+  EXPECT_EQ(reason([](auto& o) { o.stop = "inertia:0.001"; }), stop_reason_named("inertia"));
   EXPECT_EQ(reason([](auto& o) { o.max_iter = 3, o.stop = "strict"; }), StopReason::kMaxIter);
   EXPECT_EQ(reason([](auto& o) { o.max_iter = 0; }), StopReason::kMaxIter);
 }

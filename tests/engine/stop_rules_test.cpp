@@ -23,10 +23,10 @@ TEST(ParseStopRules, ReadsLists) {
   const auto rules = parse_stop_rules("tol,labels:0.25,shift:1e-3:0.5,inertia:1e-6,shift:2", 1e-4);
   ASSERT_EQ(rules.size(), 5U);
   EXPECT_EQ(rules[0].value, 1e-4);
-  EXPECT_EQ(rules[1].reason, StopReason::kLabels);
+  EXPECT_EQ(rules[1].reason, stop_reason_named("labels"));
   EXPECT_EQ(rules[2].value, 1e-3);
   EXPECT_EQ(rules[2].share, 0.5);
-  EXPECT_EQ(rules[3].reason, StopReason::kInertia);
+  EXPECT_EQ(rules[3].reason, stop_reason_named("inertia"));
   EXPECT_EQ(rules[4].share, 1);
 }
 
@@ -37,6 +37,18 @@ TEST(ParseStopRules, RefusesWhatItDoesNotKnow) {
   }
 }
 
+// Digests and checkpoint files have these numbers.
+TEST(StopReasons, KeepTheirNumbers) {
+  const std::vector<std::string> names = {"not_begun", "strict",   "tol",        "labels",   "shift",      "inertia",
+                                          "cycle",     "max_iter", "time_limit", "callback", "interrupted"};
+  for (size_t i = 0; i < names.size(); ++i) {
+    EXPECT_EQ(static_cast<size_t>(stop_reason_named(names[i])), i) << names[i];
+    EXPECT_EQ(name_of(static_cast<StopReason>(i)), names[i]);
+  }
+  EXPECT_EQ(name_of(StopReason{255}), "");
+  for (const char* unknown : {"", "never", "Tol"}) EXPECT_THROW(stop_reason_named(unknown), Error) << unknown;
+}
+
 TEST(StopRules, TolSumsSquaredShifts) {
   const Matrix before = column({0, 10});
   const Matrix after = column({3, 14});  // 9 + 16
@@ -44,7 +56,7 @@ TEST(StopRules, TolSumsSquaredShifts) {
   state.before = &before;
   state.after = &after;
   state.mean_variance = 100;
-  EXPECT_EQ(first_rule_that_holds(parse_stop_rules("tol", 0.25), state), StopReason::kTol);
+  EXPECT_EQ(first_rule_that_holds(parse_stop_rules("tol", 0.25), state), stop_reason_named("tol"));
   EXPECT_FALSE(first_rule_that_holds(parse_stop_rules("tol", 0.2499), state));
 }
 
@@ -70,7 +82,7 @@ TEST(StopRules, LabelsAndInertia) {
   state.inertia_now = 90;
   EXPECT_FALSE(first_rule_that_holds(parse_stop_rules("inertia:0.5", 0), state)) << "nothing to compare with";
   state.inertia_before = 100;
-  EXPECT_EQ(first_rule_that_holds(parse_stop_rules("inertia:0.1", 0), state), StopReason::kInertia);
+  EXPECT_EQ(first_rule_that_holds(parse_stop_rules("inertia:0.1", 0), state), stop_reason_named("inertia"));
   EXPECT_FALSE(first_rule_that_holds(parse_stop_rules("inertia:0.09", 0), state));
 }
 
@@ -79,7 +91,7 @@ TEST(StopRules, TheFirstThatHoldsIsTheReason) {
   state.changed_share = 0.1;
   state.inertia_before = state.inertia_now = 5;
   EXPECT_EQ(first_rule_that_holds(parse_stop_rules("labels:0.01,inertia:0,labels:0.5", 0), state),
-            StopReason::kInertia);
+            stop_reason_named("inertia"));
 }
 
 // The number is the rule, to the last row.
@@ -88,7 +100,7 @@ TEST(Limits, ChangedRowsAreThoseWithWhichLabelsHolds) {
     for (const int64_t changed : {int64_t{0}, int64_t{1}, rows / 7, rows / 3, rows - 1, rows}) {
       const double exact = static_cast<double>(changed) / static_cast<double>(rows);
       for (const double share : {exact, std::nextafter(exact, 0.0), std::nextafter(exact, 1.0)}) {
-        const int64_t most = limits_of({{StopReason::kLabels, share, 1}}, {rows, 1, 1, 0}).changed;
+        const int64_t most = limits_of({{stop_reason_named("labels"), share, 1}}, {rows, 1, 1, 0}).changed;
         EXPECT_EQ(most, share >= exact ? changed : changed - 1) << share << " of " << rows;
       }
     }
@@ -114,14 +126,14 @@ TEST(Limits, ShiftsAreWithinThemInEveryOrder) {
       other += t * t;
     }
     const RuleScale size{1, kClusters, kColumns, 1};
-    const PassLimits limits = limits_of({{StopReason::kTol, sum, 1}}, size);
+    const PassLimits limits = limits_of({{stop_reason_named("tol"), sum, 1}}, size);
     EXPECT_EQ(limits.passes, 64);
     EXPECT_TRUE(may_be_last(limits.shifts, {other, 0}, kClusters)) << scale;
     EXPECT_TRUE(may_be_last(limits.shifts, {sum, 0}, kClusters)) << scale;
     EXPECT_TRUE(may_be_last(limits.shifts, {std::nan(""), 0}, kClusters));
     EXPECT_FALSE(may_be_last(limits.shifts, {sum * (1 + 1e-9) + 1e-310, 0}, kClusters)) << scale;
     const double root = std::sqrt(canonical[7]);
-    const PassLimits still = limits_of({{StopReason::kShift, root, 0.5}}, size);
+    const PassLimits still = limits_of({{stop_reason_named("shift"), root, 0.5}}, size);
     EXPECT_GE(still.shifts.each, root * root);
     EXPECT_LE(still.shifts.each, root * root * (1 + 1e-9) + 1e-310);
     EXPECT_TRUE(may_be_last(still.shifts, {0, 150}, kClusters));

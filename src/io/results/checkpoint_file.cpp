@@ -23,10 +23,16 @@ namespace {
 
 constexpr int64_t kFormatVersion = 1;
 constexpr int64_t kStages = 3;
-constexpr int64_t kReasons = static_cast<int64_t>(StopReason::kInterrupted) + 1;
 
 using States = std::vector<ModelState>;
 using Wide = unsigned __int128;
+
+// The largest number of a stop reason.
+int64_t last_reason() {
+  auto last = static_cast<uint8_t>(StopReason::kInterrupted);
+  while (!name_of(StopReason{static_cast<uint8_t>(last + 1)}).empty()) ++last;
+  return last;
+}
 
 std::vector<uint64_t> halves(Wide value) {
   return {static_cast<uint64_t>(value), static_cast<uint64_t>(value >> 64)};
@@ -46,7 +52,7 @@ void for_each_field(int64_t rows, Use&& use) {
   use("first_pass", &ModelState::first_pass, 1);
   use("stopping", &ModelState::stopping, 1);
   use("relocated", &ModelState::relocated, 1);
-  use("stop_reason", &ModelState::stop_reason, kReasons - 1);
+  use("stop_reason", &ModelState::stop_reason, last_reason());
   use("label_change", &ModelState::label_change, kAny);
   use("cycle_saved", &ModelState::cycle_saved, kAny);
   use("cycle_power", &ModelState::cycle_power, kAny);

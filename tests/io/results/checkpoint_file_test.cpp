@@ -35,7 +35,7 @@ CheckpointFile make_file(DataType type) {
   model.iterations = 17;
   model.changed = 100;
   model.first_pass = model.stopping = model.relocated = model.cycle_begun = true;
-  model.stop_reason = StopReason::kShift;
+  model.stop_reason = stop_reason_named("shift");
   model.label_change = LabelSum{0xfedcba9876543210} << 64 | 0x0123456789abcdef;
   model.cycle_saved = ~LabelSum{5};
   model.cycle_power = uint64_t{1} << 63;
@@ -162,7 +162,7 @@ TEST(CheckpointFile, ValuesOutOfRangeAreRefused) {
   refused("stage", [](CheckpointFile& f) { f.models[0].stage = static_cast<ModelStage>(3); });
   refused("iterations", [](CheckpointFile& f) { f.models[3].iterations = -1; });
   refused("changed", [](CheckpointFile& f) { f.models[3].changed = 101; });
-  refused("stop_reason", [](CheckpointFile& f) { f.models[3].stop_reason = static_cast<StopReason>(11); });
+  refused("stop_reason", [](CheckpointFile& f) { f.models[3].stop_reason = StopReason{255}; });
   refused("model 4: finite", [](CheckpointFile& f) {
     f.models[3].prototypes.values<float>()[3] = std::numeric_limits<float>::infinity();
   });
