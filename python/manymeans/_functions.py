@@ -241,7 +241,8 @@ def fit(
     tol : float, default=1e-4
         Stop when the squared shift of all centres is at most `tol` times the mean variance of the columns; 0: never.
     stop : str, default="tol"
-        Comma-separated stop rules: ``tol``, ``strict``, ``labels:F``, ``shift:E[:P]``, ``inertia:R``.
+        Comma-separated stop rules: ``tol``, ``strict``, ``labels:F``, ``shift:E[:P]``, ``inertia:R``,
+        ``error:E``.
     empty : {"farthest", "keep", "drop", "error"}, default="farthest"
         What happens to a cluster without points.
     time_limit : float, optional

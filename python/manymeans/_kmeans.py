@@ -63,7 +63,8 @@ class KMeans(_Clusterer):
     algorithm : {"lloyd", "elkan", "auto", "matrix", "bounds", "kdtree", "brute"}, default="lloyd"
         How labels are found. Never changes the answer; scikit-learn's two names mean ``"auto"``.
     stop : str, default="tol"
-        Comma-separated stop rules beside "no label changed": ``tol``, ``labels:F``, ``shift:E[:P]``, ``inertia:R``.
+        Comma-separated stop rules beside "no label changed": ``tol``, ``labels:F``, ``shift:E[:P]``, ``inertia:R``,
+        ``error:E``.
     empty : {"farthest", "keep", "drop", "error"}, default="farthest"
         What happens to a cluster without points.
     metric : {"euclidean", "cosine"}, default="euclidean"

@@ -86,6 +86,7 @@ _REASONS = {
     "labels": "few enough labels changed",
     "shift": "the centers moved little enough",
     "inertia": "the inertia fell by little enough",
+    "error": "the inertia is small enough",
     "cycle": "the labels repeat in a cycle",
     "max_iter": "max_iter is reached",
     "time_limit": "the time limit is used up",

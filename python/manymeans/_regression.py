@@ -59,7 +59,8 @@ default="auto"
     tol : float, default=1e-4
         For the stop rule ``tol``, which depends on the units of the features.
     stop : str, default="strict"
-        Comma-separated stop rules beside "no label changed": ``tol``, ``labels:F``, ``shift:E[:P]``, ``inertia:R``.
+        Comma-separated stop rules beside "no label changed": ``tol``, ``labels:F``, ``shift:E[:P]``, ``inertia:R``,
+        ``error:E``.
     empty : {"farthest", "keep", "drop", "error"}, default="farthest"
         What happens to a cluster without rows; ``"farthest"`` re-seeds it from the largest residual.
     random_state : int, RandomState instance or None, default=None

@@ -9,6 +9,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <limits>
 
 namespace manymeans {
 namespace {
@@ -119,6 +120,12 @@ constexpr RuleKind kRules[] = {
            const std::optional<double> before = state.inertia_before;
            return before && *before - *state.inertia_now <= rule.value * *before;
          }},
+    {.reason = StopReason{11},
+     .form = "error:E",
+     .means = "inertia <= E",
+     .largest = std::numeric_limits<double>::max(),
+     .need = RuleNeed::kInertia,
+     .holds = [](const StopRule& rule, const StopState& state) { return state.reported_inertia <= rule.value; }},
 };
 
 // Other reasons to stop.

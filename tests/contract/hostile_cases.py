@@ -18,7 +18,22 @@ def case_of(seed, number):
     case |= {"metric": "cosine" if rng.random() < 0.15 else "euclidean", "sizes": (0, 0)}
     if rng.random() < 0.2 and number % 500 != 499 and case["empty"] != "drop":
         case["sizes"] = sizes(rng, len(case["points"]), case["k"])
+    if rng.random() < 0.15 and case["screen"] is None:
+        add_error(rng, case)
     return case
+
+
+def add_error(rng, case):
+    """The rule `error`, with a number near the inertias that the case may have."""
+    rows, weights = case["points"], case["weights"] or [1.0]
+    low, high = zip(*((min(column), max(column)) for column in zip(*rows, strict=True)), strict=True)
+    spread = sum((b - a) * (b - a) for a, b in zip(low, high, strict=True))
+    number = min(len(rows) * spread * max(weights) * rng.choice([0, 1e-6, 1e-3, 0.01, 0.03, 0.1, 1]), 1e308)
+    if case["metric"] == "cosine":
+        number = len(rows) * max(weights) * rng.choice([0.01, 0.1, 0.3])
+    number = number if 0 <= number <= 1e308 else 1.0
+    case["stop"] += f",error:{number!r}"
+    case["rules"] = [*case["rules"], ("error", number)]
 
 
 def sizes(rng, n, ks):

@@ -29,7 +29,11 @@ def inertia(data, model, old, r):
     return len(model.inertias) > 1 and model.inertias[-2] - model.inertias[-1] <= r * model.inertias[-2]
 
 
-RULES = {"tol": (2, tol), "labels": (3, labels), "shift": (4, shift), "inertia": (5, inertia)}
+def error(data, model, old, e):
+    return data.inertia(model.distances, data.weights.e) <= e
+
+
+RULES = {"tol": (2, tol), "labels": (3, labels), "shift": (4, shift), "inertia": (5, inertia), "error": (11, error)}
 
 
 def holds(rule, data, model, old):

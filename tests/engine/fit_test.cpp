@@ -5,6 +5,7 @@
 #include "core/random.h"
 #include "engine/small_data.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
@@ -131,6 +132,24 @@ TEST(Fit, IntegerWeightsEqualRepeatedRows) {
   EXPECT_NEAR(weighted.models[0].inertia / plain.models[0].inertia, 1, 1e-12);
 }
 
+// One update after the first pass whose inertia is the number, in the units of the weights.
+TEST(Fit, ErrorComparesTheInertiaThatIsReported) {
+  const auto x = mixture(3000, 3, 5, 30);
+  const std::vector<double> weights(3000, 0x3p-400);
+  FitOptions o = options({12});
+  const auto fitted = [&](int64_t max_iter, const std::string& stop) {
+    o.max_iter = max_iter;
+    o.stop = stop;
+    return fit(PointsView(x.data(), 3000, 3), weights, o).models[0];
+  };
+  const double before = fitted(2, "strict").inertia;
+  ASSERT_LT(fitted(3, "strict").inertia, std::nextafter(before, 0.0));
+  EXPECT_EQ(fitted(100, fmt::format("error:{}", before)).iterations, 3);
+  const ModelResult below = fitted(100, fmt::format("error:{}", std::nextafter(before, 0.0)));
+  EXPECT_EQ(below.iterations, 4);
+  EXPECT_EQ(name_of(below.stop_reason), "error");
+}
+
 TEST(Fit, StopsForTheReasonAskedFor) {
   const auto x = mixture(3000, 3, 5, 30);
   const PointsView points(x.data(), 3000, 3);
@@ -144,6 +163,7 @@ TEST(Fit, StopsForTheReasonAskedFor) {
   EXPECT_EQ(reason([](auto& o) { o.stop = "labels:0.05"; }), stop_reason_named("labels"));
   EXPECT_EQ(reason([](auto& o) { o.stop = "shift:0.05"; }), stop_reason_named("shift"));
   EXPECT_EQ(reason([](auto& o) { o.stop = "inertia:0.001"; }), stop_reason_named("inertia"));
+  EXPECT_EQ(reason([](auto& o) { o.stop = "error:1e300"; }), stop_reason_named("error"));
   EXPECT_EQ(reason([](auto& o) { o.max_iter = 3, o.stop = "strict"; }), StopReason::kMaxIter);
   EXPECT_EQ(reason([](auto& o) { o.max_iter = 0; }), StopReason::kMaxIter);
 }

@@ -20,27 +20,30 @@ Matrix column(std::vector<float> values) {
 TEST(ParseStopRules, ReadsLists) {
   EXPECT_TRUE(parse_stop_rules("strict", 1e-4).empty());
   EXPECT_TRUE(parse_stop_rules("tol", 0).empty()) << "tol = 0 is no rule";
-  const auto rules = parse_stop_rules("tol,labels:0.25,shift:1e-3:0.5,inertia:1e-6,shift:2", 1e-4);
-  ASSERT_EQ(rules.size(), 5U);
+  const auto rules = parse_stop_rules("tol,labels:0.25,shift:1e-3:0.5,inertia:1e-6,shift:2,error:1e308", 1e-4);
+  ASSERT_EQ(rules.size(), 6U);
   EXPECT_EQ(rules[0].value, 1e-4);
   EXPECT_EQ(rules[1].reason, stop_reason_named("labels"));
   EXPECT_EQ(rules[2].value, 1e-3);
   EXPECT_EQ(rules[2].share, 0.5);
   EXPECT_EQ(rules[3].reason, stop_reason_named("inertia"));
   EXPECT_EQ(rules[4].share, 1);
+  EXPECT_EQ(rules[5].reason, stop_reason_named("error"));
+  EXPECT_EQ(rules[5].value, 1e308);
 }
 
 TEST(ParseStopRules, RefusesWhatItDoesNotKnow) {
   for (const char* text : {"", "never", "labels", "labels:2", "labels:-1", "labels:x", "shift", "shift:1:2",
-                           "shift:1:0.5:3", "inertia:nan", "tol:1", "tol,,strict", "labels:0.1 "}) {
+                           "shift:1:0.5:3", "inertia:nan", "error", "error:-1", "error:nan", "error:inf", "error:1:0.5",
+                           "tol:1", "tol,,strict", "labels:0.1 "}) {
     EXPECT_THROW(parse_stop_rules(text, 1e-4), Error) << text;
   }
 }
 
 // Digests and checkpoint files have these numbers.
 TEST(StopReasons, KeepTheirNumbers) {
-  const std::vector<std::string> names = {"not_begun", "strict",   "tol",        "labels",   "shift",      "inertia",
-                                          "cycle",     "max_iter", "time_limit", "callback", "interrupted"};
+  const std::vector<std::string> names = {"not_begun", "strict",   "tol",        "labels",   "shift",       "inertia",
+                                          "cycle",     "max_iter", "time_limit", "callback", "interrupted", "error"};
   for (size_t i = 0; i < names.size(); ++i) {
     EXPECT_EQ(static_cast<size_t>(stop_reason_named(names[i])), i) << names[i];
     EXPECT_EQ(name_of(static_cast<StopReason>(i)), names[i]);
@@ -84,6 +87,17 @@ TEST(StopRules, LabelsAndInertia) {
   state.inertia_before = 100;
   EXPECT_EQ(first_rule_that_holds(parse_stop_rules("inertia:0.1", 0), state), stop_reason_named("inertia"));
   EXPECT_FALSE(first_rule_that_holds(parse_stop_rules("inertia:0.09", 0), state));
+}
+
+TEST(StopRules, ErrorIsTheReportedInertia) {
+  StopState state;
+  state.first_pass = true;
+  state.inertia_now = 1;  // in other units
+  state.reported_inertia = 90;
+  EXPECT_EQ(first_rule_that_holds(parse_stop_rules("error:90", 0), state), stop_reason_named("error"));
+  EXPECT_FALSE(first_rule_that_holds(parse_stop_rules("error:89.99", 0), state));
+  state.reported_inertia = 0;
+  EXPECT_TRUE(first_rule_that_holds(parse_stop_rules("error:0", 0), state));
 }
 
 TEST(StopRules, TheFirstThatHoldsIsTheReason) {
@@ -152,6 +166,7 @@ TEST(Limits, OfSeveralRulesTheWidest) {
   EXPECT_NEAR(limits.shifts.each, 4, 1e-9);
   EXPECT_EQ(limits.shifts.share, 0.25);
   EXPECT_EQ(limits_of(parse_stop_rules("tol,inertia:0.1", 0.1), size).passes, 1) << "which only the engine can judge";
+  EXPECT_EQ(limits_of(parse_stop_rules("tol,error:7", 0.1), size).passes, 1);
 }
 
 }  // namespace

@@ -359,6 +359,7 @@ def test_verbose_prints_the_lines_of_scikit_learn(tol, end, init, mixture, capsy
         ),
         ({"time_limit": 1e-9, "init": "array"}, "Stopped at iteration 0: the time limit is used up."),
         ({"stop": "labels:0.5", "max_iter": 9}, "Stopped at iteration 0: few enough labels changed."),
+        ({"stop": "error:1e9", "max_iter": 9}, "Stopped at iteration 0: the inertia is small enough."),
     ],
 )
 def test_verbose_says_why_it_stopped(options, end, mixture, capsys):
