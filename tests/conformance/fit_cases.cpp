@@ -39,6 +39,7 @@ struct SeenUpdate {
   int64_t changed = 0;
   double all = 0;       // squared shifts
   double farthest = 0;  // the largest of them
+  double inertia = 0;   // of the pass before it
 };
 
 std::vector<SeenUpdate> updates_of(const Case& made, FitOptions options) {
@@ -46,6 +47,7 @@ std::vector<SeenUpdate> updates_of(const Case& made, FitOptions options) {
   options.stop = "strict";
   std::vector<SeenUpdate> updates;
   Matrix before;
+  double inertia = 0;
   for (options.max_iter = 0; options.max_iter <= 12; ++options.max_iter) {
     const FitResult result = fit(made.points(), made.weights, options);
     if (result.models[0].iterations < options.max_iter) break;
@@ -54,9 +56,10 @@ std::vector<SeenUpdate> updates_of(const Case& made, FitOptions options) {
       const std::vector<double> d2 = squared_shifts(centroid(), before, after);
       const auto pass = static_cast<size_t>(options.max_iter - 1);
       updates.push_back({result.provenance.pass_log[pass].changed, std::accumulate(d2.begin(), d2.end(), 0.0),
-                         *std::max_element(d2.begin(), d2.end())});
+                         *std::max_element(d2.begin(), d2.end()), inertia});
     }
     before = after;
+    inertia = result.models[0].inertia;
   }
   return updates;
 }
@@ -81,7 +84,8 @@ std::vector<FitOptions> threshold_fits(const Case& made, const FitOptions& optio
     const double root = least_that_reaches(update.farthest, std::sqrt(update.farthest), [](double e) { return e * e; });
     for (const bool below : {false, true}) {
       const auto value = [&](double v) { return below ? std::nextafter(v, 0.0) : v; };
-      fits.insert(fits.end(), 3, options);
+      fits.insert(fits.end(), 4, options);
+      (fits.end() - 4)->stop = fmt::format("error:{}", value(update.inertia));
       (fits.end() - 3)->stop = fmt::format("labels:{}", value(share));
       (fits.end() - 2)->stop = fmt::format("shift:{}", value(root));
       (fits.end() - 1)->stop = "tol";
@@ -113,7 +117,8 @@ void for_each_small_fit(const std::function<bool(const Case&, const FitOptions&)
   uint64_t seed = 1000;
   for (const DataType type : {DataType::kFloat32, DataType::kFloat64}) {
     for (const char* init : {"k-means++", "k-means||", "random", "first"}) {
-      for (const char* stop : {"tol", "strict", "labels:0.05", "shift:0.01", "shift:0.1:0.5", "inertia:0.001"}) {
+      for (const char* stop :
+           {"tol", "strict", "labels:0.05", "shift:0.01", "shift:0.1:0.5", "inertia:0.001", "error:20"}) {
         for (const EmptyPolicy empty : kPolicies) {
           const auto family = static_cast<Family>(seed % kFamilies);
           const auto weighting = static_cast<Weighting>(seed % kWeightings);

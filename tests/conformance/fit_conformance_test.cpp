@@ -126,7 +126,7 @@ TEST_F(FitConformance, EveryStopRuleAtItsThreshold) {
 // Models that end in the middle of others' batches, and lose clusters there.
 TEST_F(FitConformance, ManyModelsEndAtDifferentIterations) {
   for (const EmptyPolicy empty : kPolicies) {
-    for (const char* stop : {"tol", "labels:0.02,shift:0.001", "shift:0.05:0.5"}) {
+    for (const char* stop : {"tol", "labels:0.02,shift:0.001", "shift:0.05:0.5", "error:20"}) {
       const Case made = make_case(Family::kDuplicates, DataType::kFloat32, Weighting::kIntegers, {400, 2, {1}}, 77);
       FitOptions options = small_options("random", stop, empty);
       options.k = {2, 4, 6, 9};

@@ -34,7 +34,7 @@ struct LinearFit {
 std::vector<LinearFit> linear_fits() {
   std::vector<LinearFit> result;
   for (const char* init : {"random-subsets", "kmeans", "kmeans-x"}) {
-    for (const char* stop : {"strict", "labels:0.02", "shift:0.05:0.5", "inertia:0.01", "tol"}) {
+    for (const char* stop : {"strict", "labels:0.02", "shift:0.05:0.5", "inertia:0.01", "error:20", "tol"}) {
       const size_t i = result.size();
       LinearFit& made = result.emplace_back();
       made.name = fmt::format("{}, {}, fit {}", init, stop, i);

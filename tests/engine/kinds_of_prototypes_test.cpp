@@ -80,10 +80,10 @@ std::vector<Case> cases() {
   };
   const DataType types[] = {DataType::kFloat32, DataType::kFloat64};
   const char* inits[] = {"first", "random", "k-means++", "k-means||"};
-  const char* stops[] = {"strict", "labels:0.02", "shift:0.5:0.5", "inertia:0.01"};
+  const char* stops[] = {"strict", "labels:0.02", "shift:0.5:0.5", "inertia:0.01", "error:20"};
   const EmptyPolicy policies[] = {EmptyPolicy::kFarthest, EmptyPolicy::kKeep, EmptyPolicy::kDrop};
   for (size_t i = 0; i < 4; ++i) {
-    for (size_t s = 0; s < 4; ++s) {
+    for (size_t s = 0; s < std::size(stops); ++s) {
       add(inits[i], stops[s], policies[(i + s) % 3], types[(i + s) % 2], s % 2 == 1);
       add(inits[i], stops[s], policies[(i + s + 1) % 3], types[(i + s + 1) % 2], s % 2 == 0);
     }

@@ -52,7 +52,7 @@ def test_digest_of_one_machine(mixture, init, dtype):
         ).all()
 
 
-@pytest.mark.parametrize("stop", ["tol", "strict", "labels:0.01", "shift:0.1:0.5", "inertia:0.01"])
+@pytest.mark.parametrize("stop", ["tol", "strict", "labels:0.01", "shift:0.1:0.5", "inertia:0.01", "error:3000"])
 def test_stop_rules_and_weights(mixture, stop):
     X, weights = mixture[:1500], np.random.default_rng(3).random(1500)
     found = manymeans.fit_shards(asking(cut(X, [400, 401, 1500], weights)), 9, seed=2, stop=stop)

@@ -101,7 +101,8 @@ class CaseDrawer {
     options.tol = draw_.pick({1e-4, 1e-4, 0.0, 1e-2});
     options.stop =
         draw_.pick<std::string>({"tol", "strict", "strict", "labels:0.01", "inertia:0.0001", "tol,labels:0.001",
-                                 fmt::format("shift:{}", 0.05 * wide), fmt::format("shift:{}:0.8", 0.02 * wide)});
+                                 fmt::format("shift:{}", 0.05 * wide), fmt::format("shift:{}:0.8", 0.02 * wide),
+                                 fmt::format("error:{}", 100 * wide * wide)});
     options.max_iter = draw_.chance(0.06) ? 0 : draw_.log_between(1, 40);
     if (limits_.cuda) options.max_iter = std::min<int64_t>(options.max_iter, draw_.between(3, 12));
   }
