@@ -29,10 +29,11 @@ from ._errors import (
     UnavailableError,
     UsageError,
 )
-from ._functions import fit, info, kmeans_plusplus, predict, read, search
+from ._functions import fit, info, kmeans_plusplus, predict, search
 from ._imports import importing as _importing
 from ._multiply import ProductCounts, multiply
 from ._progress import Progress
+from ._reading import read
 from ._report import report
 from ._result import FitResult, Model
 from ._shards import Answer, Scan, Shape, Shard, Statistics, fit_shards, merge_answers, solve

@@ -42,10 +42,11 @@ from ._input import (
     unmasked,
     unwrap,
 )
+from ._labelling import PreparedCenters, predict_points, transform_points
 from ._outside import Ranges, warn_of_outside
 from ._profile import Profile, Remembered
 from ._progress import Callback
-from ._result import FitResult, Model, PreparedCenters, predict_points, transform_points
+from ._result import FitResult, Model
 from ._seeds import seed_of
 from ._tables import columns_by_name
 from ._wording import printable

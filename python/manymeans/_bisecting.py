@@ -18,9 +18,10 @@ from . import _manymeans
 from ._base import _WithoutResult, hosted, initial_of, warn_of_few, warn_of_weights
 from ._functions import run_fit
 from ._input import Points, in_order
+from ._labelling import PreparedCenters, matching, predict_points
 from ._outside import ranges_of
 from ._profile import Remembered
-from ._result import FitResult, PreparedCenters, matching, predict_points
+from ._result import FitResult
 
 # Distance of the seeds of two splits: any odd number would do, and this one has no pattern.
 _SEED_STEP = 0x9E3779B97F4A7C15

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from . import _manymeans, _threads
 from ._criteria import Criteria
 from ._errors import warn
-from ._functions import _opened, k_list
+from ._functions import k_list
 from ._imports import importing
 from ._input import plain_points
+from ._opening import opened
+from ._page import fragment
 from ._parameters import integer
 from ._result import FitResult
 from ._seeds import seed_of
@@ -103,9 +105,7 @@ class Choice(NamedTuple):
         return f"Choice(k={self.k}, reason={self.reason!r})"
 
     def _repr_html_(self) -> str:
-        from ._report import fragment  # noqa: PLC0415 (which needs this module)
-
-        return fragment(self)
+        return fragment(f"k = {self.k}", self.result._of_kind(linear=False), self)
 
     def table(self) -> list[dict[str, float]]:
         """Give the evidence as ``pandas.DataFrame(choice.table())`` takes it.
@@ -225,7 +225,7 @@ def choose_k(
     3
 
     """
-    points = plain_points(_opened(X))
+    points = plain_points(opened(X))
     asked = [count for count in _DEFAULT_K if count <= points.array.shape[0]] if k is _DEFAULT_K else k_list(k)
     fit = {
         "k": asked, "models": integer("models", models), "seed": seed_of(seed), "init": init,

@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from . import _manymeans, _threads
 from ._errors import UsageError, warn
-from ._functions import _opened
 from ._input import plain_points
+from ._opening import opened
 from ._parameters import integer
 from ._result import FitResult, Model
 from ._seeds import seed_of
@@ -133,7 +133,7 @@ def consensus(
             raise UsageError(f"[k] none of the models has {count} clusters; method='centroids' takes those of any k")
     array, bfloat16 = None, False
     if X is not None:
-        X = _opened(X, like=result)
+        X = opened(X, like=result)
         if result is not None:
             X = columns_of_fit(X, result.column_names)
         points = plain_points(X)

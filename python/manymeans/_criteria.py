@@ -10,8 +10,8 @@ import numpy.typing as npt
 from . import _manymeans, _threads
 from ._compare import parts_of
 from ._errors import BadDataError, UsageError
-from ._functions import _opened
 from ._input import Points, plain_points
+from ._opening import opened
 from ._parameters import integer
 from ._seeds import seed_of
 
@@ -97,7 +97,7 @@ def criteria(
     (50.0, 0.2)
 
     """
-    points, taken = plain_points(_opened(X)), _labels_of(labels)
+    points, taken = plain_points(opened(X)), _labels_of(labels)
     there = taken >= 0
     if not there.all() and len(there) == points.array.shape[0]:
         points, taken = Points(np.ascontiguousarray(points.numbers[there])), taken[there]

@@ -11,13 +11,15 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _manymeans, _threads
-from ._errors import BadDataError, Error, UsageError, warn, warn_of_stop
-from ._fields import PLAIN, format_by_pyarrow, read_fields
+from ._errors import BadDataError, UsageError, warn, warn_of_stop
 from ._input import Points, Target, plain_centers, plain_points, plain_weights
+from ._labelling import as_measured, predict_points
+from ._opening import NAMES_OF_FILES, opened, weights_of
 from ._parameters import check_callback, integer, path_of, real, switch
 from ._progress import Callback, Reporter
 from ._ranks import Ranks
-from ._result import Criterion, FitResult, Model, _existing, as_measured, predict_points
+from ._reading import read
+from ._result import Criterion, FitResult, Model
 from ._seeds import seed_of
 from ._tables import Dataset, Source, check_output, files_of, naming
 from ._wording import in_python, of_read
@@ -32,28 +34,6 @@ def k_list(k: int | str | Iterable[int]) -> list[int]:
     if isinstance(k, Iterable) and not isinstance(k, bytes) and not (isinstance(k, np.ndarray) and k.ndim == 0):
         return [integer("k", one) for one in k]
     return [integer("k", k)]
-
-
-def _weights_of(X: Any, sample_weight: Any) -> Any:
-    """Give the weights that a user passes, or else those that were read with the points."""
-    return X.weights if sample_weight is None and isinstance(X, Dataset) else sample_weight
-
-
-_NAMES_OF_FILES = (str, bytes, os.PathLike)
-
-
-def _opened(X: Any, like: FitResult | None = None) -> Any:
-    """Read points where the name of their file is given, as the fit of `like` did; give anything else as it is."""
-    if not isinstance(X, _NAMES_OF_FILES):
-        return X
-    options = PLAIN | {"threads": _threads.effective(None), "like": None if like is None else like._points_of_fit()}
-    try:
-        table = _dataset(path_of("X", X), options)
-    except Error as error:
-        raise type(error)(of_read(str(error))) from None
-    for text in table.warnings:
-        warn(of_read(text))
-    return table
 
 
 def run_fit(
@@ -312,11 +292,11 @@ def fit(
     with contextlib.nullcontext() if comm is None else Ranks(comm) as ranks:
         check_callback(callback)
         saved = _checkpoint_of((X, sample_weight, init), checkpoint, checkpoint_every, resume)
-        if ranks is not None and isinstance(X, _NAMES_OF_FILES):
+        if ranks is not None and isinstance(X, NAMES_OF_FILES):
             raise UsageError(f"[X] is {X!r:.60}; with comm, the rows of this rank are right")
-        X = _opened(X)
+        X = opened(X)
         points = plain_points(X, empty=ranks is not None, keep_sparse=True)
-        weights = plain_weights(_weights_of(X, sample_weight), points.array.shape[0])
+        weights = plain_weights(weights_of(X, sample_weight), points.array.shape[0])
         initial = _initial(init, points)
         result = run_fit(
             points,
@@ -362,7 +342,7 @@ def _initial(init: Any, points: Points) -> npt.NDArray[Any] | None:
         methods = {method["name"] for method in _manymeans.info(devices=False)["inits"]}
         if init in methods or not os.path.isfile(init):
             return None
-    if isinstance(init, _NAMES_OF_FILES):
+    if isinstance(init, NAMES_OF_FILES):
         try:
             init = FitResult.load(init)
         except BadDataError:  # no model file
@@ -471,9 +451,9 @@ def search(
     """
     check_callback(callback)
     saved = _checkpoint_of((X, sample_weight, init), checkpoint, checkpoint_every, resume)
-    X = _opened(X)
+    X = opened(X)
     points = plain_points(X)
-    weights = plain_weights(_weights_of(X, sample_weight), points.array.shape[0])
+    weights = plain_weights(weights_of(X, sample_weight), points.array.shape[0])
     initial = _initial(init, points)
     result = run_fit(
         points,
@@ -544,12 +524,12 @@ def predict(
     [0, 0, 1]
 
     """
-    if isinstance(model, _NAMES_OF_FILES) or hasattr(model, "cluster_centers_"):
+    if isinstance(model, NAMES_OF_FILES) or hasattr(model, "cluster_centers_"):
         raise UsageError(
             f"[model] is {model!r:.60}; a FitResult is right (FitResult.load of a file, result_ of an estimator), "
             "a Model, or centres"
         )
-    X = _opened(X, model if isinstance(model, FitResult) else None)
+    X = opened(X, model if isinstance(model, FitResult) else None)
     distances = switch("distances", distances)
     if isinstance(model, FitResult):
         centers = model._of_kind(linear=False).best(k, criterion).cluster_centers
@@ -616,9 +596,9 @@ def kmeans_plusplus(
     True
 
     """
-    X = _opened(X)
+    X = opened(X)
     points = plain_points(X, keep_sparse=True)
-    weights = plain_weights(_weights_of(X, sample_weight), points.array.shape[0])
+    weights = plain_weights(weights_of(X, sample_weight), points.array.shape[0])
     options = {
         "k": [integer("n_clusters", n_clusters)], "init": "k-means++", "seed": seed_of(random_state),
         "backend": backend, "threads": _threads.effective(n_threads),
@@ -627,180 +607,6 @@ def kmeans_plusplus(
     for text in texts:
         warn(in_python(text))
     return centers, rows
-
-
-def read(
-    path: str | bytes | os.PathLike[Any],
-    *,
-    format: str = "auto",
-    dtype: Any = None,
-    columns: str | int | Iterable[str | int] = (),
-    exclude: str | int | Iterable[str | int] = (),
-    numeric_only: bool = False,
-    missing: str | float = "error",
-    categories: str = "error",
-    most_categories: int = 100,
-    decimal: str | None = None,
-    header: str = "auto",
-    id: str | int | None = None,
-    weights: str | int | bytes | os.PathLike[Any] = "",
-    n_threads: int | None = None,
-    like: FitResult | None = None,
-) -> Dataset:
-    r"""Read points as the command line does: ``.npy`` (mapped), text (packed, too), ``.npz``, ``.parquet`` and more.
-
-    Parameters
-    ----------
-    path : str, bytes or path-like
-        The file; ``"file:name"`` is one of several arrays in a ``.npz`` or ``.h5``. `info` lists what this build reads.
-    format : str, default="auto"
-        A reader's name (see `info`), or auto: by the file's ending.
-    dtype : str or dtype, optional
-        Convert to this type; by default as stored. Text, decimals and integers of 32 and 64 bits become float32 where
-        that keeps apart what they keep apart, else float64.
-    columns : str, int or iterable of them, optional
-        Names, numbers from 1, or ranges of them (``"2-5"``); all by default. ``"age,income"`` is two; a name with a
-        comma goes into a list. Names that are no UTF-8 in the file have
-        the surrogates of ``bytes.decode("utf-8", "surrogateescape")``, here and in the result.
-    exclude : str, int or iterable of them, optional
-        Columns not to take, likewise.
-    numeric_only : bool, default=False
-        Leave out columns that hold text, with a warning that names them.
-    missing : {"error", "drop", "mean", "median"} or float, default="error"
-        Gaps, which are empty fields, nulls, NaN, and in text also NA, N/A, null and None: an error, rows to leave out,
-        or filled with the mean or median of the column, or with this number. A model of these points remembers it.
-    categories : {"error", "drop", "onehot"}, default="error"
-        Columns of text: an error, left out (as with `numeric_only`), or a column of 0 and 1 for each of their texts.
-    most_categories : int, default=100
-        Most texts in a column for ``"onehot"``; more are an error.
-    decimal : {".", ","}, optional
-        Decimal sign of numbers in text; with a comma there may be points between thousands.
-    header : {"auto", "yes", "no"}, default="auto"
-        Whether the first line of a text table holds the names of its columns; ``"auto"``: found from the first lines,
-        with a warning where they leave it open.
-    id : str or int, optional
-        Column of a text file that names the rows and is no column of the points.
-    weights : str, int, bytes or path-like, optional
-        A column of the file (name or number), or a file of n_samples numbers (bytes are its name).
-    n_threads : int, optional
-        Threads; by default all that are usable.
-    like : FitResult, optional
-        Read what this model needs: the columns of its fit, by name where both files have names, else by their place,
-        and the type of its centres.
-
-    Returns
-    -------
-    dataset : Dataset
-        Points, names of columns, weights. `fit` and `predict` take it in place of an array. What was left out or
-        filled in is a warning, and in ``dataset.warnings``.
-
-    Raises
-    ------
-    FileNotFoundError
-        When there is no such file.
-    BadDataError
-        When it cannot be read; names the file, the row and the column.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> import manymeans
-    >>> folder = tempfile.TemporaryDirectory()
-    >>> path = pathlib.Path(folder.name) / "points.csv"
-    >>> _ = path.write_text("age,income\n31,2.5\n47,3.25\n")
-    >>> manymeans.read(path).points
-    array([[31.  ,  2.5 ],
-           [47.  ,  3.25]], dtype=float32)
-
-    """
-    name = None if dtype is None else _name_of_type(dtype)
-    file = path_of("path", path)
-    if like is not None and not isinstance(like, FitResult):
-        raise UsageError(f"[like] is {like!r:.60}; a FitResult is right (result_ of an estimator, or FitResult.load)")
-    chosen = _listed("columns", columns)
-    if isinstance(missing, str):
-        _choice("missing", missing, ("error", "drop", "mean", "median"))
-    _choice("categories", categories, ("error", "drop", "onehot"))
-    _choice("decimal", decimal, (".", ",", None))
-    _choice("header", header, ("auto", "yes", "no"))
-    options = {
-        "format": format,
-        "dtype": name,
-        "columns": [_column("columns", column) for column in chosen],
-        "exclude": [_column("exclude", column) for column in _listed("exclude", exclude)],
-        "numeric_only": switch("numeric_only", numeric_only) or categories == "drop",
-        "missing": missing if isinstance(missing, str) else "value",
-        "missing_value": 0.0 if isinstance(missing, str) else _finite("missing", missing),
-        "one_hot": categories == "onehot",
-        "most_categories": integer("most_categories", most_categories, 1),
-        "decimal": "\0" if decimal is None else decimal,
-        "header": header,
-        "id": "" if id is None else _column("id", id),
-        "weights": path_of("weights", weights)
-        if isinstance(weights, (bytes, os.PathLike))
-        else _column("weights", weights),
-        "threads": _threads.effective(n_threads),
-        "like": None if like is None else like._points_of_fit(),
-    }
-    others = (*(os.path.abspath(path) for path in files_of(weights or None)),)
-    table = _dataset(file, options, others)
-    for text in table.warnings:
-        warn(text)
-    return table
-
-
-def _dataset(file: bytes, options: dict[str, Any], others: tuple[bytes, ...] = ()) -> Dataset:
-    """Read a file with options by the library's names, silently; `others` are files that were read beside it."""
-    whole = _existing(_manymeans.points_file(file))
-    by_pyarrow = format_by_pyarrow(whole, options["format"])
-    found = read_fields(whole, by_pyarrow, options) if by_pyarrow else _manymeans.read(file, options)
-    return Dataset(
-        Points(found["points"], found["bfloat16"]).numbers,
-        list(found["column_names"]),
-        found["weights"],
-        [in_python(text) for text in found["warnings"]],
-        Source(**found["source"], path=os.path.abspath(whole), others=others, dropped=found["dropped"]),
-        list(found["ids"]),
-    )
-
-
-def _listed(name: str, columns: str | int | Iterable[str | int]) -> list[str | int]:
-    """Give a list of columns; a text is one, or several between commas, as on the command line."""
-    if isinstance(columns, str):
-        return [column.strip() for column in columns.split(",")] if "," in columns else [columns]
-    if isinstance(columns, (int, np.integer)):
-        return [columns]
-    if isinstance(columns, bytes) or not isinstance(columns, Iterable):
-        raise UsageError(f"[{name}] is {columns!r:.60}; names or numbers of columns are right, one or a list of them")
-    return list(columns)
-
-
-def _choice(name: str, value: Any, choices: tuple[str | None, ...]) -> None:
-    if isinstance(value, (str, type(None))) and value in choices:
-        return
-    known = ", ".join(repr(choice) for choice in choices)
-    raise UsageError(f"[{name}] is {value!r:.60}; {known} is right")
-
-
-def _finite(name: str, value: Any) -> float:
-    number = real(name, value)
-    if not np.isfinite(number):
-        raise UsageError(f"[{name}] is {number}; a finite number is right")
-    return number
-
-
-def _name_of_type(dtype: Any) -> str:
-    if isinstance(dtype, str):
-        return dtype  # the library knows bfloat16 too
-    try:
-        name: str = np.dtype(dtype).name
-    except TypeError:
-        raise UsageError(f"[dtype] is {dtype!r}; a type of numbers is right") from None
-    return name
-
-
-def _column(name: str, value: str | int) -> str:
-    return value if isinstance(value, str) else str(integer(name, value))
 
 
 def info() -> dict[str, Any]:

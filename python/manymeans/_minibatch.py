@@ -17,9 +17,9 @@ from . import _manymeans, _threads
 from ._base import _WithoutResult, hosted, initial_of
 from ._errors import BadDataError
 from ._input import Points, in_order
+from ._labelling import PreparedCenters, predict_points
 from ._outside import ranges_of
 from ._profile import Remembered, blocks, moments
-from ._result import PreparedCenters, predict_points
 from ._seeds import seed_of
 from ._tables import naming
 

@@ -18,9 +18,10 @@ from ._base import SHARED_CONSTRAINTS, _FittingEstimator, initial_of
 from ._errors import UsageError
 from ._functions import run_regress
 from ._input import Points, Target, in_order, plain_numbers
+from ._labelling import matching
 from ._outside import warn_of_outside
 from ._progress import Callback
-from ._result import FitResult, Model, matching
+from ._result import FitResult, Model
 from ._tables import columns_by_name, naming
 
 _GATINGS = ("nearest", "prior", "columns")

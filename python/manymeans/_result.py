@@ -15,11 +15,14 @@ import numpy.typing as npt
 from . import _manymeans, _threads
 from ._errors import StoppedError, UsageError
 from ._imports import importing
-from ._input import Points, plain_points, sparse_points
+from ._input import Points, plain_points
+from ._labelling import as_measured, predict_points
+from ._opening import existing, opened
 from ._outside import UNSCALED, Ranges, warn_of_outside
+from ._page import fragment
 from ._parameters import integer, path_of, real
 from ._summary import provenance_of_answer, read_provenance, read_summary, written_provenance
-from ._tables import Source, check_output, columns_by_name, columns_of_fit, files_of, naming
+from ._tables import Source, check_output, columns_by_name, columns_of_fit, files_of
 from ._wording import in_python
 
 #: How one of several models is chosen: by its inertia, or by what a function says of it; the least wins.
@@ -281,9 +284,7 @@ class FitResult:
 
         """
         centers = self._of_kind(linear=False).best(k, criterion).cluster_centers
-        from ._functions import _opened  # which itself needs this module
-
-        points = self._points_of(_opened(X, self), n_threads)
+        points = self._points_of(opened(X, self), n_threads)
         labels, _, _ = predict_points(points, centers, _manymeans.Predictor(centers), n_threads=n_threads)
         return labels
 
@@ -460,7 +461,7 @@ class FitResult:
             When it is no model file, or damaged, whatever the damage is.
 
         """
-        name = _existing(path_of("path", path))
+        name = existing(path_of("path", path))
         file = _manymeans.load_model(name)
         summary, digests = read_summary(os.fsdecode(name), file)
         result = cls(
@@ -486,9 +487,7 @@ class FitResult:
     def _repr_html_(self) -> str | None:
         if any(model.linear for model in self.models) or not any(model.begun for model in self.models):
             return None
-        from ._report import fragment  # which needs this module
-
-        return fragment(self)
+        return fragment(str(self), self._of_kind(linear=False))
 
     def __repr__(self) -> str:
         return f"FitResult({len(self.models)} models, k = {', '.join(map(str, self.k_values))})"
@@ -511,86 +510,3 @@ def _score_by(criterion: Criterion | None) -> Callable[[Model], float]:
         return found
 
     return score
-
-
-def _existing(path: bytes) -> bytes:
-    os.stat(os.fsdecode(path))  # FileNotFoundError is what Python programs expect
-    return path
-
-
-def as_measured(points: Points, metric: str, centers: npt.NDArray[Any], n_threads: int | None = None) -> Points:
-    """Scale rows to length one where the metric is cosine. That is one copy."""
-    if metric == "euclidean":
-        return points
-    points = matching(points, centers)
-    threads = _threads.effective(n_threads)
-    with naming(points.names, points.source):
-        if points.is_sparse:
-            rows = points.numbers.copy()
-            rows.data = _manymeans.values_of_length_one(points.array, threads)
-            return points._replace(array=_manymeans.SparseArray(rows))
-        array = _manymeans.rows_of_length_one(points.array, points.bfloat16, threads)
-    return Points(array, names=points.names, source=points.source)
-
-
-def matching(points: Points, centers: npt.NDArray[Any]) -> Points:
-    """Widen points to float64 where the centres are, so that no centre is rounded. That is one copy."""
-    if centers.dtype != np.float64 or points.wide:
-        return points
-    wide = points.numbers.astype(np.float64)
-    return sparse_points(wide) if points.is_sparse else Points(wide, names=points.names, source=points.source)
-
-
-class PreparedCenters:
-    """The centres of the last call, ready for the next one. A copy or a pickle has none at first."""
-
-    def __init__(self) -> None:
-        self._predictor: _manymeans.Predictor | None = None
-
-    def __reduce__(self) -> tuple[type[PreparedCenters], tuple[()]]:
-        return PreparedCenters, ()
-
-    def predictor_of(self, centers: npt.NDArray[Any]) -> _manymeans.Predictor:
-        """Give the one of the last call, where the centres are still the same."""
-        predictor = self._predictor
-        if predictor is None or not predictor.holds(centers):
-            predictor = self._predictor = _manymeans.Predictor(centers)
-        return predictor
-
-
-def predict_points(
-    points: Points,
-    centers: npt.NDArray[Any],
-    predictor: _manymeans.Predictor,
-    *,
-    n_threads: int | None = None,
-    backend: str = "auto",
-    distances: bool = False,
-    inertia: bool = False,
-    weights: npt.NDArray[np.float64] | None = None,
-) -> tuple[npt.NDArray[Any], npt.NDArray[np.float64] | None, float]:
-    """Give labels in their smallest type and, if asked for, distances and inertia. The predictor is of the centres."""
-    points = matching(points, centers)
-    with naming(points.names, points.source):
-        wanted = {
-            "backend": backend,
-            "threads": _threads.effective(n_threads),
-            "distances": distances,
-            "inertia": inertia,
-            "weights": weights,
-        }
-        return predictor.predict(points.array, points.bfloat16, wanted)
-
-
-def transform_points(
-    points: Points,
-    centers: npt.NDArray[Any],
-    predictor: _manymeans.Predictor,
-    *,
-    n_threads: int | None = None,
-    backend: str = "auto",
-) -> npt.NDArray[Any]:
-    """Give the distances of all points to all centres."""
-    points = matching(points, centers)
-    with naming(points.names, points.source):
-        return predictor.transform(points.array, points.bfloat16, backend, _threads.effective(n_threads))

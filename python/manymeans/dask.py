@@ -22,9 +22,10 @@ from ._errors import BadDataError, UsageError
 from ._functions import k_list, run_fit_shards
 from ._imports import importing
 from ._input import plain_centers, plain_numbers, plain_points
+from ._labelling import predict_points, transform_points
 from ._outside import Ranges, warn_of_outside
 from ._progress import Callback
-from ._result import Criterion, FitResult, predict_points, transform_points
+from ._result import Criterion, FitResult
 from ._shards import Shard
 
 __all__ = ["EnsembleKMeans", "KMeans", "Partitions"]

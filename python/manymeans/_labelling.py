@@ -1,0 +1,90 @@
+"""Labels and distances of points by the centres of one model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _manymeans, _threads
+from ._input import Points, sparse_points
+from ._tables import naming
+
+
+def as_measured(points: Points, metric: str, centers: npt.NDArray[Any], n_threads: int | None = None) -> Points:
+    """Scale rows to length one where the metric is cosine. That is one copy."""
+    if metric == "euclidean":
+        return points
+    points = matching(points, centers)
+    threads = _threads.effective(n_threads)
+    with naming(points.names, points.source):
+        if points.is_sparse:
+            rows = points.numbers.copy()
+            rows.data = _manymeans.values_of_length_one(points.array, threads)
+            return points._replace(array=_manymeans.SparseArray(rows))
+        array = _manymeans.rows_of_length_one(points.array, points.bfloat16, threads)
+    return Points(array, names=points.names, source=points.source)
+
+
+def matching(points: Points, centers: npt.NDArray[Any]) -> Points:
+    """Widen points to float64 where the centres are, so that no centre is rounded. That is one copy."""
+    if centers.dtype != np.float64 or points.wide:
+        return points
+    wide = points.numbers.astype(np.float64)
+    return sparse_points(wide) if points.is_sparse else Points(wide, names=points.names, source=points.source)
+
+
+class PreparedCenters:
+    """The centres of the last call, ready for the next one. A copy or a pickle has none at first."""
+
+    def __init__(self) -> None:
+        self._predictor: _manymeans.Predictor | None = None
+
+    def __reduce__(self) -> tuple[type[PreparedCenters], tuple[()]]:
+        return PreparedCenters, ()
+
+    def predictor_of(self, centers: npt.NDArray[Any]) -> _manymeans.Predictor:
+        """Give the one of the last call, where the centres are still the same."""
+        predictor = self._predictor
+        if predictor is None or not predictor.holds(centers):
+            predictor = self._predictor = _manymeans.Predictor(centers)
+        return predictor
+
+
+def predict_points(
+    points: Points,
+    centers: npt.NDArray[Any],
+    predictor: _manymeans.Predictor,
+    *,
+    n_threads: int | None = None,
+    backend: str = "auto",
+    distances: bool = False,
+    inertia: bool = False,
+    weights: npt.NDArray[np.float64] | None = None,
+) -> tuple[npt.NDArray[Any], npt.NDArray[np.float64] | None, float]:
+    """Give labels in their smallest type and, if asked for, distances and inertia. The predictor is of the centres."""
+    points = matching(points, centers)
+    with naming(points.names, points.source):
+        wanted = {
+            "backend": backend,
+            "threads": _threads.effective(n_threads),
+            "distances": distances,
+            "inertia": inertia,
+            "weights": weights,
+        }
+        return predictor.predict(points.array, points.bfloat16, wanted)
+
+
+def transform_points(
+    points: Points,
+    centers: npt.NDArray[Any],
+    predictor: _manymeans.Predictor,
+    *,
+    n_threads: int | None = None,
+    backend: str = "auto",
+) -> npt.NDArray[Any]:
+    """Give the distances of all points to all centres."""
+    points = matching(points, centers)
+    with naming(points.names, points.source):
+        return predictor.transform(points.array, points.bfloat16, backend, _threads.effective(n_threads))
