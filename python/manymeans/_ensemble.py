@@ -25,10 +25,9 @@ from ._base import (
 )
 from ._consensus import Consensus, consensus
 from ._errors import UsageError
-from ._functions import k_list, run_fit
+from ._functions import k_list, library_options, run_fit
 from ._input import in_order
 from ._kmeans import _describe_input
-from ._parameters import integer, real
 from ._progress import Callback
 from ._result import Criterion, FitResult, Model
 
@@ -223,8 +222,7 @@ class EnsembleKMeans(_BaseEstimator):
         manymeans.search : The same as a function, which says more of what a search does.
 
         """
-        options: dict[str, Any] = {"search_time": real("time", time), "trials": integer("trials", trials, 1)}
-        options["rounds"] = None if rounds is None else integer("rounds", rounds, 1)
+        options = library_options({"time": time, "rounds": rounds, "trials": trials})
         return self._fit_all(X, sample_weight, options)
 
     def _fit_all(self, X: Any, sample_weight: Any, search: dict[str, Any]) -> EnsembleKMeans:

@@ -15,7 +15,7 @@ from ._errors import BadDataError, UsageError, warn, warn_of_stop
 from ._input import Points, Target, plain_centers, plain_points, plain_weights
 from ._labelling import as_measured, predict_points
 from ._opening import NAMES_OF_FILES, opened, weights_of
-from ._parameters import check_callback, integer, path_of, real, switch
+from ._parameters import Check, between, check_callback, integer, optional, path_of, real, switch
 from ._progress import Callback, Reporter
 from ._ranks import Ranks
 from ._reading import read
@@ -25,6 +25,7 @@ from ._tables import Dataset, Source, check_output, files_of, naming
 from ._wording import in_python, of_read
 
 _MOST_SEED = 2**64 - 1
+_OF_CHECKPOINTS = ("checkpoint", "checkpoint_every", "resume")
 
 
 def k_list(k: int | str | Iterable[int]) -> list[int]:
@@ -34,6 +35,54 @@ def k_list(k: int | str | Iterable[int]) -> list[int]:
     if isinstance(k, Iterable) and not isinstance(k, bytes) and not (isinstance(k, np.ndarray) and k.ndim == 0):
         return [integer("k", one) for one in k]
     return [integer("k", k)]
+
+
+def _as_is(name: str, value: Any) -> Any:
+    return value  # the library checks it
+
+
+def _memory(name: str, value: Any) -> Any:
+    return value if isinstance(value, str) else integer(name, value, 0)
+
+
+#: How the parameters of `fit`, `search` and `fit_shards` are checked that are options of the library. Signatures and
+#: documentation of functions are written out: editors and the site read them from the source.
+_OPTIONS: dict[str, Check] = {
+    "k": lambda name, value: k_list(value),
+    "models": integer,
+    "seed": between(0, _MOST_SEED),
+    "model_seed": optional(between(0, _MOST_SEED)),
+    "metric": _as_is,
+    "min_size": between(0),
+    "max_size": between(0),
+    "max_iter": between(0),
+    "tol": real,
+    "stop": _as_is,
+    "empty": _as_is,
+    "time_limit": optional(real),
+    "algorithm": _as_is,
+    "backend": _as_is,
+    "strategy": _as_is,
+    "memory": optional(_memory),
+    "time": real,
+    "trials": between(1),
+    "rounds": optional(between(1)),
+}
+
+
+def library_options(given: dict[str, Any]) -> dict[str, Any]:
+    """Check parameters, and give those that are options of the library, by its names.
+
+    Raises
+    ------
+    UsageError
+        For a value of a wrong type or out of range.
+
+    """
+    options = {name: check(name, given[name]) for name, check in _OPTIONS.items() if name in given}
+    if "time" in options:
+        options["search_time"] = options.pop("time")
+    return options
 
 
 def run_fit(
@@ -289,33 +338,27 @@ def fit(
     32
 
     """
+    return _fitted(locals())
+
+
+def _fitted(given: dict[str, Any], *, search: bool = False) -> FitResult:
+    """Fit, or search and fit, with all parameters of `fit` or of `search`."""
+    X, sample_weight, init, comm = given["X"], given["sample_weight"], given["init"], given.get("comm")
     with contextlib.nullcontext() if comm is None else Ranks(comm) as ranks:
-        check_callback(callback)
-        saved = _checkpoint_of((X, sample_weight, init), checkpoint, checkpoint_every, resume)
+        check_callback(given["callback"])
+        saved = _checkpoint_of((X, sample_weight, init), *(given[name] for name in _OF_CHECKPOINTS))
         if ranks is not None and isinstance(X, NAMES_OF_FILES):
             raise UsageError(f"[X] is {X!r:.60}; with comm, the rows of this rank are right")
         X = opened(X)
-        points = plain_points(X, empty=ranks is not None, keep_sparse=True)
+        points = plain_points(X, empty=ranks is not None, keep_sparse=not search)
         weights = plain_weights(weights_of(X, sample_weight), points.array.shape[0])
         initial = _initial(init, points)
+        options = library_options(given) | {"init": init if initial is None else None}
         result = run_fit(
-            points,
-            weights,
-            {
-                "k": k_list(k), "models": integer("models", models), "seed": integer("seed", seed, 0, _MOST_SEED),
-                "model_seed": None if model_seed is None else integer("model_seed", model_seed, 0, _MOST_SEED),
-                "init": init if initial is None else None, "metric": metric,
-                "min_size": integer("min_size", min_size, 0), "max_size": integer("max_size", max_size, 0),
-                "max_iter": integer("max_iter", max_iter, 0),
-                "tol": real("tol", tol), "stop": stop, "empty": empty,
-                "time_limit": None if time_limit is None else real("time_limit", time_limit), "algorithm": algorithm,
-                "backend": backend, "strategy": strategy,
-                "memory": memory if memory is None or isinstance(memory, str) else integer("memory", memory, 0),
-            },
-            initial=initial, n_threads=n_threads, callback=callback, progress=switch("progress", progress),
-            checkpoint=saved, ranks=ranks,
+            points, weights, options, initial=initial, n_threads=given["n_threads"], callback=given["callback"],
+            progress=switch("progress", given["progress"]), checkpoint=saved, ranks=ranks, search=search,
         )  # fmt: skip
-    if ranks is None:
+    if ranks is None and not search:
         result.warnings[:0] = _column_warnings(points)
     for text in result.warnings:
         warn(text)
@@ -449,30 +492,7 @@ def search(
     5
 
     """
-    check_callback(callback)
-    saved = _checkpoint_of((X, sample_weight, init), checkpoint, checkpoint_every, resume)
-    X = opened(X)
-    points = plain_points(X)
-    weights = plain_weights(weights_of(X, sample_weight), points.array.shape[0])
-    initial = _initial(init, points)
-    result = run_fit(
-        points,
-        weights,
-        {
-            "k": k_list(k), "models": integer("models", models), "seed": integer("seed", seed, 0, _MOST_SEED),
-            "model_seed": None if model_seed is None else integer("model_seed", model_seed, 0, _MOST_SEED),
-            "init": init if initial is None else None, "max_iter": integer("max_iter", max_iter, 0),
-            "tol": real("tol", tol), "stop": stop, "empty": empty,
-            "time_limit": None if time_limit is None else real("time_limit", time_limit), "algorithm": algorithm,
-            "backend": backend, "search_time": real("time", time), "trials": integer("trials", trials, 1),
-            "rounds": None if rounds is None else integer("rounds", rounds, 1),
-        },
-        initial=initial, n_threads=n_threads, callback=callback, progress=switch("progress", progress),
-        checkpoint=saved, search=True,
-    )  # fmt: skip
-    for text in result.warnings:
-        warn(text)
-    return result
+    return _fitted(locals(), search=True)
 
 
 def predict(

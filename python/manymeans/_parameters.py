@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import os
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,9 @@ import numpy as np
 from ._errors import UsageError
 
 _MOST = 2**63 - 1
+
+#: Gives the value that the library takes for a parameter of this name, or raises UsageError.
+Check = Callable[[str, Any], Any]
 
 
 def integer(name: str, value: Any, least: int | None = None, most: int = _MOST) -> int:
@@ -35,6 +39,16 @@ def integer(name: str, value: Any, least: int | None = None, most: int = _MOST) 
     if (least is not None and number < least) or number > most:
         raise UsageError(f"[{name}] is {number}; it must be between {-_MOST if least is None else least} and {most}")
     return number
+
+
+def between(least: int, most: int = _MOST) -> Check:
+    """Give the check of an integer that has bounds."""
+    return lambda name, value: integer(name, value, least, most)
+
+
+def optional(check: Check) -> Check:
+    """Give a check that lets None through."""
+    return lambda name, value: None if value is None else check(name, value)
 
 
 def real(name: str, value: Any) -> float:

@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from . import _manymeans, _threads
 from ._errors import UsageError, warn
-from ._functions import _MOST_SEED, k_list, run_fit_shards
+from ._functions import library_options, run_fit_shards
 from ._input import Points, plain_centers, plain_points, plain_weights
-from ._parameters import check_callback, integer, real, switch
+from ._parameters import check_callback, integer, switch
 from ._progress import Callback
 from ._result import FitResult
 
@@ -445,21 +445,15 @@ def fit_shards(
     True
 
     """
+    given = locals()
     check_callback(callback)
     if not callable(ask):
         raise UsageError(f"[ask] is {ask!r:.60}; a function from bytes to bytes is right")
     initial = None if isinstance(init, str) else plain_centers(init, "init")
+    options = library_options(given) | {"init": init if initial is None else None}
     result = run_fit_shards(
-        ask,
-        {
-            "k": k_list(k), "models": integer("models", models), "seed": integer("seed", seed, 0, _MOST_SEED),
-            "model_seed": None if model_seed is None else integer("model_seed", model_seed, 0, _MOST_SEED),
-            "init": init if initial is None else None, "max_iter": integer("max_iter", max_iter, 0),
-            "tol": real("tol", tol), "stop": stop, "empty": empty,
-            "time_limit": None if time_limit is None else real("time_limit", time_limit), "strategy": strategy,
-        },
-        initial=initial, n_threads=n_threads, callback=callback, progress=switch("progress", progress),
-    )  # fmt: skip
+        ask, options, initial=initial, n_threads=n_threads, callback=callback, progress=switch("progress", progress)
+    )
     for text in result.warnings:
         warn(text)
     return result
