@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils import check_array
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from . import _manymeans
+from ._declaring import Parameter, parameter, parameters
 from ._errors import BadDataError, UsageError, warn
 from ._input import (
     DTYPES,
@@ -48,6 +48,7 @@ from ._profile import Profile, Remembered
 from ._progress import Callback
 from ._result import FitResult, Model
 from ._seeds import seed_of
+from ._sklearn import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from ._tables import columns_by_name
 from ._wording import printable
 
@@ -58,32 +59,106 @@ with contextlib.suppress(ImportError):
 #: Values of `init` that name a method.
 INITS = ("k-means++", "random", "k-means||", "first", "auto")
 
-SHARED_CONSTRAINTS: dict[str, list[Any]] = {
-    "max_iter": [Interval(Integral, 1, None, closed="left")],
-    "tol": [Interval(Real, 0, None, closed="left")],
-    "verbose": ["verbose"],
-    "random_state": ["random_state", Interval(Integral, 0, 2**64 - 1, closed="both")],
-    "stop": [str],
-    "empty": [StrOptions({"farthest", "keep", "drop", "error"})],
-    "backend": [str],
-    "n_threads": [Interval(Integral, 1, None, closed="left"), None],
-    "time_limit": [Interval(Real, 0, None, closed="neither"), None],
-    "progress": ["boolean"],
-    "callback": [callable, None],
-}
 
-#: Of what fits centres by the library's own fit.
-CLUSTERING_CONSTRAINTS: dict[str, list[Any]] = {
-    "metric": [StrOptions({"euclidean", "cosine"})],
-    "min_size": [Interval(Integral, 0, None, closed="left"), None],
-    "max_size": [Interval(Integral, 1, None, closed="left"), None],
-}
+def at_least(least: int) -> Interval:
+    """Give the constraint of an integer."""
+    return Interval(Integral, least, None, closed="left")
 
 
-def clustering_options(estimator: Any) -> dict[str, Any]:
-    """Give what these parameters are by the library's names."""
-    sizes = {name: getattr(estimator, name) for name in ("min_size", "max_size")}
-    return {"metric": estimator.metric} | {name: None if size is None else int(size) for name, size in sizes.items()}
+@parameters
+class Common:
+    """What all estimators take."""
+
+    max_iter: int = parameter(
+        default=300, accepts=[at_least(1)], option=True,
+        text="Most iterations (updates of the centres) of a model.",
+    )  # fmt: skip
+    tol: float = parameter(
+        default=1e-4, accepts=[Interval(Real, 0, None, closed="left")], option=True,
+        text="Stop when the squared shift of all centres is at most `tol` times the mean variance of the columns.",
+    )  # fmt: skip
+    verbose: int = parameter(
+        default=0, accepts=["verbose"],
+        text="Other than 0: print a line for every iteration, and how the models ended.",
+    )  # fmt: skip
+    random_state: Any = parameter(
+        default=None, accepts=["random_state", Interval(Integral, 0, 2**64 - 1, closed="both")],
+        type="int, RandomState instance or None",
+        text="Seed. An int is the seed of the command line's ``--seed`` too; ``RandomState(s)`` gives at first what s "
+        "gives. None draws one from NumPy's global generator.",
+    )  # fmt: skip
+    backend: str = parameter(
+        default="auto", accepts=[str], option=True,
+        text="Where to compute: see `manymeans.info`. Never changes the answer.",
+    )  # fmt: skip
+    n_threads: int | None = parameter(
+        default=None, accepts=[at_least(1), None],
+        text="Threads; None: all that are usable, within threadpoolctl's limit and OMP_NUM_THREADS. Never changes the "
+        "answer.",
+    )  # fmt: skip
+
+
+@parameters
+class Fitting(Common):
+    """What estimators take whose fit is one fit of the library."""
+
+    stop: str = parameter(
+        default="tol", accepts=[str], option=True,
+        text='Comma-separated stop rules beside "no label changed": ``tol``, ``labels:F``, ``shift:E[:P]``, '
+        "``inertia:R``.",
+    )  # fmt: skip
+    empty: str = parameter(
+        default="farthest", accepts=[StrOptions({"farthest", "keep", "drop", "error"})], option=True,
+        type='{"farthest", "keep", "drop", "error"}',
+        text="What happens to a cluster without points.",
+    )  # fmt: skip
+    time_limit: float | None = parameter(
+        default=None, accepts=[Interval(Real, 0, None, closed="neither"), None], option=True,
+        text="Seconds; the fit stops after the pass during which they are used up and keeps what there is: at least "
+        "the first model, after one pass.",
+    )  # fmt: skip
+    progress: bool = parameter(
+        default=False, accepts=["boolean"],
+        text="Show a progress bar (of tqdm, where that is installed).",
+    )  # fmt: skip
+    callback: Callback | None = parameter(
+        default=None, accepts=[callable, None], type="callable or None",
+        text="Gets a `manymeans.Progress` after every pass; the fit stops when it returns something false other than "
+        "None, and keeps what there is.",
+    )  # fmt: skip
+
+    def _shown(self) -> dict[str, Any]:
+        shown = {name: getattr(self, name) for name in ("n_threads", "callback", "verbose")}
+        return shown | {"progress": bool(self.progress)}
+
+
+@parameters
+class Clustering(Fitting):
+    """What estimators take that fit centres so."""
+
+    metric: str = parameter(
+        default="euclidean", accepts=[StrOptions({"euclidean", "cosine"})], option=True,
+        type='{"euclidean", "cosine"}',
+        text="``\"cosine\"``: rows and centres are scaled to length one (spherical k-means), here and in `predict`; no "
+        "row may be all zeros.",
+    )  # fmt: skip
+    min_size: int | None = parameter(
+        default=None, accepts=[at_least(0), None], option=True,
+        text="Fewest rows of a cluster; None: any number. Rows are assigned at the least total cost that the sizes "
+        "allow; `predict` gives the nearest centre all the same.",
+    )  # fmt: skip
+    max_size: int | None = parameter(
+        default=None, accepts=[at_least(1), None], option=True,
+        text="Most rows of a cluster, likewise.",
+    )  # fmt: skip
+
+
+# Of what types the library takes what is annotated so.
+_PLAIN: dict[str, Callable[[Any], Any]] = {"int": int, "float": float}
+
+
+def _as_is(value: Any) -> Any:
+    return value
 
 
 class _ObjectsError(BadDataError, TypeError):
@@ -109,21 +184,11 @@ def initial_of(given: Any, dtype: Any, *, copy: bool = False) -> npt.NDArray[Any
     return array
 
 
-class _FittingEstimator(BaseEstimator):
+class _FittingEstimator(Common, BaseEstimator):
     """Checked input, the options that all fits have, and what a fit leaves behind."""
 
     init: Any
-    n_threads: int | None
-    backend: str
-    max_iter: int
-    tol: float
-    stop: str
-    empty: str
-    time_limit: float | None
-    random_state: Any
-    verbose: int
-    progress: bool
-    callback: Callback | None
+    _parameters: dict[str, Parameter]
     result_: FitResult
     _keeps_sparse = False  # a sparse matrix is read as it is
     _answer: str | None = None  # where the models of which it is the digest are gone: after pickling
@@ -194,29 +259,18 @@ class _FittingEstimator(BaseEstimator):
         return readable(_check_sample_weight(weights, counted, dtype=np.float64))
 
     def _options(self) -> dict[str, Any]:
-        """What all fits of this estimator have in common, by the library's names."""
-        return {
-            "max_iter": int(self.max_iter),
-            "tol": float(self.tol),
-            "stop": self.stop,
-            "empty": self.empty,
-            "backend": self.backend,
-            "time_limit": None if self.time_limit is None else float(self.time_limit),
-            "seed": self._seed(),
+        """Give the parameters that are options of the library, and the seed."""
+        options = {
+            name: _PLAIN.get(value.hint.split(" ")[0], _as_is)(getattr(self, name))
+            for name, value in self._parameters.items()
+            if value.option and getattr(self, name) is not None
         }
+        return options | {"seed": self._seed()}
 
     def _seed(self) -> int:
         """Draw from a generator only where something is chosen by chance, as scikit-learn does."""
         given = isinstance(self.random_state, (Integral, np.integer))
         return seed_of(self.random_state) if given or isinstance(self.init, str) else 0
-
-    def _shown(self) -> dict[str, Any]:
-        return {
-            "n_threads": self.n_threads,
-            "callback": self.callback,
-            "progress": bool(self.progress),
-            "verbose": self.verbose,
-        }
 
     # --- results ------------------------------------------------------------------------------------------------
 

@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from . import _manymeans
-from ._base import _WithoutResult, hosted, initial_of, warn_of_few, warn_of_weights
+from ._base import _WithoutResult, at_least, hosted, initial_of, warn_of_few, warn_of_weights
+from ._declaring import parameter, parameters
 from ._functions import run_fit
 from ._input import Points, in_order
 from ._labelling import PreparedCenters, matching, predict_points
 from ._outside import ranges_of
 from ._profile import Remembered
 from ._result import FitResult
+from ._sklearn import checks_parameters
 
 # Distance of the seeds of two splits: any odd number would do, and this one has no pattern.
 _SEED_STEP = 0x9E3779B97F4A7C15
@@ -75,6 +76,7 @@ class _Tree:
         self.parts = np.array(parts, dtype=np.int64)
 
 
+@parameters
 class BisectingKMeans(_WithoutResult):
     """Bisecting k-means: a drop-in for `sklearn.cluster.BisectingKMeans` that gives the same bits on every machine.
 
@@ -84,34 +86,6 @@ class BisectingKMeans(_WithoutResult):
 
     Every split is a fit of this package, so the answer is a function of the points, the weights, the parameters and the
     seed: never of the number of threads, the instruction set or the backend.
-
-    Parameters
-    ----------
-    n_clusters : int, default=8
-        Number of clusters.
-    init : {"k-means++", "random", "k-means||", "first"} or callable, default="random"
-        How the two centres of a split begin; a callable gets the rows of the cluster, 2 and `random_state`.
-    n_init : int, default=1
-        Fits of a split, from different seeds, of which the best is kept.
-    random_state : int, RandomState instance or None, default=None
-        Seed; None draws one from NumPy's global generator.
-    max_iter : int, default=300
-        Most iterations of a split.
-    verbose : int, default=0
-        Other than 0: print a line for every split.
-    tol : float, default=1e-4
-        A split ends when the squared shift of its centres is at most `tol` times the mean variance of the columns of
-        the rows that it splits. (scikit-learn compares with `tol` itself.)
-    copy_x : bool, default=True
-        Without effect: `X` is never written to.
-    algorithm : {"lloyd", "elkan", "auto", "matrix", "bounds", "kdtree", "brute"}, default="lloyd"
-        How labels are found. Never changes the answer; scikit-learn's two names mean ``"auto"``.
-    bisecting_strategy : {"biggest_inertia", "largest_cluster"}, default="biggest_inertia"
-        Which cluster is split next: that of the largest inertia, or of most rows. Of equals it is the first.
-    backend : str, default="auto"
-        Where to compute: see `manymeans.info`. Never changes the answer.
-    n_threads : int or None, default=None
-        Threads; None: all that are usable. Never changes the answer.
 
     Attributes
     ----------
@@ -157,51 +131,35 @@ class BisectingKMeans(_WithoutResult):
 
     """
 
-    _parameter_constraints = {
-        "n_clusters": [Interval(Integral, 1, None, closed="left")],
-        "init": [StrOptions({"k-means++", "random", "k-means||", "first"}), callable],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-        "random_state": ["random_state", Interval(Integral, 0, 2**64 - 1, closed="both")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "verbose": ["verbose"],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "copy_x": ["boolean"],
-        "algorithm": [StrOptions({"lloyd", "elkan", "auto", "matrix", "bounds", "kdtree", "brute"})],
-        "bisecting_strategy": [StrOptions({"biggest_inertia", "largest_cluster"})],
-        "backend": [str],
-        "n_threads": [Interval(Integral, 1, None, closed="left"), None],
-    }
+    n_clusters: int = parameter(default=8, accepts=[at_least(1)], kw_only=False, text="Number of clusters.")
+    init: Any = parameter(
+        default="random", accepts=[StrOptions({"k-means++", "random", "k-means||", "first"}), callable],
+        type='{"k-means++", "random", "k-means||", "first"} or callable',
+        text="How the two centres of a split begin; a callable gets the rows of the cluster, 2 and `random_state`.",
+    )  # fmt: skip
+    n_init: int = parameter(
+        default=1, accepts=[at_least(1)], text="Fits of a split, from different seeds, of which the best is kept."
+    )
+    max_iter: int = parameter(default=300, accepts=[at_least(1)], text="Most iterations of a split.")
+    verbose: int = parameter(default=0, accepts=["verbose"], text="Other than 0: print a line for every split.")
+    tol: float = parameter(
+        default=1e-4, accepts=[Interval(Real, 0, None, closed="left")],
+        text="A split ends when the squared shift of its centres is at most `tol` times the mean variance of the "
+        "columns of the rows that it splits. (scikit-learn compares with `tol` itself.)",
+    )  # fmt: skip
+    copy_x: bool = parameter(default=True, accepts=["boolean"], text="Without effect: `X` is never written to.")
+    algorithm: str = parameter(
+        default="lloyd", accepts=[StrOptions({"lloyd", "elkan", "auto", "matrix", "bounds", "kdtree", "brute"})],
+        type='{"lloyd", "elkan", "auto", "matrix", "bounds", "kdtree", "brute"}',
+        text="How labels are found. Never changes the answer; scikit-learn's two names mean ``\"auto\"``.",
+    )  # fmt: skip
+    bisecting_strategy: str = parameter(
+        default="biggest_inertia", accepts=[StrOptions({"biggest_inertia", "largest_cluster"})],
+        type='{"biggest_inertia", "largest_cluster"}',
+        text="Which cluster is split next: that of the largest inertia, or of most rows. Of equals it is the first.",
+    )  # fmt: skip
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        init: Any = "random",
-        n_init: int = 1,
-        random_state: Any = None,
-        max_iter: int = 300,
-        verbose: int = 0,
-        tol: float = 1e-4,
-        copy_x: bool = True,
-        algorithm: str = "lloyd",
-        bisecting_strategy: str = "biggest_inertia",
-        backend: str = "auto",
-        n_threads: int | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.init = init
-        self.n_init = n_init
-        self.random_state = random_state
-        self.max_iter = max_iter
-        self.verbose = verbose
-        self.tol = tol
-        self.copy_x = copy_x
-        self.algorithm = algorithm
-        self.bisecting_strategy = bisecting_strategy
-        self.backend = backend
-        self.n_threads = n_threads
-
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    @checks_parameters
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> BisectingKMeans:
         """Split the points into clusters.
 

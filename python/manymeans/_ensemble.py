@@ -6,30 +6,28 @@ import copy
 import functools
 import os
 from collections.abc import Callable, Iterable
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import _fit_context
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from ._base import (
-    CLUSTERING_CONSTRAINTS,
     INITS,
-    SHARED_CONSTRAINTS,
+    Clustering,
     _BaseEstimator,
-    clustering_options,
+    at_least,
     initial_of,
 )
 from ._consensus import Consensus, consensus
+from ._declaring import parameter, parameters
 from ._errors import UsageError
 from ._functions import k_list, library_options, run_fit
 from ._input import in_order
 from ._kmeans import _describe_input
-from ._progress import Callback
 from ._result import Criterion, FitResult, Model
+from ._sklearn import checks_parameters
 
 # What exists where one of the models is the best.
 _OF_ONE_MODEL = ("best_", "cluster_centers_", "labels_", "inertia_", "_n_features_out")
@@ -39,30 +37,9 @@ class _UnclearError(UsageError, AttributeError):
     """An attribute of one model, where there are several: hasattr says no."""
 
 
-class EnsembleKMeans(_BaseEstimator):
+@parameters
+class EnsembleKMeans(Clustering, _BaseEstimator):
     """Many k-means models, of one or several numbers of clusters, in one reading of the points per iteration.
-
-    Parameters
-    ----------
-    n_clusters : int, str or iterable of int, default=8
-        Numbers of clusters: ``8``, ``[8, 16]``, ``range(2, 21)``, ``"8,16"`` or ``"2..20:2"``.
-    models_per_k : int, default=1
-        Models for each number of clusters, from different seeds.
-    init : {"k-means++", "random", "k-means||", "first", "auto"} or array-like, default="k-means++"
-        Initial centres; an array needs a single number of clusters and one model.
-    max_iter, tol, stop, empty, random_state, backend, n_threads, time_limit, progress, callback, verbose
-        As in `KMeans`.
-    metric, min_size, max_size
-        As in `KMeans`.
-    algorithm : {"auto", "matrix", "bounds", "kdtree", "brute"}, default="auto"
-        How labels are found. Never changes the answer.
-    strategy : {"concatenated", "data", "task"}, default="concatenated"
-        How the ensemble is spread: one pass for all models, one model after the other, or a model per thread. Never
-        changes the answer.
-    criterion : "inertia", callable or None, default=None
-        How `best_` is chosen among models of several numbers of clusters: by lowest inertia (which is nearly always the
-        largest number), or by a function that gives a number for a `Model`, of which the least wins. None: not at all,
-        methods want to be told `k`.
 
     Attributes
     ----------
@@ -113,63 +90,37 @@ class EnsembleKMeans(_BaseEstimator):
     """
 
     _keeps_sparse = True
-    _parameter_constraints = {
-        "n_clusters": [Interval(Integral, 1, None, closed="left"), "array-like", range, str],
-        "models_per_k": [Interval(Integral, 1, None, closed="left")],
-        "init": [StrOptions(set(INITS)), "array-like"],
-        "algorithm": [StrOptions({"auto", "matrix", "bounds", "kdtree", "brute"})],
-        "strategy": [StrOptions({"concatenated", "data", "task"})],
-        "criterion": [StrOptions({"inertia"}), callable, None],
-        **CLUSTERING_CONSTRAINTS,
-        **SHARED_CONSTRAINTS,
-    }
+    n_clusters: int | str | Iterable[int] = parameter(
+        default=8, accepts=[at_least(1), "array-like", range, str], kw_only=False, type="int, str or iterable of int",
+        text="Numbers of clusters: ``8``, ``[8, 16]``, ``range(2, 21)``, ``\"8,16\"`` or ``\"2..20:2\"``.",
+    )  # fmt: skip
+    models_per_k: int = parameter(
+        default=1, accepts=[at_least(1)], text="Models for each number of clusters, from different seeds."
+    )
+    init: Any = parameter(
+        default="k-means++", accepts=[StrOptions(set(INITS)), "array-like"],
+        type='{"k-means++", "random", "k-means||", "first", "auto"} or array-like',
+        text="Initial centres; an array needs a single number of clusters and one model.",
+    )  # fmt: skip
+    algorithm: str = parameter(
+        default="auto", accepts=[StrOptions({"auto", "matrix", "bounds", "kdtree", "brute"})],
+        type='{"auto", "matrix", "bounds", "kdtree", "brute"}',
+        text="How labels are found. Never changes the answer.",
+    )  # fmt: skip
+    strategy: str = parameter(
+        default="concatenated", accepts=[StrOptions({"concatenated", "data", "task"})], option=True,
+        type='{"concatenated", "data", "task"}',
+        text="How the ensemble is spread: one pass for all models, one model after the other, or a model per thread. "
+        "Never changes the answer.",
+    )  # fmt: skip
+    criterion: Criterion | None = parameter(
+        default=None, accepts=[StrOptions({"inertia"}), callable, None], type='"inertia", callable or None',
+        text="How `best_` is chosen among models of several numbers of clusters: by lowest inertia (which is nearly "
+        "always the largest number), or by a function that gives a number for a `Model`, of which the least wins. "
+        "None: not at all, methods want to be told `k`.",
+    )  # fmt: skip
 
-    def __init__(
-        self,
-        n_clusters: int | str | Iterable[int] = 8,
-        *,
-        models_per_k: int = 1,
-        init: Any = "k-means++",
-        max_iter: int = 300,
-        tol: float = 1e-4,
-        stop: str = "tol",
-        empty: str = "farthest",
-        metric: str = "euclidean",
-        min_size: int | None = None,
-        max_size: int | None = None,
-        random_state: Any = None,
-        algorithm: str = "auto",
-        strategy: str = "concatenated",
-        criterion: Criterion | None = None,
-        backend: str = "auto",
-        n_threads: int | None = None,
-        time_limit: float | None = None,
-        verbose: int = 0,
-        progress: bool = False,
-        callback: Callback | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.models_per_k = models_per_k
-        self.init = init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.stop = stop
-        self.empty = empty
-        self.metric = metric
-        self.min_size = min_size
-        self.max_size = max_size
-        self.random_state = random_state
-        self.algorithm = algorithm
-        self.strategy = strategy
-        self.criterion = criterion
-        self.backend = backend
-        self.n_threads = n_threads
-        self.time_limit = time_limit
-        self.verbose = verbose
-        self.progress = progress
-        self.callback = callback
-
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    @checks_parameters
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> EnsembleKMeans:
         """Fit all models.
 
@@ -190,7 +141,7 @@ class EnsembleKMeans(_BaseEstimator):
         """
         return self._fit_all(X, sample_weight, {})
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    @checks_parameters
     def search(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, time: float = 3.0, rounds: int | None = None,
         trials: int = 16,
@@ -236,9 +187,9 @@ class EnsembleKMeans(_BaseEstimator):
         if not isinstance(self.init, str):
             given = in_order(self.init, "init", points.names)
             initial = initial_of(given, np.float64 if points.wide else np.float32)
-        options = self._options() | clustering_options(self) | {
+        options = self._options() | {
             "k": ks, "models": int(self.models_per_k), "init": self.init if initial is None else None,
-            "algorithm": self.algorithm, "strategy": self.strategy,
+            "algorithm": self.algorithm,
         } | search  # fmt: skip
         result = run_fit(points, weights, options, initial=initial, search=bool(search), **self._shown())
         self._keep_all(result)

@@ -5,90 +5,39 @@ from __future__ import annotations
 import os
 import time
 import warnings
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from ._base import (
-    CLUSTERING_CONSTRAINTS,
     INITS,
-    SHARED_CONSTRAINTS,
+    Clustering,
     _BaseEstimator,
     _Clusterer,
-    clustering_options,
+    at_least,
     initial_of,
     warn_of_few,
     warn_of_weights,
 )
+from ._declaring import parameter, parameters
 from ._functions import run_fit
 from ._input import Points, in_order
 from ._profile import Remembered
-from ._progress import Callback
 from ._result import Criterion, FitResult
+from ._sklearn import checks_parameters
 
 
-class KMeans(_Clusterer):
+@parameters
+class KMeans(Clustering, _Clusterer):
     """K-means clustering: a drop-in for `sklearn.cluster.KMeans` that gives the same bits on every machine.
 
     Every parameter, attribute and method of scikit-learn's class is here, with its meaning. The answer is a function
     of the points, the weights, the parameters and the seed: never of the number of threads, the instruction set or the
     backend.
-
-    Parameters
-    ----------
-    n_clusters : int, default=8
-        Number of clusters.
-    init : {"k-means++", "random", "k-means||", "first", "auto"}, callable or array-like, default="k-means++"
-        Initial centres: a method, an array of shape (n_clusters, n_features), or a callable that gets `X`,
-        `n_clusters` and `random_state` and returns such an array.
-    n_init : "auto" or int, default="auto"
-        Models to fit from different seeds, of which the best is kept. ``"auto"``: 10 for ``"random"`` or a callable,
-        else 1.
-    max_iter : int, default=300
-        Most iterations of a model.
-    tol : float, default=1e-4
-        Stop when the squared shift of all centres is at most `tol` times the mean variance of the columns.
-    verbose : int, default=0
-        Other than 0: print a line for every iteration, and how the models ended.
-    random_state : int, RandomState instance or None, default=None
-        Seed. An int is the seed of the command line's ``--seed`` too; ``RandomState(s)`` gives at first what s gives.
-        None draws one from NumPy's global generator.
-    copy_x : bool, default=True
-        Without effect: `X` is never written to.
-    algorithm : {"lloyd", "elkan", "auto", "matrix", "bounds", "kdtree", "brute"}, default="lloyd"
-        How labels are found. Never changes the answer; scikit-learn's two names mean ``"auto"``.
-    stop : str, default="tol"
-        Comma-separated stop rules beside "no label changed": ``tol``, ``labels:F``, ``shift:E[:P]``, ``inertia:R``,
-        ``error:E``.
-    empty : {"farthest", "keep", "drop", "error"}, default="farthest"
-        What happens to a cluster without points.
-    metric : {"euclidean", "cosine"}, default="euclidean"
-        ``"cosine"``: rows and centres are scaled to length one (spherical k-means), here and in `predict`; no row may
-        be all zeros.
-    min_size, max_size : int or None, default=None
-        Fewest and most rows of a cluster; None: any number. Rows are assigned at the least total cost that the sizes
-        allow; `predict` gives the nearest centre all the same.
-    backend : str, default="auto"
-        Where to compute: see `manymeans.info`. Never changes the answer.
-    n_threads : int or None, default=None
-        Threads; None: all that are usable, within threadpoolctl's limit and OMP_NUM_THREADS. Never changes the answer.
-    time_limit : float or None, default=None
-        Seconds; the fit stops after the pass during which they are used up and keeps what there is: at least the first
-        model, after one pass.
-    progress : bool, default=False
-        Show a progress bar (of tqdm, where that is installed).
-    callback : callable or None, default=None
-        Gets a `manymeans.Progress` after every pass; the fit stops when it returns something false other than None,
-        and keeps what there is.
-    search : bool or float, default=False
-        Search for the model of lowest inertia before the fit: for so many seconds, 3 for True. See `manymeans.search`.
-    search_rounds : int or None, default=None
-        Search for so many rounds instead, which gives the same model again on every machine.
 
     Attributes
     ----------
@@ -136,66 +85,35 @@ class KMeans(_Clusterer):
     """
 
     _keeps_sparse = True
-    _parameter_constraints = {
-        "n_clusters": [Interval(Integral, 1, None, closed="left")],
-        "init": [StrOptions(set(INITS)), callable, "array-like"],
-        "n_init": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
-        "copy_x": ["boolean"],
-        "search": ["boolean", Interval(Real, 0, None, closed="neither")],
-        "search_rounds": [None, Interval(Integral, 1, None, closed="left")],
-        "algorithm": [StrOptions({"lloyd", "elkan", "auto", "matrix", "bounds", "kdtree", "brute"})],
-        **CLUSTERING_CONSTRAINTS,
-        **SHARED_CONSTRAINTS,
-    }
+    n_clusters: int = parameter(default=8, accepts=[at_least(1)], kw_only=False, text="Number of clusters.")
+    init: Any = parameter(
+        default="k-means++", accepts=[StrOptions(set(INITS)), callable, "array-like"],
+        type='{"k-means++", "random", "k-means||", "first", "auto"}, callable or array-like',
+        text="Initial centres: a method, an array of shape (n_clusters, n_features), or a callable that gets `X`, "
+        "`n_clusters` and `random_state` and returns such an array.",
+    )  # fmt: skip
+    n_init: int | str = parameter(
+        default="auto", accepts=[StrOptions({"auto"}), at_least(1)], type='"auto" or int',
+        text="Models to fit from different seeds, of which the best is kept. ``\"auto\"``: 10 for ``\"random\"`` or a "
+        "callable, else 1.",
+    )  # fmt: skip
+    copy_x: bool = parameter(default=True, accepts=["boolean"], text="Without effect: `X` is never written to.")
+    algorithm: str = parameter(
+        default="lloyd", accepts=[StrOptions({"lloyd", "elkan", "auto", "matrix", "bounds", "kdtree", "brute"})],
+        type='{"lloyd", "elkan", "auto", "matrix", "bounds", "kdtree", "brute"}',
+        text="How labels are found. Never changes the answer; scikit-learn's two names mean ``\"auto\"``.",
+    )  # fmt: skip
+    search: bool | float = parameter(
+        default=False, accepts=["boolean", Interval(Real, 0, None, closed="neither")],
+        text="Search for the model of lowest inertia before the fit: for so many seconds, 3 for True. See "
+        "`manymeans.search`.",
+    )  # fmt: skip
+    search_rounds: int | None = parameter(
+        default=None, accepts=[None, at_least(1)],
+        text="Search for so many rounds instead, which gives the same model again on every machine.",
+    )  # fmt: skip
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        init: Any = "k-means++",
-        n_init: int | str = "auto",
-        max_iter: int = 300,
-        tol: float = 1e-4,
-        verbose: int = 0,
-        random_state: Any = None,
-        copy_x: bool = True,
-        algorithm: str = "lloyd",
-        stop: str = "tol",
-        empty: str = "farthest",
-        metric: str = "euclidean",
-        min_size: int | None = None,
-        max_size: int | None = None,
-        backend: str = "auto",
-        n_threads: int | None = None,
-        time_limit: float | None = None,
-        progress: bool = False,
-        callback: Callback | None = None,
-        search: bool | float = False,
-        search_rounds: int | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.verbose = verbose
-        self.random_state = random_state
-        self.copy_x = copy_x
-        self.algorithm = algorithm
-        self.stop = stop
-        self.empty = empty
-        self.metric = metric
-        self.min_size = min_size
-        self.max_size = max_size
-        self.backend = backend
-        self.n_threads = n_threads
-        self.time_limit = time_limit
-        self.progress = progress
-        self.callback = callback
-        self.search = search
-        self.search_rounds = search_rounds
-
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    @checks_parameters
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> KMeans:
         """Fit the model.
 
@@ -253,8 +171,7 @@ class KMeans(_Clusterer):
 
     def _fit_all(self, points: Points, weights: npt.NDArray[np.float64] | None, n_init: int) -> FitResult:
         algorithm = "auto" if self.algorithm in ("lloyd", "elkan") else self.algorithm
-        options = self._options() | clustering_options(self)
-        options |= {"k": [int(self.n_clusters)], "algorithm": algorithm}
+        options = self._options() | {"k": [int(self.n_clusters)], "algorithm": algorithm}
         if isinstance(self.init, str):
             return self._run(points, weights, options | {"init": self.init, "models": n_init})
         if not callable(self.init):

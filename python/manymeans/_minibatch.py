@@ -4,26 +4,28 @@ from __future__ import annotations
 
 import math
 import warnings
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from . import _manymeans, _threads
-from ._base import _WithoutResult, hosted, initial_of
+from ._base import _WithoutResult, at_least, hosted, initial_of
+from ._declaring import parameter, parameters
 from ._errors import BadDataError
 from ._input import Points, in_order
 from ._labelling import PreparedCenters, predict_points
 from ._outside import ranges_of
 from ._profile import Remembered, blocks, moments
 from ._seeds import seed_of
+from ._sklearn import checks_parameters
 from ._tables import naming
 
 
+@parameters
 class MiniBatchKMeans(_WithoutResult):
     """Mini-batch k-means: a drop-in for `sklearn.cluster.MiniBatchKMeans`.
 
@@ -36,40 +38,6 @@ class MiniBatchKMeans(_WithoutResult):
     of a batch are added in one order, row after row, in float64. The answer is **not** part of the library's contract
     ("one answer"): it has no digest, no other implementation has to give it, and another release may sample otherwise.
     It also depends on how the points are cut into batches: `partial_fit` of two halves is not a `fit` of the whole.
-
-    Parameters
-    ----------
-    n_clusters : int, default=8
-        Number of clusters.
-    init : {"k-means++", "random", "k-means||", "first"}, callable or array-like, default="k-means++"
-        Initial centres: a method (of `init_size` rows, in `fit`), an array of shape (n_clusters, n_features), or a
-        callable that gets rows, `n_clusters` and `random_state`.
-    max_iter : int, default=100
-        Most passes over as many rows as there are.
-    batch_size : int, default=1024
-        Rows of a step of `fit`.
-    verbose : int, default=0
-        Other than 0: print a line for every step, and why the fit stopped.
-    compute_labels : bool, default=True
-        Label all rows at the end, and compute their inertia.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the initial centres, the batches and the reassignments.
-    tol : float, default=0.0
-        Stop when the squared shift of all centres in a step is at most `tol` times the mean variance of the columns; 0:
-        never.
-    max_no_improvement : int or None, default=10
-        Stop after so many steps in a row without a better smoothed inertia; None: never.
-    init_size : int or None, default=None
-        Rows of which initial centres are chosen; None: three batches, or three rows for each cluster.
-    n_init : "auto" or int, default="auto"
-        Choices of initial centres, of which the best on one sample is kept (of the first batch of `partial_fit`,
-        too). ``"auto"``: 3 for ``"random"`` or a callable, else 1.
-    reassignment_ratio : float, default=0.01
-        A centre that has less than this share of the weight of the heaviest moves to a random row of the batch.
-    backend : str, default="auto"
-        Where to compute labels: see `manymeans.info`. Never changes the answer.
-    n_threads : int or None, default=None
-        Threads; None: all that are usable. Never changes the answer.
 
     Attributes
     ----------
@@ -117,59 +85,52 @@ class MiniBatchKMeans(_WithoutResult):
 
     """
 
-    _parameter_constraints = {
-        "n_clusters": [Interval(Integral, 1, None, closed="left")],
-        "init": [StrOptions({"k-means++", "random", "k-means||", "first"}), callable, "array-like"],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "batch_size": [Interval(Integral, 1, None, closed="left")],
-        "verbose": ["verbose"],
-        "compute_labels": ["boolean"],
-        "random_state": ["random_state"],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "max_no_improvement": [Interval(Integral, 0, None, closed="left"), None],
-        "init_size": [Interval(Integral, 1, None, closed="left"), None],
-        "n_init": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
-        "reassignment_ratio": [Interval(Real, 0, None, closed="left")],
-        "backend": [str],
-        "n_threads": [Interval(Integral, 1, None, closed="left"), None],
-    }
-
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        init: Any = "k-means++",
-        max_iter: int = 100,
-        batch_size: int = 1024,
-        verbose: int = 0,
-        compute_labels: bool = True,
-        random_state: Any = None,
-        tol: float = 0.0,
-        max_no_improvement: int | None = 10,
-        init_size: int | None = None,
-        n_init: int | str = "auto",
-        reassignment_ratio: float = 0.01,
-        backend: str = "auto",
-        n_threads: int | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.init = init
-        self.max_iter = max_iter
-        self.batch_size = batch_size
-        self.verbose = verbose
-        self.compute_labels = compute_labels
-        self.random_state = random_state
-        self.tol = tol
-        self.max_no_improvement = max_no_improvement
-        self.init_size = init_size
-        self.n_init = n_init
-        self.reassignment_ratio = reassignment_ratio
-        self.backend = backend
-        self.n_threads = n_threads
+    n_clusters: int = parameter(default=8, accepts=[at_least(1)], kw_only=False, text="Number of clusters.")
+    init: Any = parameter(
+        default="k-means++",
+        accepts=[StrOptions({"k-means++", "random", "k-means||", "first"}), callable, "array-like"],
+        type='{"k-means++", "random", "k-means||", "first"}, callable or array-like',
+        text="Initial centres: a method (of `init_size` rows, in `fit`), an array of shape (n_clusters, n_features), "
+        "or a callable that gets rows, `n_clusters` and `random_state`.",
+    )  # fmt: skip
+    max_iter: int = parameter(default=100, accepts=[at_least(1)], text="Most passes over as many rows as there are.")
+    batch_size: int = parameter(default=1024, accepts=[at_least(1)], text="Rows of a step of `fit`.")
+    verbose: int = parameter(
+        default=0, accepts=["verbose"], text="Other than 0: print a line for every step, and why the fit stopped."
+    )
+    compute_labels: bool = parameter(
+        default=True, accepts=["boolean"], text="Label all rows at the end, and compute their inertia."
+    )
+    random_state: Any = parameter(
+        default=None, accepts=["random_state"], type="int, RandomState instance or None",
+        text="Seed of the initial centres, the batches and the reassignments.",
+    )  # fmt: skip
+    tol: float = parameter(
+        default=0.0, accepts=[Interval(Real, 0, None, closed="left")],
+        text="Stop when the squared shift of all centres in a step is at most `tol` times the mean variance of the "
+        "columns; 0: never.",
+    )  # fmt: skip
+    max_no_improvement: int | None = parameter(
+        default=10, accepts=[at_least(0), None],
+        text="Stop after so many steps in a row without a better smoothed inertia; None: never.",
+    )  # fmt: skip
+    init_size: int | None = parameter(
+        default=None, accepts=[at_least(1), None],
+        text="Rows of which initial centres are chosen; None: three batches, or three rows for each cluster.",
+    )  # fmt: skip
+    n_init: int | str = parameter(
+        default="auto", accepts=[StrOptions({"auto"}), at_least(1)], type='"auto" or int',
+        text="Choices of initial centres, of which the best on one sample is kept (of the first batch of "
+        "`partial_fit`, too). ``\"auto\"``: 3 for ``\"random\"`` or a callable, else 1.",
+    )  # fmt: skip
+    reassignment_ratio: float = parameter(
+        default=0.01, accepts=[Interval(Real, 0, None, closed="left")],
+        text="A centre that has less than this share of the weight of the heaviest moves to a random row of the batch.",
+    )  # fmt: skip
 
     # --- fitting ------------------------------------------------------------------------------------------------
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    @checks_parameters
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> MiniBatchKMeans:
         """Fit centres by batches that are drawn from the rows.
 
@@ -215,7 +176,7 @@ class MiniBatchKMeans(_WithoutResult):
         self._fitted_to = Remembered(X, sample_weight) if self.compute_labels else None
         return self
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    @checks_parameters
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> MiniBatchKMeans:
         """Move the centres by one batch; the first batch gives the initial centres, too.
 

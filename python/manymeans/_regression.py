@@ -3,73 +3,35 @@
 from __future__ import annotations
 
 import os
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import RegressorMixin, _fit_context
 from sklearn.utils import check_consistent_length
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_y, check_is_fitted
 
 from . import _manymeans, _threads
-from ._base import SHARED_CONSTRAINTS, _FittingEstimator, initial_of
+from ._base import Fitting, _FittingEstimator, at_least, initial_of
+from ._declaring import parameter, parameters
 from ._errors import UsageError
 from ._functions import run_regress
 from ._input import Points, Target, in_order, plain_numbers
 from ._labelling import matching
 from ._outside import warn_of_outside
-from ._progress import Callback
 from ._result import FitResult, Model
+from ._sklearn import RegressorMixin, checks_parameters
 from ._tables import columns_by_name, naming
 
-_GATINGS = ("nearest", "prior", "columns")
 
-
-class RegressionClustering(RegressorMixin, _FittingEstimator):
+@parameters
+class RegressionClustering(Fitting, RegressorMixin, _FittingEstimator):
     """Regression clustering: `n_clusters` linear models, and each row belongs to the one that predicts its target best.
 
     The method is also known as clusterwise linear regression or k-plane regression. Clusters may lie in the same place:
     what makes them clusters is how the target depends on the features there. The answer is a function of the rows, the
     weights, the parameters and the seed: never of the number of threads, the instruction set or the backend.
-
-    Parameters
-    ----------
-    n_clusters : int, default=2
-        Number of linear models.
-    n_init : int, default=8
-        Fits from different seeds, of which the one of lowest error is kept.
-    init : {"auto", "random-subsets", "kmeans", "kmeans-x"} or array-like of shape (n_clusters, n_features + 1), \
-default="auto"
-        Initial models: each from n_features + 1 random rows (``"auto"`` is this), from the clusters of a k-means fit of
-        features and target, or of features alone (``"kmeans-x"``), or given: coefficients, and the intercept last.
-    swaps : int, default=10
-        Before a fit iterates to the end, its least useful model is replaced by the best of 16 candidates, until so many
-        trials in a row have not lowered the error; 0: not at all.
-    fit_intercept : bool, default=True
-        Whether models have an intercept.
-    ridge : float, default=0.0
-        Each feature's centred sum of squares in a cluster grows by this share of itself; 0: least squares.
-    gating : {"nearest", "prior", "columns"}, default="nearest"
-        How `predict` chooses among the models, which it cannot know: the model of the cluster whose mean is nearest in
-        features divided by their deviations, the mean of all models weighted by their clusters, or what each of them
-        says, a column each. docs/user/regression.md says when each is right.
-    max_iter : int, default=3000
-        Most updates of the models of a fit, those of the swaps included.
-    tol : float, default=1e-4
-        For the stop rule ``tol``, which depends on the units of the features.
-    stop : str, default="strict"
-        Comma-separated stop rules beside "no label changed": ``tol``, ``labels:F``, ``shift:E[:P]``, ``inertia:R``,
-        ``error:E``.
-    empty : {"farthest", "keep", "drop", "error"}, default="farthest"
-        What happens to a cluster without rows; ``"farthest"`` re-seeds it from the largest residual.
-    random_state : int, RandomState instance or None, default=None
-        Seed. An int is the seed of the command line's ``--seed`` too.
-    algorithm : {"auto", "brute"}, default="auto"
-        How labels are found. Never changes the answer.
-    backend, n_threads, time_limit, verbose, progress, callback
-        As in `KMeans`.
 
     Attributes
     ----------
@@ -128,67 +90,58 @@ default="auto"
 
     """
 
-    _parameter_constraints = {
-        **SHARED_CONSTRAINTS,
-        "n_clusters": [Interval(Integral, 1, None, closed="left")],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-        "init": [StrOptions({"auto", "random-subsets", "kmeans", "kmeans-x"}), "array-like"],
-        "swaps": [Interval(Integral, 0, None, closed="left")],
-        "fit_intercept": ["boolean"],
-        "ridge": [Interval(Real, 0, None, closed="left")],
-        "gating": [StrOptions(set(_GATINGS))],
-        "algorithm": [StrOptions({"auto", "brute"})],
-    }
+    n_clusters: int = parameter(default=2, accepts=[at_least(1)], kw_only=False, text="Number of linear models.")
+    n_init: int = parameter(
+        default=8, accepts=[at_least(1)], text="Fits from different seeds, of which the one of lowest error is kept."
+    )
+    init: Any = parameter(
+        default="auto", accepts=[StrOptions({"auto", "random-subsets", "kmeans", "kmeans-x"}), "array-like"],
+        type='{"auto", "random-subsets", "kmeans", "kmeans-x"} or array-like of shape (n_clusters, n_features + 1)',
+        text="Initial models: each from n_features + 1 random rows (``\"auto\"`` is this), from the clusters of a "
+        "k-means fit of features and target, or of features alone (``\"kmeans-x\"``), or given: coefficients, and the "
+        "intercept last.",
+    )  # fmt: skip
+    swaps: int = parameter(
+        default=10, accepts=[at_least(0)], option=True,
+        text="Before a fit iterates to the end, its least useful model is replaced by the best of 16 candidates, until "
+        "so many trials in a row have not lowered the error; 0: not at all.",
+    )  # fmt: skip
+    fit_intercept: bool = parameter(default=True, accepts=["boolean"], text="Whether models have an intercept.")
+    ridge: float = parameter(
+        default=0.0, accepts=[Interval(Real, 0, None, closed="left")], option=True,
+        text="Each feature's centred sum of squares in a cluster grows by this share of itself; 0: least squares.",
+    )  # fmt: skip
+    gating: str = parameter(
+        default="nearest", accepts=[StrOptions({"nearest", "prior", "columns"})],
+        type='{"nearest", "prior", "columns"}',
+        text="How `predict` chooses among the models, which it cannot know: the model of the cluster whose mean is "
+        "nearest in features divided by their deviations, the mean of all models weighted by their clusters, or what "
+        "each of them says, a column each. docs/user/regression.md says when each is right.",
+    )  # fmt: skip
+    max_iter: int = parameter(
+        default=3000, accepts=[at_least(1)], option=True,
+        text="Most updates of the models of a fit, those of the swaps included.",
+    )  # fmt: skip
+    tol: float = parameter(
+        default=1e-4, accepts=[Interval(Real, 0, None, closed="left")], option=True,
+        text="For the stop rule ``tol``, which depends on the units of the features.",
+    )  # fmt: skip
+    stop: str = parameter(
+        default="strict", accepts=[str], option=True,
+        text='Comma-separated stop rules beside "no label changed": ``tol``, ``labels:F``, ``shift:E[:P]``, '
+        "``inertia:R``.",
+    )  # fmt: skip
+    empty: str = parameter(
+        default="farthest", accepts=[StrOptions({"farthest", "keep", "drop", "error"})], option=True,
+        type='{"farthest", "keep", "drop", "error"}',
+        text="What happens to a cluster without rows; ``\"farthest\"`` re-seeds it from the largest residual.",
+    )  # fmt: skip
+    algorithm: str = parameter(
+        default="auto", accepts=[StrOptions({"auto", "brute"})], option=True, type='{"auto", "brute"}',
+        text="How labels are found. Never changes the answer.",
+    )  # fmt: skip
 
-    coef_: npt.NDArray[Any]
-    intercept_: npt.NDArray[Any]
-    labels_: npt.NDArray[np.int32]
-    inertia_: float
-
-    def __init__(
-        self,
-        n_clusters: int = 2,
-        *,
-        n_init: int = 8,
-        init: Any = "auto",
-        swaps: int = 10,
-        fit_intercept: bool = True,
-        ridge: float = 0.0,
-        gating: str = "nearest",
-        max_iter: int = 3000,
-        tol: float = 1e-4,
-        stop: str = "strict",
-        empty: str = "farthest",
-        random_state: Any = None,
-        algorithm: str = "auto",
-        backend: str = "auto",
-        n_threads: int | None = None,
-        time_limit: float | None = None,
-        verbose: int = 0,
-        progress: bool = False,
-        callback: Callback | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.n_init = n_init
-        self.init = init
-        self.swaps = swaps
-        self.fit_intercept = fit_intercept
-        self.ridge = ridge
-        self.gating = gating
-        self.max_iter = max_iter
-        self.tol = tol
-        self.stop = stop
-        self.empty = empty
-        self.random_state = random_state
-        self.algorithm = algorithm
-        self.backend = backend
-        self.n_threads = n_threads
-        self.time_limit = time_limit
-        self.verbose = verbose
-        self.progress = progress
-        self.callback = callback
-
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    @checks_parameters
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RegressionClustering:
         """Fit the models.
 
@@ -219,8 +172,7 @@ default="auto"
                 f"{each} coefficients."
             )
         options = self._options() | {
-            "k": [int(self.n_clusters)], "models": int(self.n_init), "algorithm": self.algorithm,
-            "swaps": int(self.swaps), "intercept": bool(self.fit_intercept), "ridge": float(self.ridge),
+            "k": [int(self.n_clusters)], "models": int(self.n_init), "intercept": bool(self.fit_intercept),
         }  # fmt: skip
         initial = None
         if isinstance(self.init, str):

@@ -7,26 +7,28 @@ they cost time, and no bit of the answer. See docs/user/devices.md.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import dask
 import dask.array as da
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import _fit_context
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from . import _ensemble, _kmeans, _manymeans
+from ._base import INITS, at_least
+from ._declaring import parameter, parameters
 from ._errors import BadDataError, UsageError
 from ._functions import k_list, run_fit_shards
 from ._imports import importing
 from ._input import plain_centers, plain_numbers, plain_points
 from ._labelling import predict_points, transform_points
 from ._outside import Ranges, warn_of_outside
-from ._progress import Callback
-from ._result import Criterion, FitResult
+from ._result import FitResult
 from ._shards import Shard
+from ._sklearn import checks_parameters
 
 __all__ = ["EnsembleKMeans", "KMeans", "Partitions"]
 
@@ -295,6 +297,10 @@ def _distances(X: Any, centers: npt.NDArray[Any], n_threads: int | None, ranges:
     )  # fmt: skip
 
 
+_INIT = '``"k-means||"`` asks the workers 13 questions, ``"k-means++"`` four for each centre. No callable.'
+_N_THREADS = "Threads of a task; None: one, since dask runs as many tasks at a time as a worker has threads."
+
+
 # --- estimators -----------------------------------------------------------------------------------------------------
 
 
@@ -358,19 +364,9 @@ class _OnDask:
         return -result.models[0].inertia
 
 
+@parameters
 class KMeans(_OnDask, _kmeans.KMeans):
     """K-means of a dask array or dataframe: the answer of `manymeans.KMeans` of all rows in one process, to the bit.
-
-    Parameters are those of `manymeans.KMeans`, but for these.
-
-    Parameters
-    ----------
-    init : {"k-means||", "k-means++", "random", "first", "auto"} or array-like, default="k-means||"
-        ``"k-means||"`` asks the workers 13 questions, ``"k-means++"`` four for each centre. No callable.
-    n_threads : int or None, default=None
-        Threads of a task; None: one, since dask runs as many tasks at a time as a worker has threads.
-    backend : str, default="auto"
-        Where the workers compute.
 
     Attributes
     ----------
@@ -406,34 +402,13 @@ class KMeans(_OnDask, _kmeans.KMeans):
 
     """
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        init: Any = "k-means||",
-        n_init: int | str = "auto",
-        max_iter: int = 300,
-        tol: float = 1e-4,
-        verbose: int = 0,
-        random_state: Any = None,
-        copy_x: bool = True,
-        algorithm: str = "lloyd",
-        stop: str = "tol",
-        empty: str = "farthest",
-        backend: str = "auto",
-        n_threads: int | None = None,
-        time_limit: float | None = None,
-        progress: bool = False,
-        callback: Callback | None = None,
-    ) -> None:
-        """Take the parameters as they are; `fit` checks them."""
-        super().__init__(
-            n_clusters, init=init, n_init=n_init, max_iter=max_iter, tol=tol, verbose=verbose,
-            random_state=random_state, copy_x=copy_x, algorithm=algorithm, stop=stop, empty=empty, backend=backend,
-            n_threads=n_threads, time_limit=time_limit, progress=progress, callback=callback,
-        )  # fmt: skip
+    init: Any = parameter(
+        default="k-means||", accepts=[StrOptions(set(INITS)), callable, "array-like"],
+        type='{"k-means||", "k-means++", "random", "first", "auto"} or array-like', text=_INIT,
+    )  # fmt: skip
+    n_threads: int | None = parameter(default=None, accepts=[at_least(1), None], text=_N_THREADS)
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    @checks_parameters
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> KMeans:
         """Fit the model.
 
@@ -455,6 +430,8 @@ class KMeans(_OnDask, _kmeans.KMeans):
         X = _tall(X)
         if callable(self.init):
             raise UsageError("[init] is a function, which would need all rows in one process; give a method or centres")
+        if self.search or self.search_rounds is not None:
+            raise UsageError("[search] a search needs all rows in one process; manymeans.KMeans has them")
         n_init = self._n_init = self._check_n_init()
         options = self._options() | {"k": [int(self.n_clusters)], "models": n_init}
         result = self._fit_partitions(X, sample_weight, options)
@@ -491,11 +468,12 @@ class KMeans(_OnDask, _kmeans.KMeans):
         return self._dask_score(X, sample_weight, self._fitted_centers())
 
 
+@parameters
 class EnsembleKMeans(_OnDask, _ensemble.EnsembleKMeans):
     """Many k-means models of a dask array or dataframe: the answers of `manymeans.EnsembleKMeans`, to the bit.
 
-    Parameters and attributes are those of `manymeans.EnsembleKMeans`, with what `manymeans.dask.KMeans` says of them.
-    All models share the questions of a pass.
+    Attributes are those of `manymeans.EnsembleKMeans`, with what `manymeans.dask.KMeans` says of them. All models share
+    the questions of a pass.
 
     Examples
     --------
@@ -509,40 +487,18 @@ class EnsembleKMeans(_OnDask, _ensemble.EnsembleKMeans):
 
     """
 
-    def __init__(
-        self,
-        n_clusters: int | Iterable[int] = 8,
-        *,
-        models_per_k: int = 1,
-        init: Any = "k-means||",
-        max_iter: int = 300,
-        tol: float = 1e-4,
-        stop: str = "tol",
-        empty: str = "farthest",
-        random_state: Any = None,
-        algorithm: str = "auto",
-        strategy: str = "concatenated",
-        criterion: Criterion | None = None,
-        backend: str = "auto",
-        n_threads: int | None = None,
-        time_limit: float | None = None,
-        verbose: int = 0,
-        progress: bool = False,
-        callback: Callback | None = None,
-    ) -> None:
-        """Take the parameters as they are; `fit` checks them."""
-        super().__init__(
-            n_clusters, models_per_k=models_per_k, init=init, max_iter=max_iter, tol=tol, stop=stop, empty=empty,
-            random_state=random_state, algorithm=algorithm, strategy=strategy, criterion=criterion, backend=backend,
-            n_threads=n_threads, time_limit=time_limit, verbose=verbose, progress=progress, callback=callback,
-        )  # fmt: skip
+    init: Any = parameter(
+        default="k-means||", accepts=[StrOptions(set(INITS)), "array-like"],
+        type='{"k-means||", "k-means++", "random", "first", "auto"} or array-like', text=_INIT,
+    )  # fmt: skip
+    n_threads: int | None = parameter(default=None, accepts=[at_least(1), None], text=_N_THREADS)
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    @checks_parameters
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> EnsembleKMeans:
         """Fit all models; parameters as in `KMeans.fit`."""
         X = _tall(X)
         options = self._options() | {
-            "k": k_list(self.n_clusters), "models": int(self.models_per_k), "strategy": self.strategy,
+            "k": k_list(self.n_clusters), "models": int(self.models_per_k),
         }  # fmt: skip
         result = self._fit_partitions(X, sample_weight, options)
         self._keep_all(result)
