@@ -1,5 +1,6 @@
 """Estimators on dask collections: one answer, that of one process, whatever becomes of the workers."""
 
+import inspect
 import os
 import pathlib
 import signal
@@ -179,6 +180,20 @@ def test_errors(mixture):
     mixed = da.concatenate([da.from_delayed(block, (100, 6), dtype=np.float32) for block in blocks])
     with pytest.raises(manymeans.UsageError, match="float64"):
         there(mixed)
+
+
+def test_parameters_are_those_of_one_process():
+    for ours, theirs in ((md.KMeans, manymeans.KMeans), (md.EnsembleKMeans, manymeans.EnsembleKMeans)):
+        expected = theirs().get_params() | {"init": "k-means||"}
+        assert ours().get_params() == expected
+        assert list(inspect.signature(ours).parameters) == list(inspect.signature(theirs).parameters)
+
+
+@pytest.mark.parametrize("option", [{"metric": "cosine"}, {"min_size": 2}, {"max_size": 4000}, {"search": True}])
+def test_what_needs_all_rows_is_refused(mixture, option):
+    X = da.from_array(mixture, chunks=(800, 6))
+    with pytest.raises(manymeans.UsageError, match=rf"\[{next(iter(option))}\]"):
+        there(X, **option)
 
 
 def test_on_workers(client, mixture):

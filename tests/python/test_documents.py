@@ -94,6 +94,14 @@ def test_docstrings_name_all_parameters(name, function):
         assert "Returns\n-------" in text or not parameters, name
 
 
+@pytest.mark.parametrize("thing", [thing for thing in PUBLIC if inspect.isfunction(thing) or thing in ESTIMATORS])
+def test_docstrings_have_the_defaults_of_signatures(thing):
+    parameters = inspect.signature(thing).parameters
+    for names, default in re.findall(r"^([\w, ]+?) : .*default=(.+)$", inspect.getdoc(thing), re.MULTILINE):
+        for name in names.split(", "):
+            assert eval(default) == parameters[name].default, name
+
+
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_docstrings_of_estimators(estimator):
     text = inspect.getdoc(estimator)
