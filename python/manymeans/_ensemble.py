@@ -26,7 +26,7 @@ from ._errors import UsageError
 from ._functions import k_list, library_options, run_fit
 from ._input import in_order
 from ._kmeans import _describe_input
-from ._result import Criterion, FitResult, Model
+from ._result import Criterion, FitResult
 from ._sklearn import checks_parameters
 
 # What exists where one of the models is the best.
@@ -455,7 +455,3 @@ def _for_any_k(wrapped: Callable[..., Any]) -> Callable[..., Any]:
 
 
 EnsembleKMeans.transform = _for_any_k(EnsembleKMeans.transform)  # type: ignore[method-assign]
-
-
-def _of(result: FitResult, k: int) -> list[Model]:
-    return [model for model in result.models if model.k_requested == k]

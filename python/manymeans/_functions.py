@@ -91,13 +91,10 @@ def run_fit(
     options: dict[str, Any],
     *,
     initial: npt.NDArray[Any] | None = None,
-    n_threads: int | None = None,
-    callback: Callback | None = None,
-    progress: bool = False,
-    verbose: int | bool = False,
     checkpoint: tuple[bytes, int, bool] | None = None,
     ranks: Ranks | None = None,
     search: bool = False,
+    **shown: Any,
 ) -> FitResult:
     """Call the library to fit, or to search before that; options have its names."""
     call = _manymeans.search if search else _manymeans.fit
@@ -106,8 +103,7 @@ def run_fit(
         _Columns(points.names, (points.source or Source()).and_files_of(points.array, weights, initial)),
         options,
         {"initial": initial, "checkpoint": checkpoint, "ranks": ranks},
-        n_threads=n_threads,
-        reporter=Reporter(callback, progress, verbose=bool(verbose)),
+        **shown,
     )
 
 
@@ -117,10 +113,7 @@ def run_fit_shards(
     *,
     initial: npt.NDArray[Any] | None = None,
     names: list[str] | None = None,
-    n_threads: int | None = None,
-    callback: Callback | None = None,
-    progress: bool = False,
-    verbose: int | bool = False,
+    **shown: Any,
 ) -> FitResult:
     """Fit shards; options have the library's names."""
 
@@ -135,8 +128,7 @@ def run_fit_shards(
         _Columns(names, None),
         options,
         {"initial": initial, "checkpoint": None, "ranks": None},
-        n_threads=n_threads,
-        reporter=Reporter(callback, progress, verbose=bool(verbose)),
+        **shown,
     )
 
 
@@ -153,9 +145,13 @@ def _run(
     options: dict[str, Any],
     hooks: dict[str, Any],
     *,
-    n_threads: int | None,
-    reporter: Reporter,
+    n_threads: int | None = None,
+    callback: Callback | None = None,
+    progress: bool = False,
+    verbose: int | bool = False,
 ) -> FitResult:
+    """Fit, and show how far that is; the parameters from `n_threads` on are those of all fits."""
+    reporter = Reporter(callback, progress, verbose=bool(verbose))
     options = {name: value for name, value in options.items() if value is not None}
     options["threads"] = _threads.effective(n_threads)
     with reporter, naming(*columns):
@@ -184,10 +180,7 @@ def run_regress(
     options: dict[str, Any],
     *,
     initial: npt.NDArray[Any] | None = None,
-    n_threads: int | None = None,
-    callback: Callback | None = None,
-    progress: bool = False,
-    verbose: int | bool = False,
+    **shown: Any,
 ) -> FitResult:
     """Fit linear models; options have the library's names."""
     rows = {"points": points.array, "bfloat16": points.bfloat16, "target": target.values}
@@ -199,8 +192,7 @@ def run_regress(
         ),
         options,
         {"initial": initial, "checkpoint": None, "ranks": None},
-        n_threads=n_threads,
-        reporter=Reporter(callback, progress, verbose=bool(verbose)),
+        **shown,
     )
     # The library's provenance names the options that fit() has, too.
     return result._with_options({name: options[name] for name in ("ridge", "intercept", "swaps")})
