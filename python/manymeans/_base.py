@@ -105,7 +105,7 @@ class Fitting(Common):
     stop: str = parameter(
         default="tol", accepts=[str], option=True,
         text='Comma-separated stop rules beside "no label changed": ``tol``, ``labels:F``, ``shift:E[:P]``, '
-        "``inertia:R``.",
+        "``inertia:R``, ``error:E``.",
     )  # fmt: skip
     empty: str = parameter(
         default="farthest", accepts=[StrOptions({"farthest", "keep", "drop", "error"})], option=True,

@@ -129,7 +129,7 @@ class RegressionClustering(Fitting, RegressorMixin, _FittingEstimator):
     stop: str = parameter(
         default="strict", accepts=[str], option=True,
         text='Comma-separated stop rules beside "no label changed": ``tol``, ``labels:F``, ``shift:E[:P]``, '
-        "``inertia:R``.",
+        "``inertia:R``, ``error:E``.",
     )  # fmt: skip
     empty: str = parameter(
         default="farthest", accepts=[StrOptions({"farthest", "keep", "drop", "error"})], option=True,
