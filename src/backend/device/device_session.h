@@ -89,7 +89,7 @@ class DeviceSession final : public Session, private TeamMember {
   std::unique_ptr<Staging> label_staging_;  // where labels are many, from the first that are fetched on
   std::unique_ptr<PassKernels> passes_;
   std::unique_ptr<RowKernels> rows_;
-  DeviceRowQuestions questions_;
+  DeviceRowQueries questions_;
 };
 
 }  // namespace manymeans::device

@@ -228,7 +228,7 @@ struct WithRowQuestions : OnDevice {
   device::RowSlices slices;
   device::SessionMemory memory;
   cuda::AssignedDistances kernels;
-  device::DeviceRowQuestions questions;
+  device::DeviceRowQueries questions;
 };
 
 InertiaSum inertia_of(RowQueries& rows, const Matrix& prototypes) {

@@ -28,24 +28,23 @@ void RowKernels::TermSums::add(double weight, double d2, const SumFormat& format
   farthest = std::max(farthest, std::bit_cast<int64_t>(d2));
 }
 
-DeviceRowQuestions::DeviceRowQuestions(const SessionMemory& memory, RowSlices& slices, RowKernels& kernels,
-                                       Session session)
+DeviceRowQueries::DeviceRowQueries(const SessionMemory& memory, RowSlices& slices, RowKernels& kernels, Session session)
     : memory_(memory), slices_(slices), kernels_(kernels), session_(std::move(session)) {}
 
-void DeviceRowQuestions::upload(int slot, const Matrix& prototypes) {
+void DeviceRowQueries::upload(int slot, const Matrix& prototypes) {
   const auto bytes = prototypes.bytes();
   queue().copy_to_device(session_.memory_of(slot).prototypes, bytes.data(), bytes.size(), "prototypes");
 }
 
-RowKernels::Assigned DeviceRowQuestions::assigned(int slot, const Rows& rows) {
+RowKernels::Assigned DeviceRowQueries::assigned(int slot, const Rows& rows) {
   const Address labels = session_.labels_of(slot) + static_cast<size_t>(rows.first * memory_.label_width());
   return {rows, labels, session_.memory_of(slot).prototypes};
 }
 
 // For each model the sums and the farthest distance of every `step`-th row, or of a part of these where points come in
 // slices; sums in `format` and in the one for terms twice as large.
-std::vector<RowKernels::TermSums> DeviceRowQuestions::sum_rows(std::span<const int> slots, const SumFormat& format,
-                                                               int64_t step) {
+std::vector<RowKernels::TermSums> DeviceRowQueries::sum_rows(std::span<const int> slots, const SumFormat& format,
+                                                             int64_t step) {
   const size_t bytes = slots.size() * sizeof(TermSums);
   sums_.reserve(queue().runtime(), bytes, "sums of distances");
   queue().fill(sums_.at(), std::byte{0}, bytes, "clearing sums of distances");
@@ -60,7 +59,7 @@ std::vector<RowKernels::TermSums> DeviceRowQuestions::sum_rows(std::span<const i
   return sums;
 }
 
-std::vector<InertiaSum> DeviceRowQuestions::inertias(std::span<const ModelPrototypes> models) {
+std::vector<InertiaSum> DeviceRowQueries::inertias(std::span<const ModelPrototypes> models) {
   constexpr int64_t kSample = 4096;
   session_.use_device();
   const Settled settled(queue());
@@ -104,7 +103,7 @@ std::vector<InertiaSum> DeviceRowQuestions::inertias(std::span<const ModelProtot
   return inertias;
 }
 
-std::vector<int64_t> DeviceRowQuestions::inertia_limbs(int slot, const Matrix& prototypes, const SumFormat& format) {
+std::vector<int64_t> DeviceRowQueries::inertia_limbs(int slot, const Matrix& prototypes, const SumFormat& format) {
   session_.use_device();
   const Settled settled(queue());
   upload(slot, prototypes);
@@ -114,7 +113,7 @@ std::vector<int64_t> DeviceRowQuestions::inertia_limbs(int slot, const Matrix& p
 
 // Calls body(part) for all rows, `most` at a time.
 template <class Body>
-void DeviceRowQuestions::for_each_chunk(int64_t most, Body&& body) {
+void DeviceRowQueries::for_each_chunk(int64_t most, Body&& body) {
   const PointsView& points = memory_.input().points;
   const size_t row_bytes = static_cast<size_t>(points.d) * size_of(points.type);
   slices_.for_each(queue(), [&](const Rows& rows) {
@@ -124,14 +123,14 @@ void DeviceRowQuestions::for_each_chunk(int64_t most, Body&& body) {
   });
 }
 
-std::vector<double> DeviceRowQuestions::distances(int slot, const Matrix& prototypes) {
+std::vector<double> DeviceRowQueries::distances(int slot, const Matrix& prototypes) {
   session_.use_device();
   const Settled settled(queue());
   upload(slot, prototypes);
   return distances_of(slot);
 }
 
-std::vector<double> DeviceRowQuestions::distances_of(int slot) {
+std::vector<double> DeviceRowQueries::distances_of(int slot) {
   constexpr int64_t kChunk = kChunkBytes / sizeof(double);
   std::vector<double> result(static_cast<size_t>(n()));
   const Buffer chunk(queue().runtime(), static_cast<size_t>(std::min(n(), kChunk)) * sizeof(double), "distances");
@@ -144,7 +143,7 @@ std::vector<double> DeviceRowQuestions::distances_of(int slot) {
   return result;
 }
 
-std::vector<DistantRow> DeviceRowQuestions::farthest_rows(int slot, const Matrix& prototypes, int64_t count) {
+std::vector<DistantRow> DeviceRowQueries::farthest_rows(int slot, const Matrix& prototypes, int64_t count) {
   count = std::min(count, n());
   if (count <= 0) return {};
   session_.use_device();
@@ -157,7 +156,7 @@ std::vector<DistantRow> DeviceRowQuestions::farthest_rows(int slot, const Matrix
   return sorted_by_host(slot, count);
 }
 
-std::vector<DistantRow> DeviceRowQuestions::sorted_by_host(int slot, int64_t count) {
+std::vector<DistantRow> DeviceRowQueries::sorted_by_host(int slot, int64_t count) {
   const std::vector<double> d2 = distances_of(slot);
   std::vector<DistantRow> rows;
   for (int64_t row = 0; row < n(); ++row) {
@@ -174,7 +173,7 @@ std::vector<DistantRow> DeviceRowQuestions::sorted_by_host(int slot, int64_t cou
 }
 
 // Of a few rows one by one: each is a transfer, and all are more bytes.
-void DeviceRowQuestions::read_labels(Address labels, std::vector<DistantRow>& rows) const {
+void DeviceRowQueries::read_labels(Address labels, std::vector<DistantRow>& rows) const {
   constexpr size_t kFew = 8;
   const auto width = static_cast<size_t>(memory_.label_width());
   std::vector<std::byte> all(rows.size() > kFew ? static_cast<size_t>(n()) * width : 0);
@@ -189,7 +188,7 @@ void DeviceRowQuestions::read_labels(Address labels, std::vector<DistantRow>& ro
   }
 }
 
-void DeviceRowQuestions::transform(const Matrix& prototypes, Matrix& distances) {
+void DeviceRowQueries::transform(const Matrix& prototypes, Matrix& distances) {
   session_.use_device();
   const int64_t k = prototypes.rows();
   const size_t out_bytes = static_cast<size_t>(k) * size_of(distances.type());
@@ -207,7 +206,7 @@ void DeviceRowQuestions::transform(const Matrix& prototypes, Matrix& distances) 
   });
 }
 
-bool DeviceRowQuestions::two_nearest(const Matrix& prototypes, const TakeTwoNearest& take) {
+bool DeviceRowQueries::two_nearest(const Matrix& prototypes, const TakeTwoNearest& take) {
   if (!kernels_.finds_two_nearest()) return false;
   constexpr int64_t kChunk = kChunkBytes / sizeof(TwoNearest);
   session_.use_device();

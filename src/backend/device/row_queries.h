@@ -15,7 +15,7 @@
 namespace manymeans::device {
 
 /// Host memory and device memory beyond the arguments: as each function says.
-class DeviceRowQuestions final : public RowQueries {
+class DeviceRowQueries final : public RowQueries {
  public:
   /// What the session says of a model: its memory, and its labels in the order of the rows, which may lie where those
   /// of the model before did.
@@ -24,7 +24,7 @@ class DeviceRowQuestions final : public RowQueries {
     std::function<Address(int slot)> labels_of;
     std::function<void()> use_device;
   };
-  DeviceRowQuestions(const SessionMemory& memory, RowSlices& slices, RowKernels& kernels, Session session);
+  DeviceRowQueries(const SessionMemory& memory, RowSlices& slices, RowKernels& kernels, Session session);
 
   /// One reading of the points; where the device does not sort the rows out, 8 N bytes on the host.
   std::vector<DistantRow> farthest_rows(int slot, const Matrix& prototypes, int64_t count) override;
