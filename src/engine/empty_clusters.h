@@ -9,7 +9,7 @@
 namespace manymeans {
 
 /// What the policy `error` throws. Of several models the first one's is the fit's error, however they are spread over
-/// passes: see Cohort::run.
+/// passes: see LloydRun::run.
 class LostCluster : public Error {
  public:
   using Error::Error;

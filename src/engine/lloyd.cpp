@@ -41,9 +41,9 @@ enum class Verdict : uint8_t {
 };
 
 // Models that are fitted together: one pass for all that are still active.
-class Cohort {
+class LloydRun {
  public:
-  Cohort(const FitContext& context, std::span<Member> members, ThreadPool& pool)
+  LloydRun(const FitContext& context, std::span<Member> members, ThreadPool& pool)
       : context_(context), members_(members), pool_(pool) {
     std::vector<int64_t> k;
     for (Member& member : members_) {
@@ -120,7 +120,7 @@ class Cohort {
 };
 
 // Prototypes for every member that has none yet; false if the fit was stopped before they were there.
-bool Cohort::initialise() {
+bool LloydRun::initialise() {
   const Stopwatch watch(cost_.initialise);
   std::vector<Member*> members;
   for (Member& member : members_) {
@@ -145,14 +145,14 @@ bool Cohort::initialise() {
   return true;
 }
 
-const InitEntry& Cohort::method_of(const Member& member) const {
+const InitEntry& LloydRun::method_of(const Member& member) const {
   return find_init(member.result.init, prototype_of(context_.input), context_.input.shard.all, member.result.k,
                    context_.input.points.d);
 }
 
 // After a stop before all members had prototypes: whether those that have some are labelled. What searches have found
 // is kept, and who has set a time limit gets the first model at least.
-bool Cohort::keeps_what_is_ready() {
+bool LloydRun::keeps_what_is_ready() {
   const bool late = context_.control.stopped() == StopReason::kTimeLimit;
   if (!late || !context_.waits_for_first) return context_.kind.search != nullptr;
   Member* const first = &members_[0];
@@ -165,12 +165,12 @@ bool Cohort::keeps_what_is_ready() {
 }
 
 // As many models at a time as planned.
-size_t Cohort::seeded_together() const {
+size_t LloydRun::seeded_together() const {
   const int64_t planned = context_.input.memory.seeded_together;
   return static_cast<size_t>(planned > 0 ? planned : models_seeded_together(context_.input.shard.all));
 }
 
-bool Cohort::initialise_with(const InitEntry& method, std::span<Member* const> members, TimeLimit limit) {
+bool LloydRun::initialise_with(const InitEntry& method, std::span<Member* const> members, TimeLimit limit) {
   std::vector<InitModel> models;
   for (const Member* member : members) {
     models.push_back({member->result.k, member->result.seed, {}, {}});
@@ -200,7 +200,7 @@ bool Cohort::initialise_with(const InitEntry& method, std::span<Member* const> m
 }
 
 // Labels the rows for these members, once or several times; how often.
-int Cohort::pass(std::span<Member*> active) {
+int LloydRun::pass(std::span<Member*> active) {
   std::vector<PassModel> models;
   int64_t clusters = 0;
   for (const Member* member : active) {
@@ -234,7 +234,7 @@ bool ends_from_outside(const Member& member) {
 
 // Between the pass and the judgement: see checkpoint.h. Where a stop has ended a swap search, the file keeps the state
 // from before the stop, with the trial that a resumed fit has to go on with.
-void Cohort::save(std::span<Member*> active, int passes) {
+void LloydRun::save(std::span<Member*> active, int passes) {
   if (context_.checkpoint == nullptr) return;
   for (const Member* member : active) {
     if (ends_from_outside(*member) || member->sought_anew) continue;
@@ -244,7 +244,7 @@ void Cohort::save(std::span<Member*> active, int passes) {
 }
 
 // How far the session may go before the next look.
-PassLimits Cohort::limits(std::span<Member*> active) const {
+PassLimits LloydRun::limits(std::span<Member*> active) const {
   // A trial has no stop rules.
   const bool trials = std::ranges::all_of(active, [](const Member* member) { return member->search.in_trial(); });
   PassLimits limits = trials ? PassLimits(kPassesBetweenLooks) : limits_;
@@ -264,7 +264,7 @@ PassLimits Cohort::limits(std::span<Member*> active) const {
 
 // Does for the passes that a backend did on its own what judge() and update() do after each: none of them ended the
 // fit, moved a row or found a rule that holds, except that a state may have come back.
-void Cohort::follow(Member& member, PassModel& model) {
+void LloydRun::follow(Member& member, PassModel& model) {
   if (member.search.in_trial()) return follow_trial(member, model);
   const Matrix start = model.earlier.empty() ? Matrix() : member.prototypes;
   for (size_t p = 0; p < model.earlier.size(); ++p) {
@@ -283,7 +283,7 @@ void Cohort::follow(Member& member, PassModel& model) {
 }
 
 // A trial has no stop rules, and its last pass is the engine's to judge.
-void Cohort::follow_trial(Member& member, PassModel& model) {
+void LloydRun::follow_trial(Member& member, PassModel& model) {
   for (const PassResult& pass : model.earlier) {
     member.state += pass.hash_delta;
     ++member.result.iterations;
@@ -295,7 +295,7 @@ void Cohort::follow_trial(Member& member, PassModel& model) {
 
 // The backend went on after a state that had come back: from `start` once more, with so many updates, and the pass that
 // labels the rows.
-void Cohort::redo(Member& member, const Matrix& start, size_t updates) {
+void LloydRun::redo(Member& member, const Matrix& start, size_t updates) {
   member.prototypes = start;
   PassModel model{member.slot, &member.prototypes, {}};
   for (size_t u = 0; u < updates; ++u) {
@@ -305,7 +305,7 @@ void Cohort::redo(Member& member, const Matrix& start, size_t updates) {
   session_->advance({&model, 1}, 1);
 }
 
-std::optional<StopReason> Cohort::report(std::span<Member*> active) {
+std::optional<StopReason> LloydRun::report(std::span<Member*> active) {
   if (!context_.control.wants_progress()) return context_.control.look();
   Progress progress;
   progress.phase = "iterate";
@@ -327,7 +327,7 @@ std::optional<StopReason> Cohort::report(std::span<Member*> active) {
 // Takes those that are done, or wait, out of the active ones. A member that fails ends the fit, but an earlier one may
 // still fail later, and its error is the one that would come if they were fitted one after the other: so only those
 // after it leave.
-std::vector<Member*> Cohort::judge(std::vector<Member*>& active, std::optional<StopReason> stop) {
+std::vector<Member*> LloydRun::judge(std::vector<Member*>& active, std::optional<StopReason> stop) {
   std::vector<Member*> done;
   std::vector<Member*> left;
   const auto place = [&](Member* member, Verdict verdict) {
@@ -354,7 +354,7 @@ std::vector<Member*> Cohort::judge(std::vector<Member*>& active, std::optional<S
 }
 
 // What follows a labelling pass. When the model is done its result has the reason, and finish() does the rest.
-Verdict Cohort::judge(Member& member, std::optional<StopReason> stop) {
+Verdict LloydRun::judge(Member& member, std::optional<StopReason> stop) {
   if (member.search.in_trial()) return judge_trial(member, stop);
   const PassResult& last = last_[static_cast<size_t>(member.slot)];
   const bool first_pass = !member.begun;
@@ -374,13 +374,13 @@ Verdict Cohort::judge(Member& member, std::optional<StopReason> stop) {
 }
 
 // What ends a model whatever it has come to.
-std::optional<StopReason> Cohort::outer_reason(const Member& member, std::optional<StopReason> stop) const {
+std::optional<StopReason> LloydRun::outer_reason(const Member& member, std::optional<StopReason> stop) const {
   if (stop || member.result.iterations < context_.options.max_iter) return stop;
   return StopReason::kMaxIter;
 }
 
 // One update of the prototypes, and the stop rules that follow it.
-void Cohort::update(Member& member, bool first_pass) {
+void LloydRun::update(Member& member, bool first_pass) {
   const PassResult& last = last_[static_cast<size_t>(member.slot)];
   StopState state;
   state.first_pass = first_pass;
@@ -412,14 +412,14 @@ void Cohort::update(Member& member, bool first_pass) {
   member.prototypes = std::move(next);
 }
 
-bool Cohort::ends_trial(const Member& member, std::optional<StopReason> stop) const {
+bool LloydRun::ends_trial(const Member& member, std::optional<StopReason> stop) const {
   if (!member.search.in_trial()) return false;
   const bool strict = member.search.steps > 0 && last_[static_cast<size_t>(member.slot)].changed == 0;
   return strict || member.search.steps >= updates_of_trial(member.search) || outer_reason(member, stop);
 }
 
 // The inertias of all trials that this pass ends, by one reading of the points.
-void Cohort::measure_trials(std::span<Member* const> active, std::optional<StopReason> stop) {
+void LloydRun::measure_trials(std::span<Member* const> active, std::optional<StopReason> stop) {
   std::vector<Member*> ending;
   for (Member* member : active) {
     if (ends_trial(*member, stop)) ending.push_back(member);
@@ -432,7 +432,7 @@ void Cohort::measure_trials(std::span<Member* const> active, std::optional<StopR
 }
 
 // An update without stop rules. Clusters that are empty keep their prototypes, whatever is asked for in the end.
-void Cohort::update_trial(Member& member) {
+void LloydRun::update_trial(Member& member) {
   const Stopwatch watch(cost_.update);
   treat_empty_clusters(*session_, member, EmptyPolicy::kKeep, context_.input);
   member.prototypes = solve_prototypes(session_->statistics(member.slot), context_.input, member.prototypes, pool_);
@@ -440,7 +440,7 @@ void Cohort::update_trial(Member& member) {
   ++member.search.steps;
 }
 
-Verdict Cohort::judge_trial(Member& member, std::optional<StopReason> stop) {
+Verdict LloydRun::judge_trial(Member& member, std::optional<StopReason> stop) {
   if (!ends_trial(member, stop)) {
     update_trial(member);
     return Verdict::kGoesOn;
@@ -457,7 +457,7 @@ Verdict Cohort::judge_trial(Member& member, std::optional<StopReason> stop) {
 }
 
 // The next trials of all that wait for them.
-std::vector<Member*> Cohort::next_trials() {
+std::vector<Member*> LloydRun::next_trials() {
   const Stopwatch watch(cost_.update);
   const std::vector<Member*> members = std::exchange(waiting_, {});
   const SwapContext context{context_.input, context_.upload, session_->rows(), pool_};
@@ -468,12 +468,12 @@ std::vector<Member*> Cohort::next_trials() {
   return members;
 }
 
-double Cohort::rounded_inertia(const InertiaSum& sum, int weight_exponent) {
+double LloydRun::rounded_inertia(const InertiaSum& sum, int weight_exponent) {
   return std::ldexp(rounded_sum(sum.limbs.data(), sum.format), weight_exponent - sum.format.shift);
 }
 
 // The results of all members that are done after one pass.
-void Cohort::finish(std::span<Member* const> done) {
+void LloydRun::finish(std::span<Member* const> done) {
   if (done.empty()) return;
   const Stopwatch watch(cost_.finish);
   std::vector<int> slots;
@@ -491,7 +491,7 @@ void Cohort::finish(std::span<Member* const> done) {
   if (own_session_) hand_over_labels(done, slots);
 }
 
-void Cohort::fetch(std::span<Member* const> done, std::span<const int> slots) {
+void LloydRun::fetch(std::span<Member* const> done, std::span<const int> slots) {
   for (const Member* member : done) context_.labels.add(*member);
   std::vector<int> labels_of;
   for (const Member* member : done) {
@@ -501,7 +501,7 @@ void Cohort::fetch(std::span<Member* const> done, std::span<const int> slots) {
 }
 
 // The labels that the caller may want. Of the others their sums, which a device knows without sending the labels.
-void Cohort::hand_over_labels(std::span<Member* const> done, std::span<const int> slots) {
+void LloydRun::hand_over_labels(std::span<Member* const> done, std::span<const int> slots) {
   const int64_t first_row = context_.input.shard.first;
   const bool all = context_.labels.all();
   const std::vector<LabelSum> sums = all ? std::vector<LabelSum>() : session_->label_sums(slots, first_row);
@@ -520,7 +520,7 @@ void Cohort::hand_over_labels(std::span<Member* const> done, std::span<const int
   }
 }
 
-void Cohort::finish(Member& member) {
+void LloydRun::finish(Member& member) {
   ModelResult& result = member.result;
   const Statistics& statistics = session_->statistics(member.slot);
   const Input& input = context_.input;
@@ -558,8 +558,8 @@ Cost& Cost::operator+=(const Cost& other) {
   return *this;
 }
 
-Cost fit_cohort(const FitContext& context, std::span<Member> members, ThreadPool& pool) {
-  return Cohort(context, members, pool).run();
+Cost run_lloyd(const FitContext& context, std::span<Member> members, ThreadPool& pool) {
+  return LloydRun(context, members, pool).run();
 }
 
 }  // namespace manymeans

@@ -19,7 +19,7 @@
 
 namespace manymeans {
 
-/// What all cohorts of a fit share.
+/// What all Lloyd runs of a fit share.
 struct FitContext {
   const Input& input;
   const FitOptions& options;
@@ -35,15 +35,15 @@ struct FitContext {
   std::function<std::optional<Labels>(const Clustering&, int threads, TimeLimit)> cluster;  ///< InitContext::cluster
   const InertiaEstimate* estimate = nullptr;  ///< null where nobody is told
   Checkpoint* checkpoint = nullptr;           ///< null where none is written
-  /// One that stays when a cohort is done, with a slot for each of Member::slot; null: every cohort has its own. The
-  /// next cohort's first passes find the labels of the last one there, and no labels are handed over.
+  /// One that stays when a run is done, with a slot for each of Member::slot; null: every run has its own. The next
+  /// run's first passes find the labels of the last one there, and no labels are handed over.
   Session* session = nullptr;
   /// A time limit waits for the first pass of the first model of the fit. Not so in a fit that is a part of another
   /// one.
   bool waits_for_first = false;
 };
 
-/// What a cohort of models cost.
+/// What a run cost.
 struct Cost {
   int64_t passes = 0;
   PassLog sum;                                                 ///< over all passes
@@ -54,10 +54,10 @@ struct Cost {
   Cost& operator+=(const Cost& other);
 };
 
-/// Initialises and iterates these models together, as a cohort: in one pass per iteration for all that are still
+/// Initialises and iterates these models together: in one pass per iteration for all that are still
 /// active, on the pool's threads. Members that a checkpoint has put somewhere go on from there; those that never began
 /// are left so. Where a time limit ends the initialisation, members whose prototypes are ready get one pass, and if
 /// there are none the first member of the fit is initialised first, whatever the clock says.
-Cost fit_cohort(const FitContext& context, std::span<Member> members, ThreadPool& pool);
+Cost run_lloyd(const FitContext& context, std::span<Member> members, ThreadPool& pool);
 
 }  // namespace manymeans

@@ -32,7 +32,7 @@ bool SearchSession::iterate(std::span<SearchModel* const> models, int64_t update
                      fit_.control,       fit_.labels, parse_stop_rules(kStop, 0),
                      fit_.mean_variance, fit_.kind,   fit_.cluster};
   context.session = session_.get();
-  fit_cohort(context, members, pool_);
+  run_lloyd(context, members, pool_);
   if (fit_.control.stopped()) return false;
   for (size_t i = 0; i < models.size(); ++i) {
     ModelResult& result = members[i].result;

@@ -13,7 +13,7 @@ namespace manymeans {
 namespace {
 
 // Members that a thread fits together.
-struct Cohort {
+struct ModelGroup {
   const FitContext* context;
   std::span<Member> members;
   int threads;  // that its passes take
@@ -27,23 +27,23 @@ bool is_over(const FitContext& context, std::span<const Member> members) {
   return *reason != StopReason::kTimeLimit || members[0].index > 0;
 }
 
-// Several cohorts at a time. Where several fail, the first one's error is thrown, as if they had come one after the
+// Several groups at a time. Where several fail, the first one's error is thrown, as if they had come one after the
 // other.
-Cost fit_side_by_side(const FitContext& context, std::span<const Cohort> cohorts, int threads) {
+Cost fit_side_by_side(const FitContext& context, std::span<const ModelGroup> groups, int threads) {
   Cost cost;
   std::mutex mutex;
   std::exception_ptr error;
-  auto failed = static_cast<int64_t>(cohorts.size());
+  auto failed = static_cast<int64_t>(groups.size());
   ThreadPool pool(threads);
-  pool.for_each_range(static_cast<int64_t>(cohorts.size()), 1, [&](int, int64_t index, int64_t) {
-    const Cohort& cohort = cohorts[static_cast<size_t>(index)];
+  pool.for_each_range(static_cast<int64_t>(groups.size()), 1, [&](int, int64_t index, int64_t) {
+    const ModelGroup& group = groups[static_cast<size_t>(index)];
     {
       const std::lock_guard lock(mutex);
-      if (failed < index || is_over(context, cohort.members)) return;
+      if (failed < index || is_over(context, group.members)) return;
     }
     try {
-      ThreadPool own(cohort.threads, context.hooks.abort);
-      const Cost mine = fit_cohort(*cohort.context, cohort.members, own);
+      ThreadPool own(group.threads, context.hooks.abort);
+      const Cost mine = run_lloyd(*group.context, group.members, own);
       const std::lock_guard lock(mutex);
       cost += mine;
     } catch (...) {
@@ -67,9 +67,9 @@ Cost fit_side_by_side(const FitContext& context, std::span<const Cohort> cohorts
 
 // A member a thread.
 Cost fit_each(const FitContext& context, std::span<Member> members, int threads) {
-  std::vector<Cohort> cohorts;
-  for (Member& member : members) cohorts.push_back({&context, {&member, 1}, 1});
-  return fit_side_by_side(context, cohorts, threads);
+  std::vector<ModelGroup> groups;
+  for (Member& member : members) groups.push_back({&context, {&member, 1}, 1});
+  return fit_side_by_side(context, groups, threads);
 }
 
 FitContext on_device(const FitContext& all, const ModelShare& share) {
@@ -82,23 +82,23 @@ FitContext on_device(const FitContext& all, const ModelShare& share) {
 Cost fit_together(const FitContext& context, std::span<Member> members, ThreadPool& pool) {
   const bool as_uploaded = &context.labelled == &context.upload;
   const std::vector<ModelShare> shares = as_uploaded ? context.upload.shares() : std::vector<ModelShare>();
-  if (shares.size() < 2) return fit_cohort(context, members, pool);
+  if (shares.size() < 2) return run_lloyd(context, members, pool);
   std::vector<int64_t> clusters;
   for (const Member& member : members) clusters.push_back(member.result.k);
   const std::vector<int64_t> ends = deal_models(clusters, shares.size());
   std::vector<FitContext> contexts;
   for (const ModelShare& share : shares) contexts.push_back(on_device(context, share));
   const int devices = static_cast<int>(shares.size());
-  std::vector<Cohort> cohorts;
+  std::vector<ModelGroup> groups;
   int64_t first = 0;
   for (size_t device = 0; device < shares.size(); first = ends[device++]) {
     const auto own = members.subspan(static_cast<size_t>(first), static_cast<size_t>(ends[device] - first));
-    cohorts.push_back({&contexts[device], own, std::max(1, pool.size() / devices)});
+    groups.push_back({&contexts[device], own, std::max(1, pool.size() / devices)});
   }
-  return fit_side_by_side(context, cohorts, devices);
+  return fit_side_by_side(context, groups, devices);
 }
 
-// Spreads the ensemble over cohorts and threads as the strategy says.
+// Spreads the ensemble over groups and threads as the strategy says.
 Cost run_strategy(const FitContext& context, std::span<Member> members, ThreadPool& pool) {
   Cost cost;
   Strategy strategy = context.options.strategy;
@@ -110,7 +110,7 @@ Cost run_strategy(const FitContext& context, std::span<Member> members, ThreadPo
     case Strategy::kData:
       for (Member& member : members) {
         if (is_over(context, {&member, 1})) continue;
-        cost += fit_cohort(context, {&member, 1}, pool);
+        cost += run_lloyd(context, {&member, 1}, pool);
       }
       return cost;
     case Strategy::kTask: return fit_each(context, members, pool.size());

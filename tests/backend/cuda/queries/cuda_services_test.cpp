@@ -199,10 +199,10 @@ void expect_same_rows(const std::vector<DistantRow>& found, const std::vector<Di
 
 // The same after a pass, and what is asked about distances to the assigned prototypes of a few models, whose labels are
 // all those of this pass; `slice_rows`: as if no more fitted the device.
-struct WithRowQuestions : OnDevice {
+struct WithRowQueries : OnDevice {
   static constexpr int kModels = 5;
 
-  WithRowQuestions(const Case& made, int64_t slice_rows)
+  WithRowQueries(const Case& made, int64_t slice_rows)
       : OnDevice(made),
         prototypes(made.prototypes[0]),
         session(upload->session(made.shape.k, 0)),
@@ -243,7 +243,7 @@ Matrix transformed(const PointsView& points, const Matrix& prototypes, RowQuerie
 }
 
 void check_distances(const Case& made, int64_t slice_rows) {
-  WithRowQuestions run(made, slice_rows);
+  WithRowQueries run(made, slice_rows);
   const Matrix& prototypes = run.prototypes;
   RowQueries& rows = run.session->rows();
   RowQueries& asked = run.questions;
@@ -284,7 +284,7 @@ TEST(CudaServices, AssignedDistances) {
 TEST(CudaServices, InertiasOfModelsTogether) {
   if (!device_present()) GTEST_SKIP() << "no CUDA device";
   for (const Case& made : all_cases()) {
-    WithRowQuestions run(made, made.shape.n);
+    WithRowQueries run(made, made.shape.n);
     const Matrix& prototypes = run.prototypes;
     const Matrix zeros(prototypes.rows(), prototypes.columns(), prototypes.type());
     const Matrix* const both[] = {&prototypes, &zeros};
