@@ -119,7 +119,7 @@ def read(
         "missing": missing if isinstance(missing, str) else "value",
         "missing_value": 0.0 if isinstance(missing, str) else _finite("missing", missing),
         "one_hot": categories == "onehot",
-        "most_categories": integer("most_categories", most_categories, 1),
+        "max_categories": integer("most_categories", most_categories, 1),
         "decimal": "\0" if decimal is None else decimal,
         "header": header,
         "id": "" if id is None else _column("id", id),

@@ -55,7 +55,7 @@ inline std::vector<RegressCase> regress_cases(std::span<const char* const> inits
   constexpr std::array kPolicies = {EmptyPolicy::kFarthest, EmptyPolicy::kKeep, EmptyPolicy::kDrop};
   std::vector<RegressCase> result;
   for (const char* init : inits) {
-    for (const char* stop : {"strict", "labels:0.02", "shift:0.05:0.5", "inertia:0.01", "error:20", "tol"}) {
+    for (const char* stop : {"strict", "labels:0.02", "shift:0.05:0.5", "error:20,inertia:0.01", "tol"}) {
       const size_t i = result.size();
       RegressCase& made = result.emplace_back();
       made.options.k = {2, 5};
