@@ -57,10 +57,16 @@ class Parameter(NamedTuple):
 
 
 def parameter(
-    *, default: Any, text: str, accepts: list[Any], type: str = "", option: bool = False, kw_only: bool = True
+    *,
+    default: Any,
+    text: str = "",
+    accepts: list[Any] | None = None,
+    type: str = "",
+    option: bool = False,
+    kw_only: bool = True,
 ) -> Any:
-    """Declare a parameter; the attributes of `Parameter` say what is what."""
-    return Parameter(default, text, accepts, type, option, kw_only)
+    """Declare a parameter, by the attributes of `Parameter`; without a text, change the default of an inherited one."""
+    return Parameter(default, text, accepts or [], type, option, kw_only)
 
 
 def merged(own: dict[str, Parameter], inherited: list[dict[str, Parameter]]) -> dict[str, Parameter]:
@@ -68,6 +74,7 @@ def merged(own: dict[str, Parameter], inherited: list[dict[str, Parameter]]) -> 
     every: dict[str, Parameter] = {}
     for base in inherited:
         every = base | every
+    own = {name: value if value.text else every[name]._replace(default=value.default) for name, value in own.items()}
     return {name: value for name, value in own.items() if name not in every} | every | own
 
 

@@ -126,11 +126,7 @@ class RegressionClustering(Fitting, RegressorMixin, _FittingEstimator):
         default=1e-4, accepts=[Interval(Real, 0, None, closed="left")], option=True,
         text="For the stop rule ``tol``, which depends on the units of the features.",
     )  # fmt: skip
-    stop: str = parameter(
-        default="strict", accepts=[str], option=True,
-        text='Comma-separated stop rules beside "no label changed": ``tol``, ``labels:F``, ``shift:E[:P]``, '
-        "``inertia:R``, ``error:E``.",
-    )  # fmt: skip
+    stop: str = parameter(default="strict")
     empty: str = parameter(
         default="farthest", accepts=[StrOptions({"farthest", "keep", "drop", "error"})], option=True,
         type='{"farthest", "keep", "drop", "error"}',
