@@ -65,10 +65,9 @@ struct MultiplyOptions {
   std::string backend = "auto";
   std::string instruction_set = {};  ///< of cpu, a name that info() lists; empty: the best, or MANYMEANS_CPU_ISA
   int threads = 0;                   ///< 0: all usable ones
-  /// Bytes that copies of the factors in the order of the work may take, beside factors and product. 0: a quarter of
-  /// what is available, at most 1 GiB, and 64 MiB in any case. A few MiB are enough, and a little slower; two
-  /// copies of up to 16 MiB are kept for the next call.
-  /// For cuda: most memory of the device; 0: what is free.
+  /// Max bytes for reordered copies of the factors, in addition to factors and product. 0: a quarter of the available
+  /// memory, up to 1 GiB; copies of up to 64 MiB are always made. A few MiB are enough, and a little slower. Two copies
+  /// of up to 16 MiB are kept for the next call. For cuda: max memory of the device; 0: all that is free.
   int64_t memory = 0;
   const std::atomic<bool>* abort = nullptr;  ///< set it to give up: the function throws Error(kInterrupted)
 };

@@ -143,12 +143,12 @@ struct RegressResult {
 /// weights  empty, or N non-negative weights. A weight of 2 is the row twice, bit for bit, where rows are not drawn or
 ///          moved one by one: with given models, no swaps, and no cluster that `farthest` re-seeds. Other weights are
 ///          as many rows up to rounding.
-/// With hooks.comm, rows and weights are those of this rank, as for fit(): models, summaries and warnings are the same
-/// on all ranks, labels are those of this rank's rows.
+/// With hooks.comm, each rank passes its own rows and weights, as for fit(). All ranks get the same models, summaries
+/// and warnings, and the labels of their own rows.
 /// Returns the same bits for any thread count, instruction set, backend, strategy, algorithm and number of ranks.
-/// Warnings say which clusters have fewer rows than D + 1, which columns they leave out, and that the target is
-/// constant, all rows are equal, or no magnitude of a column is above 2^-400, whose squares underflow (they take part
-/// as they are: scale such columns up). Throws Error: kUsage (options, an initialisation for centroids, D above
+/// Warnings name clusters of fewer than D + 1 rows and the columns that they leave out. Other warnings: the target is
+/// constant; all rows are equal; no magnitude of a column is above 2^-400, so squares underflow (scale it up: it takes
+/// part as it is). Throws Error: kUsage (options, an initialisation for centroids, D above
 /// kMaxFeatures, fewer rows than coefficients), kBadData (NaN, infinity, weights, magnitudes above 2^500),
 /// kUnavailable (memory, backend); with a checkpoint as fit(). Time O(iterations N D (sum K + D)) with exact sums of
 /// D^2 terms; memory as fit() with D^2 terms a cluster.

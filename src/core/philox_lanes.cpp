@@ -100,8 +100,10 @@ void label_terms(const int64_t* rows, int64_t first, const uint32_t* labels, int
     const auto* row = reinterpret_cast<const uint64_t*>(rows == nullptr ? nullptr : rows + i);
     const uint32_t* label = labels + i;
     if (some < kAtOnce) {
-      if (rows != nullptr) row = std::copy_n(row, some, last_rows) - some;
-      label = std::copy_n(label, some, last_labels) - some;
+      if (rows != nullptr) std::copy_n(row, some, last_rows);
+      std::copy_n(label, some, last_labels);
+      row = last_rows;
+      label = last_labels;
     }
     PhiloxWords c[kVectors];
     VecU valid[kVectors];

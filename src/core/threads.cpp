@@ -20,8 +20,8 @@
 namespace manymeans {
 namespace {
 
-// More than the processors have is of no use, and every thread costs memory; as many as this are given all the same,
-// for tests and for whoever wants to see that the answer is the same.
+// More threads than processors gain nothing and cost memory. Up to this number is given even so: tests and users may
+// check that the answer stays the same.
 constexpr int kAlwaysGiven = 64;
 constexpr int kMaxThreads = 4096;  // of MANYMEANS_NUM_THREADS
 

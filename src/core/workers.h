@@ -27,9 +27,9 @@ class Workers {
   int count() const { return static_cast<int>(threads_.size()); }
 
   /// Calls task(0) on the calling thread and task(1 .. count()) on the workers, each in the contract's floating-point
-  /// environment, and returns when all have returned; rethrows the first exception. With `all`, every worker takes
-  /// part; else only those of `helpers` that wake up before the calling thread has nothing left to do: on a busy
-  /// machine, or for small work, the others are not waited for.
+  /// environment. Returns when all have returned; rethrows the first exception. With `all`, every worker takes part.
+  /// Otherwise up to `helpers` workers take part, if they wake up before the calling thread is done. Nobody waits for
+  /// the others, on a busy machine or for small work.
   void run(const std::function<void(int)>& task, int helpers, bool all);
 
  private:

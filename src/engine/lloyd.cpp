@@ -262,8 +262,8 @@ PassLimits LloydRun::limits(std::span<Member*> active) const {
   return limits;
 }
 
-// Does for the passes that a backend did on its own what judge() and update() do after each: none of them ended the
-// fit, moved a row or found a rule that holds, except that a state may have come back.
+// Does the work of judge() and update() for passes that a backend made on its own. None of these passes ended the fit,
+// moved a row or met a rule. A state may have come back.
 void LloydRun::follow(Member& member, PassModel& model) {
   if (member.search.in_trial()) return follow_trial(member, model);
   const Matrix start = model.earlier.empty() ? Matrix() : member.prototypes;

@@ -12,9 +12,9 @@
 
 namespace manymeans {
 
-/// For each model and each of its prototypes (two or more) the sum of RN(w' * RN(d2 to the second best - d2 to the
-/// best)) over the rows that it is the best of, exact and rounded once. `rows` may know the distances; otherwise the
-/// host reads the points once for all models. All ranks call it.
+/// Returns for each model (of two or more prototypes) a cost per prototype: the sum over its rows of
+/// RN(w' * RN(d2 to the second nearest - d2 to the nearest)), exact and rounded once. `rows` may know the distances;
+/// otherwise the host reads the points once for all models. All ranks call it.
 std::vector<std::vector<double>> removal_costs(const Input& input, std::span<const Matrix* const> models,
                                                RowQueries& rows, ThreadPool& pool);
 

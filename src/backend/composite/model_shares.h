@@ -11,8 +11,8 @@ namespace manymeans {
 /// Whether so many devices may have to have all rows, for all that is known before these are read.
 bool may_deal_out_models(const PointsView& points, const Workload& workload, size_t devices);
 
-/// Whether dealing out the models to so many equal devices takes less time than dealing out the rows, which costs an
-/// exchange of sums in every pass, but needs each row on one device only. `min_products`: see
+/// Returns whether `devices` equal devices take less time if each gets some models than if each gets some rows. Shared
+/// rows cost an exchange of sums in every pass, but each row is on one device only. `min_products`: see
 /// Backend::min_shared_products().
 bool deals_out_models(const Input& input, const Workload& workload, size_t devices, double min_products);
 

@@ -41,8 +41,8 @@ RowKernels::Assigned DeviceRowQueries::assigned(int slot, const Rows& rows) {
   return {rows, labels, session_.memory_of(slot).prototypes};
 }
 
-// For each model the sums and the farthest distance of every `step`-th row, or of a part of these where points come in
-// slices; sums in `format` and in the one for terms twice as large.
+// Returns for each model the sums and the farthest distance of every `step`-th row. If points come in slices, it is a
+// part of these rows. Sums are in `format` and in the format for terms twice as large.
 std::vector<RowKernels::TermSums> DeviceRowQueries::sum_rows(std::span<const int> slots, const SumFormat& format,
                                                              int64_t step) {
   const size_t bytes = slots.size() * sizeof(TermSums);

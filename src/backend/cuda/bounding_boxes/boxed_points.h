@@ -22,8 +22,8 @@ inline int64_t boxes_of(int64_t n) {
   return (n + kBoxRows - 1) / kBoxRows;
 }
 
-/// How boxes are cut: all places in order of the first column, each run of rows[1] places in order of the second, and
-/// so on; the last runs hold boxes next to each other. rows[0] is the number of places, all are multiples of kBoxRows.
+/// How boxes are cut. All rows[0] places are in order of the first column, each run of rows[1] places in order of the
+/// second, and so on. The last runs hold neighbouring boxes. All numbers are multiples of kBoxRows.
 struct BoxRuns {
   int64_t rows[kMaxBoxColumns] = {};
 

@@ -19,8 +19,8 @@ int64_t few_capacity(int64_t rows, int64_t models);
 /// Overflow rows of each model that there is room for: a multiple of kOverflowBlock.
 int64_t overflow_capacity(int64_t rows, int64_t models);
 
-/// Entries of the rows that changed, for sums by label order; 0 where statistics are added up in another way: they fit
-/// shared memory, have too many limbs, or there are too few values for the kernels that this takes.
+/// Returns the entries of changed rows for sums by label order. Returns 0 if statistics are summed in another way: they
+/// fit shared memory, they have too many limbs, or there are too few values for these kernels.
 int64_t label_order_capacity(int64_t rows, int64_t columns, int limbs, int64_t max_clusters, int64_t models);
 
 /// Whether the screen in the tensor cores gathers the candidates of overflow rows of a model with so many prototypes;

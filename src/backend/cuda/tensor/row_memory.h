@@ -15,8 +15,8 @@
 
 namespace manymeans::cuda {
 
-/// Whether columns below score thresholds are to be passed over in a plan that has them, after a pass that changed so
-/// many of all models' labels. Where many change, scores have fallen so far that too many columns are above the
+/// Returns whether the next pass should skip columns below score thresholds, after a pass that changed `changed` of all
+/// models' `labels`. Where many change, scores have fallen so far that too many columns are above the
 /// thresholds; these cost the more the fewer clusters the largest model has. And not where rows have so many columns
 /// that the product takes longer than ranking.
 bool thresholds_pay(int64_t changed, int64_t labels, int64_t max_clusters, int64_t columns);

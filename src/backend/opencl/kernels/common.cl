@@ -1,9 +1,10 @@
 // What the kernels of all programs share: loops, labels, sums of 64 and 128 bits. CMake puts this behind
 // kernel_types.h and before each program.
 //
-// -D options: CONTIGUOUS (a work-item takes neighbouring items, as processors like it, and not every so-manieth one; and
-// the models of the same items come one after the other, since groups run in the order of dimension 0), GROUP_ITEMS
-// (work-items of a group; 1 where CONTIGUOUS).
+// -D options:
+// CONTIGUOUS: each work-item takes neighbouring items, which is fast on processors, instead of items in steps of a group.
+// The models of the same items follow each other, since groups run in the order of dimension 0.
+// GROUP_ITEMS: work-items of a group; 1 with CONTIGUOUS.
 //
 // FOR_EACH_OF_GROUP goes through the items in steps of a group, whose work-items all have the same `i`, the first of theirs.
 //

@@ -197,8 +197,8 @@ void expect_same_rows(const std::vector<DistantRow>& found, const std::vector<Di
   }
 }
 
-// The same after a pass, and what is asked about distances to the assigned prototypes of a few models, whose labels are
-// all those of this pass; `slice_rows`: as if no more fitted the device.
+// A device after a pass of a few models, with queries about distances to their assigned prototypes. All models have the
+// labels of this pass. `slice_rows`: rows that fit the device.
 struct WithRowQueries : OnDevice {
   static constexpr int kModels = 5;
 
