@@ -1,6 +1,5 @@
 // Rows whose label cannot have changed since the pass before are not looked at; the others are gathered into tiles.
 #include "backend/cpu/pass/cpu_session.h"
-#include "core/data_type.h"
 
 #include <algorithm>
 #include <bit>
@@ -131,10 +130,10 @@ void CpuSession::tighten(const Target& target, const TileBlock& block, Worker& w
   }
   for (size_t c = 0; c < chosen; ++c) {
     if (c + kPrefetchRows < chosen)
-      prefetch_row(block.first_row + worker.bounds.to_screen[worker.bounds.chosen[c + kPrefetchRows]]);
+      distances_.prefetch_row(block.first_row + worker.bounds.to_screen[worker.bounds.chosen[c + kPrefetchRows]]);
     const uint32_t place = worker.bounds.to_screen[worker.bounds.chosen[c]];
     worker.bounds.assigned_d2[c] =
-        distance(block.first_row + place, *target.prototypes, worker.bounds.kept[place], worker);
+        distances_.distance(block.first_row + place, *target.prototypes, worker.bounds.kept[place], worker.wide_f32);
   }
   worker.bounds.to_screen.resize(m.bounds.tighten(rows, std::span(worker.bounds.chosen).first(chosen),
                                                   worker.bounds.assigned_d2.data(), worker.bounds.lack_classes.data(),

@@ -58,8 +58,8 @@ bool CpuSession::label_only(const Target& target, Labels& labels, double* d2) {
     label_new_rows(target, block, worker, worker.results[0]);
     labels.write(block.first_row, block.rows, worker.labels.data());
     if (d2 == nullptr) return;
-    const DistanceBlock rows{block.first_row, block.rows, worker.labels.data(), nullptr};
-    find_distances(*target.prototypes, rows, worker, d2 + block.first_row);
+    const LabelledBlock rows{block.first_row, block.rows, worker.labels.data()};
+    distances_.find_distances(*target.prototypes, rows, worker.wide_f32, d2 + block.first_row);
   };
   pool_.for_each_range((n + tile_rows() - 1) / tile_rows(), plan_.tiles_per_block, label_tiles);
   return good;

@@ -27,8 +27,8 @@ void CpuSession::look_and_resolve(const Target& target, const TileBlock& block, 
   const CodedKernels& kernels = *shared_.plan.in_bytes;
   if (worker.d2.size() < static_cast<size_t>(block.rows)) worker.d2.resize(static_cast<size_t>(block.rows));
   model(target.slot).labels.read(block.first_row, block.rows, worker.labels.data());
-  find_distances(*target.prototypes, {block.first_row, block.rows, worker.labels.data(), nullptr}, worker,
-                 worker.d2.data());
+  distances_.find_distances(*target.prototypes, {block.first_row, block.rows, worker.labels.data()}, worker.wide_f32,
+                            worker.d2.data());
   worker.screen.hits.resize(target.coded.offsets.size());
   worker.screen.thresholds.resize(static_cast<size_t>(p));
   float* thresholds = worker.screen.thresholds.data();
@@ -60,7 +60,8 @@ void CpuSession::resolve_hits(const Target& target, const TileBlock& block, size
       if (worker.labels[row] == prototype) continue;
       doubtful |= bits & -bits;
       ++result.candidates;
-      const double d2 = distance(block.row(static_cast<int64_t>(row)), *target.prototypes, prototype, worker);
+      const double d2 =
+          distances_.distance(block.row(static_cast<int64_t>(row)), *target.prototypes, prototype, worker.wide_f32);
       if (d2 < worker.d2[row] || (d2 == worker.d2[row] && prototype < worker.labels[row])) {
         worker.d2[row] = d2;
         worker.labels[row] = prototype;

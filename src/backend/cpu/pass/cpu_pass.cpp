@@ -1,6 +1,5 @@
 // Screen and resolve: labels of one block of tiles and one model.
 #include "backend/cpu/pass/cpu_session.h"
-#include "core/data_type.h"
 
 #include <algorithm>
 #include <bit>
@@ -72,13 +71,7 @@ void CpuSession::find_labels(const Target& target, const TileBlock& block, Worke
 
 void CpuSession::find_all_labels(const Target& target, const TileBlock& block, Worker& worker,
                                  PassResult& result) const {
-  if (!shared_.prototype.euclidean) {
-    find_nearest(*target.prototypes, block, worker);
-  } else {
-    for (int64_t i = 0; i < block.rows; ++i) {
-      worker.labels[static_cast<size_t>(i)] = nearest_of_all(*target.prototypes, block.first_row + i, worker);
-    }
-  }
+  distances_.find_nearest(*target.prototypes, block.first_row, block.rows, worker.wide_f32, worker.labels.data());
   result.resolved += block.rows;
   result.candidates += block.rows * target.prototypes->rows();
 }
@@ -128,13 +121,13 @@ void CpuSession::raise_lower_scores(const Target& target, const TileBlock& block
     const size_t row = at + static_cast<size_t>(std::countr_zero(bits));
     worker.screen.least[row] = kInfinity;
     worker.screen.second_least[row] = kInfinity;
-    prefetch_row(block.row(static_cast<int64_t>(row)));
+    distances_.prefetch_row(block.row(static_cast<int64_t>(row)));
   }
   if (carries || !shared_.prototype.euclidean) return;
   for (uint64_t bits = unproved.rows; bits != 0; bits &= bits - 1) {
     const size_t row = at + static_cast<size_t>(std::countr_zero(bits));
-    worker.screen.least[row] =
-        distance(block.row(static_cast<int64_t>(row)), *target.prototypes, worker.labels[row], worker);
+    worker.screen.least[row] = distances_.distance(block.row(static_cast<int64_t>(row)), *target.prototypes,
+                                                   worker.labels[row], worker.wide_f32);
   }
   float thresholds[64];
   shared_.kernels.seed_thresholds({unproved.task.norms, worker.screen.least.data() + at, tile_rows(),
@@ -179,7 +172,8 @@ void CpuSession::resolve_block(const Target& target, const TileBlock& block, Wor
   for (const Candidate& candidate : worker.screen.candidates) {
     const auto row = static_cast<size_t>(candidate.row);
     if (candidate.prototype == worker.labels[row] && worker.screen.least[row] < kInfinity) continue;  // known
-    const double d2 = distance(block.row(candidate.row), *target.prototypes, candidate.prototype, worker);
+    const double d2 =
+        distances_.distance(block.row(candidate.row), *target.prototypes, candidate.prototype, worker.wide_f32);
     worker.screen.second_least[row] = std::min(worker.screen.second_least[row], std::max(d2, worker.screen.least[row]));
     if (d2 < worker.screen.least[row] || (d2 == worker.screen.least[row] && candidate.prototype < worker.labels[row])) {
       worker.screen.least[row] = d2;
@@ -222,54 +216,6 @@ void CpuSession::add_span_candidates(const PackedPrototypes& packed, const TileB
     if (scores[c] + bound < threshold) continue;
     worker.screen.candidates.push_back({row_in_block, packed.order[static_cast<size_t>(first + c)]});
   }
-}
-
-const float* CpuSession::row_f32(int64_t row, Worker& worker) const {
-  return rows_as<float>(shared_.input.points, row, 1, worker.wide_f32.data());
-}
-
-// Labels by the functions of another kind of prototype than the centroid, some rows a call.
-void CpuSession::find_nearest(const Matrix& prototypes, const TileBlock& block, Worker& worker) const {
-  constexpr int64_t kRows = 64;
-  const PointsView& points = shared_.input.points;
-  const Prototype& prototype = shared_.prototype;
-  const int64_t k = prototypes.rows();
-  worker.wide_f32.resize(static_cast<size_t>(kRows * points.d));
-  for (int64_t done = 0; done < block.rows; done += kRows) {
-    const int64_t first = block.first_row + done;
-    const int64_t count = std::min(kRows, block.rows - done);
-    uint32_t* labels = worker.labels.data() + done;
-    if (points.type == DataType::kFloat64) {
-      const double* x = static_cast<const double*>(points.data) + first * points.d;
-      prototype.f64.nearest({x, count, points.d}, prototypes.values<double>().data(), k, labels);
-    } else {
-      const float* x = rows_as<float>(points, first, count, worker.wide_f32.data());
-      prototype.f32.nearest({x, count, points.d}, prototypes.values<float>().data(), k, labels);
-    }
-  }
-}
-
-double CpuSession::distance(int64_t row, const Matrix& prototypes, int64_t k, Worker& worker) const {
-  const int64_t d = shared_.input.points.d;
-  if (prototypes.type() == DataType::kFloat64) {
-    const double* x = static_cast<const double*>(shared_.input.points.data) + row * d;
-    return shared_.kernels.distance_f64(x, prototypes.values<double>().data() + k * prototypes.columns(), d);
-  }
-  const float* prototype = prototypes.values<float>().data() + k * prototypes.columns();
-  return shared_.kernels.distance_f32(row_f32(row, worker), prototype, d);
-}
-
-uint32_t CpuSession::nearest_of_all(const Matrix& prototypes, int64_t row, Worker& worker) const {
-  uint32_t best = 0;
-  double least = std::numeric_limits<double>::infinity();
-  for (int64_t k = 0; k < prototypes.rows(); ++k) {
-    const double d2 = distance(row, prototypes, k, worker);
-    if (d2 < least) {
-      least = d2;
-      best = static_cast<uint32_t>(k);
-    }
-  }
-  return best;
 }
 
 }  // namespace manymeans

@@ -33,6 +33,7 @@ constexpr int kMaxLaneBits = 50;
 CpuSeeding::CpuSeeding(const CpuShared& shared, std::span<const int64_t> k, ThreadPool& pool)
     : shared_(shared),
       pool_(pool),
+      distances_(shared),
       session_(shared, k, pool),
       packed_(&shared.packed),
       exact_(shared.plan.brute || !shared.prototype.euclidean),
@@ -192,7 +193,7 @@ const double* CpuSeeding::distances(const Matrix& centres, int64_t k, int64_t ti
   std::fill_n(d2, count, std::numeric_limits<double>::infinity());
   for (uint64_t bits = rows; bits != 0; bits &= bits - 1) {
     const int64_t i = std::countr_zero(bits);
-    d2[i] = session_.distance(first + i, centres, k, worker(w));
+    d2[i] = distances_.distance(first + i, centres, k, worker(w).wide_f32);
   }
   return d2;
 }
@@ -204,7 +205,7 @@ const double* CpuSeeding::residuals(const Matrix& centres, int64_t tile, int w) 
   const int64_t count = rows_of(tile);
   std::vector<double>& d2 = scratch(w).residuals;
   if (const auto size = static_cast<size_t>(count * centres.rows()); d2.size() < size) d2.resize(size);
-  session_.find_residuals(centres, {tile * tile_rows(), count}, worker(w), d2.data());
+  distances_.find_residuals(centres, {tile * tile_rows(), count}, worker(w).wide_f32, d2.data());
   return d2.data();
 }
 
@@ -212,7 +213,7 @@ const double* CpuSeeding::residuals(const Matrix& centres, int64_t tile, int w) 
 void CpuSeeding::prefetch(int64_t tile, uint64_t rows) const {
   if (exact_ || shared_.input.points.d <= kLaneColumns) return;  // all of them, or several share a line
   for (uint64_t bits = rows; bits != 0; bits &= bits - 1) {
-    session_.prefetch_row(tile * tile_rows() + std::countr_zero(bits));
+    distances_.prefetch_row(tile * tile_rows() + std::countr_zero(bits));
   }
 }
 
@@ -392,7 +393,7 @@ void CpuSeeding::add_many(const SeedCentres& added) {
       const int64_t row = block.first_row + i;
       double& least = state.least[static_cast<size_t>(row)];
       const uint32_t nearest = worker(w).labels[static_cast<size_t>(i)];
-      const double d2 = session_.distance(row, *target.prototypes, nearest, worker(w));
+      const double d2 = distances_.distance(row, *target.prototypes, nearest, worker(w).wide_f32);
       if (!(d2 < least)) continue;
       least = d2;
       if (state.nearest.size() > 0) {

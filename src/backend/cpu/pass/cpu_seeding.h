@@ -163,7 +163,8 @@ class CpuSeeding final : public Seeding {
 
   const CpuShared& shared_;
   ThreadPool& pool_;
-  CpuSession session_;          // for its distances, and its screen for many centres
+  CpuDistances distances_;
+  CpuSession session_;          // for its screen of many centres
   PackedPoints own_packed_;     // where passes have no packed copy, but seeding profits from one
   const PackedPoints* packed_;  // one or the other
   CodedPoints own_coded_;       // where seeding alone looks at bytes first

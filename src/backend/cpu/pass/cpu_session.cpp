@@ -45,7 +45,7 @@ CpuSession::CpuSession(const CpuShared& shared, std::span<const int64_t> k, std:
 }
 
 CpuSession::CpuSession(const CpuShared& shared, std::span<const int64_t> k, ThreadPool& pool)
-    : shared_(shared), pool_(pool) {
+    : shared_(shared), distances_(shared), pool_(pool) {
   int64_t clusters = 0;
   for (const int64_t count : k) {
     Model m;
@@ -229,36 +229,9 @@ CpuSession::DistanceBlock CpuSession::distances_of(int slot, const Matrix& proto
   if (worker.d2.size() < size) worker.d2.resize(size);
   if (worker.labels.size() < size) worker.labels.resize(size);
   model(slot).labels.read(first, count, worker.labels.data());
-  const DistanceBlock block{first, count, worker.labels.data(), worker.d2.data()};
-  find_distances(prototypes, block, worker, worker.d2.data());
+  const DistanceBlock block{{first, count, worker.labels.data()}, worker.d2.data()};
+  distances_.find_distances(prototypes, block, worker.wide_f32, worker.d2.data());
   return block;
-}
-
-void CpuSession::find_distances(const Matrix& prototypes, const DistanceBlock& rows, Worker& worker, double* d2) const {
-  const PointsView& points = shared_.input.points;
-  const int64_t d = points.d, k = prototypes.rows();
-  if (points.type == DataType::kFloat64) {
-    const double* x = static_cast<const double*>(points.data) + rows.first * d;
-    shared_.kernels.distances_f64({x, rows.count, d, prototypes.values<double>().data(), k, rows.labels}, d2);
-    return;
-  }
-  if (points.type != DataType::kFloat32) worker.wide_f32.resize(static_cast<size_t>(rows.count * d));
-  const float* x = rows_as<float>(points, rows.first, rows.count, worker.wide_f32.data());
-  shared_.kernels.distances_f32({x, rows.count, d, prototypes.values<float>().data(), k, rows.labels}, d2);
-}
-
-// To every linear model, d2[k * count + i]; the rows have no labels.
-void CpuSession::find_residuals(const Matrix& models, const DistanceBlock& rows, Worker& worker, double* d2) const {
-  const PointsView& points = shared_.input.points;
-  const int64_t d = points.d, k = models.rows();
-  if (points.type == DataType::kFloat64) {
-    const double* x = static_cast<const double*>(points.data) + rows.first * d;
-    shared_.kernels.all_residuals_f64({x, rows.count, d, models.values<double>().data(), k, nullptr}, d2);
-    return;
-  }
-  if (points.type != DataType::kFloat32) worker.wide_f32.resize(static_cast<size_t>(rows.count * d));
-  const float* x = rows_as<float>(points, rows.first, rows.count, worker.wide_f32.data());
-  shared_.kernels.all_residuals_f32({x, rows.count, d, models.values<float>().data(), k, nullptr}, d2);
 }
 
 template <class Body>
@@ -353,7 +326,7 @@ double CpuSession::farthest_of_sample(int slot, const Matrix& prototypes) {
   for (int64_t i = 0; i < count; ++i) {
     const int64_t row = i * n / count;
     if (!(shared_.input.weight(row) > 0)) continue;
-    farthest = std::max(farthest, distance(row, prototypes, model(slot).labels[row], workers_[0]));
+    farthest = std::max(farthest, distances_.distance(row, prototypes, model(slot).labels[row], workers_[0].wide_f32));
     shared_.input.memory.window.visited(row);
     model(slot).labels.give_back(row, 1);
   }
@@ -453,7 +426,7 @@ void CpuSession::transform_rows(int64_t first, int64_t last, const Matrix& proto
     T* to = distances.values<T>().data() + first * prototypes.rows();
     for (int64_t row = first; row < last; ++row) {
       for (int64_t j = 0; j < prototypes.rows(); ++j) {
-        *to++ = static_cast<T>(std::sqrt(distance(row, prototypes, j, worker)));
+        *to++ = static_cast<T>(std::sqrt(distances_.distance(row, prototypes, j, worker.wide_f32)));
       }
     }
     return;
@@ -473,7 +446,8 @@ void CpuSession::transform_rows(int64_t first, int64_t last, const Matrix& proto
         const double* x = static_cast<const double*>(shared_.input.points.data) + row * d;
         shared_.kernels.distances_f64({c, some, d, x, 1, labels.data()}, d2.data());
       } else {
-        shared_.kernels.distances_f32({c, some, d, row_f32(row, worker), 1, labels.data()}, d2.data());
+        shared_.kernels.distances_f32({c, some, d, distances_.row_f32(row, worker.wide_f32), 1, labels.data()},
+                                      d2.data());
       }
       T* to = distances.values<T>().data() + at;
       for (int64_t j = 0; j < some; ++j) to[j] = static_cast<T>(std::sqrt(d2[static_cast<size_t>(j)]));
@@ -511,7 +485,7 @@ bool CpuSession::two_nearest(const Matrix& prototypes, const TakeTwoNearest& tak
       std::vector<double> d2(static_cast<size_t>(kRowsTogether * k));
       for (int64_t row = first; row < last; row += kRowsTogether) {
         const int64_t some = std::min(kRowsTogether, last - row);
-        find_residuals(prototypes, {chunk + row, some}, worker, d2.data());
+        distances_.find_residuals(prototypes, {chunk + row, some}, worker.wide_f32, d2.data());
         find_two_nearest(d2.data(), some, k, found.data() + row);
       }
     });

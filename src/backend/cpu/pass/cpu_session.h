@@ -4,6 +4,7 @@
 #include "backend/backend.h"
 #include "backend/bounds_policy.h"
 #include "backend/cpu/choose/cpu_plan.h"
+#include "backend/cpu/pass/cpu_distances.h"
 #include "backend/cpu/pass/cpu_shared.h"
 #include "backend/cpu/screen/carried_bounds.h"
 #include "backend/cpu/screen/packed_prototypes.h"
@@ -200,13 +201,7 @@ class CpuSession final : public Session, public RowQueries {
   void label_rows_to_screen(const Target& target, const TileBlock& block, Worker& worker, PassResult& result);
   void renew_bounds(Model& m, const TileBlock& block, Worker& worker) const;
 
-  uint32_t nearest_of_all(const Matrix& prototypes, int64_t row, Worker& worker) const;
-  void find_nearest(const Matrix& prototypes, const TileBlock& block, Worker& worker) const;
-  double distance(int64_t row, const Matrix& prototypes, int64_t k, Worker& worker) const;
-  const float* row_f32(int64_t row, Worker& worker) const;
-
   // cpu_statistics.cpp: accumulate.
-  void prefetch_row(int64_t row) const;
   void record_changes(int slot, const TileBlock& block, int worker_index, PassResult& result);
   void apply_change(const Change& change, Worker& worker, Statistics& statistics, std::vector<uint8_t>* touched) const;
   template <class T>
@@ -232,19 +227,14 @@ class CpuSession final : public Session, public RowQueries {
                               std::vector<int64_t>& leaving) const;
   void apply_by_label(int slot);
 
-  // Some neighbouring rows, their labels and their distances to the prototypes of these.
-  struct DistanceBlock {
-    int64_t first = 0;
-    int64_t count = 0;
-    const uint32_t* labels = nullptr;
+  // Labelled rows and their distances to the prototypes of their labels.
+  struct DistanceBlock : LabelledBlock {
     const double* d2 = nullptr;
   };
   // Calls body(worker, block) for blocks of all rows.
   template <class Body>
   void for_each_distance(int slot, const Matrix& prototypes, Body&& body);
   DistanceBlock distances_of(int slot, const Matrix& prototypes, int64_t first, int64_t count, Worker& worker);
-  void find_distances(const Matrix& prototypes, const DistanceBlock& rows, Worker& worker, double* d2) const;
-  void find_residuals(const Matrix& models, const DistanceBlock& rows, Worker& worker, double* d2) const;
   template <class T>
   void transform_rows(int64_t first, int64_t last, const Matrix& prototypes, Worker& worker, Matrix& distances) const;
   double farthest_of_sample(int slot, const Matrix& prototypes);
@@ -258,6 +248,7 @@ class CpuSession final : public Session, public RowQueries {
   bool tree_knows_labels(int slot);
 
   const CpuShared& shared_;
+  CpuDistances distances_;
   std::unique_ptr<ThreadPool> own_pool_;  // null where another's is used
   ThreadPool& pool_;
   std::mutex flushing_;     // of full clusters while a pass runs

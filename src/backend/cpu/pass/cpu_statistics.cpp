@@ -93,13 +93,13 @@ void CpuSession::add_row(int64_t row, Worker& worker, int64_t* to, int64_t* from
     if (points.type == DataType::kFloat64) {
       prototype.f64.terms({x64, 1, points.d}, &weight, worker.terms.data());
     } else {
-      prototype.f32.terms({row_f32(row, worker), 1, points.d}, &weight, worker.terms.data());
+      prototype.f32.terms({distances_.row_f32(row, worker.wide_f32), 1, points.d}, &weight, worker.terms.data());
     }
     add_values(worker.terms.data(), 1.0, to, from);
   } else if (points.type == DataType::kFloat64) {
     add_values(x64, weight, to, from);
   } else {
-    add_values(row_f32(row, worker), weight, to, from);
+    add_values(distances_.row_f32(row, worker.wide_f32), weight, to, from);
   }
 }
 
@@ -117,17 +117,6 @@ void CpuSession::apply_change(const Change& change, Worker& worker, Statistics& 
   statistics.weights[from] -= weight;
   statistics.counts[from] -= 1;
   if (touched != nullptr) (*touched)[from] = 1;
-}
-
-// Rows that change lie far apart, so the hardware does not foresee them, and waiting for them was three quarters of
-// the time of their sums (16 models of 200k x 16).
-void CpuSession::prefetch_row(int64_t row) const {
-  constexpr int64_t kLine = 64;
-  constexpr int64_t kMaxLines = 8;  // the hardware follows from there
-  const PointsView& points = shared_.input.points;
-  const auto bytes = points.d * static_cast<int64_t>(size_of(points.type));
-  const char* first = static_cast<const char*>(points.data) + row * bytes;
-  for (int64_t at = 0; at < std::min(bytes, kMaxLines * kLine); at += kLine) __builtin_prefetch(first + at);
 }
 
 LabelSum CpuSession::hash_change(const Changes& changes, int64_t first) const {
@@ -176,7 +165,7 @@ void CpuSession::move_in_limbs(const Changes& changes, Worker& worker, Delta& de
   const bool alone = pool_.size() == 1;
   for (int64_t i = 0; i < changes.size(); ++i) {
     if (i + kPrefetchDistance < changes.size()) {
-      prefetch_row(changes.rows[static_cast<size_t>(i + kPrefetchDistance)]);
+      distances_.prefetch_row(changes.rows[static_cast<size_t>(i + kPrefetchDistance)]);
     }
     apply_change(changes.at(i), worker, alone ? statistics : delta.statistics, alone ? nullptr : &delta.touched);
   }
