@@ -29,7 +29,7 @@ constexpr int64_t kProductRows = 8;
 constexpr int64_t kProductPadding = 8;
 
 /// Sums of clusters without weights in units of each column's lowest bit, one integer a column: a third of the work of
-/// limbs. They hold only so many terms and are then flushed (cpu_statistics.cpp).
+/// limbs. They hold only so many terms and are then flushed (cpu_accumulator.cpp).
 struct UnitSums {
   int64_t d;
   int64_t stride;       // of a cluster in `sums`: d rounded up to a multiple of 8

@@ -18,47 +18,55 @@ void CpuSession::follow_prototypes(std::span<const PassModel> models, std::span<
   const BoundsFrame frame{&shared_.kernels, shared_.input.points.n, shared_.packed.frame().scale,
                           shared_.options.tuning.cpu.bound_scale};
   for (size_t i = 0; i < models.size(); ++i) {
-    Model& m = model(models[i].slot);
-    make_room_for_bounds(m);
+    Bounded& m = bounded(models[i].slot);
+    const CpuModel& labelled = model(models[i].slot);
+    make_room_for_bounds(models[i].slot);
     m.carries = m.policy.carries() && targets[i].packed.screenable;
     if (!m.policy.carries()) m.bounds = {};
-    if (!m.labelled || !m.carries) m.bounds.forget();
-    if (m.carries) m.bounds.follow(*models[i].prototypes, m.labels, targets[i].packed.repeated, frame, pool_);
+    if (!labelled.labelled || !m.carries) m.bounds.forget();
+    if (m.carries) m.bounds.follow(*models[i].prototypes, labelled.labels, targets[i].packed.repeated, frame, pool_);
   }
 }
 
 // A model that is to carry bounds from now on and finds no room for them never will.
-void CpuSession::make_room_for_bounds(Model& m) {
+void CpuSession::make_room_for_bounds(int slot) {
+  Bounded& m = bounded(slot);
   if (!m.policy.carries() || m.bounds.allocated()) return;
   const int64_t others =
-      std::count_if(models_.begin(), models_.end(), [](const Model& one) { return one.bounds.allocated(); });
+      std::count_if(bounded_.begin(), bounded_.end(), [](const Bounded& one) { return one.bounds.allocated(); });
   if (others >= plan_.bounded_models) {
     m.policy.refuse();
     shared_.bounds_log->refused(shared_.input.points.n * CarriedBounds::kBytesPerRow);
   } else if (shared_.plan.bounds == BoundsUse::kWhenTheyPay && !std::exchange(m.began, true)) {
-    shared_.bounds_log->began(m.passes + 1, m.changed_share);
+    shared_.bounds_log->began(model(slot).passes + 1, model(slot).changed_share);
   }
 }
 
 // What a pass teaches about the next one.
 void CpuSession::learn_from_pass(const PassModel& active) {
-  Model& m = model(active.slot);
+  CpuModel& m = model(active.slot);
+  Bounded& bounds = bounded(active.slot);
   const int64_t rows = shared_.input.points.n;
   if (m.looked) learn_from_look(m, active.result);
   ++m.passes;
   m.changed_share = static_cast<double>(active.result.changed) / static_cast<double>(rows);
   if (!plan_.carry_bounds) return;
-  const bool known = m.carries && m.bounds.known();
-  m.policy.learn(active.result, rows, known);
+  const bool known = bounds.carries && bounds.bounds.known();
+  bounds.policy.learn(active.result, rows, known);
   TighteningTrials trials;
   for (const Worker& worker : workers_) trials += worker.bounds.trials[static_cast<size_t>(active.slot)];
-  if (known) m.tightening.learn(trials);
+  if (known) bounds.tightening.learn(trials);
+}
+
+void CpuSession::record_changes(const Target& target, const TileBlock& block, const Worker& worker, int w,
+                                PassResult& result) {
+  accumulator_.record_changes(model(target.slot), {block.first_row, block.rows, worker.labels.data()}, w, result);
 }
 
 // Labels and statistics of one block, as long as a search, and one model.
 void CpuSession::label_block(const Target& target, TileBlock& block, int worker_index, PassResult& result) {
   Worker& worker = workers_[static_cast<size_t>(worker_index)];
-  Model& m = model(target.slot);
+  const Bounded& m = bounded(target.slot);
   if (m.carries && m.bounds.known()) {
     list_rows_to_screen(target, block, worker, result);
     const auto count = static_cast<int64_t>(worker.bounds.to_screen.size());
@@ -70,7 +78,7 @@ void CpuSession::label_block(const Target& target, TileBlock& block, int worker_
     if (count < block.rows) {
       result.skipped += block.rows - count;
       label_rows_to_screen(target, block, worker, result);
-      record_changes(target.slot, block, worker_index, result);
+      record_changes(target, block, worker, worker_index, result);
       return;
     }
   }
@@ -80,16 +88,16 @@ void CpuSession::label_block(const Target& target, TileBlock& block, int worker_
 
 void CpuSession::label_whole_block(const Target& target, const TileBlock& block, int worker_index, PassResult& result) {
   Worker& worker = workers_[static_cast<size_t>(worker_index)];
-  const bool carries = model(target.slot).carries;
+  const bool carries = bounded(target.slot).carries;
   if (!target.coded.widths.empty() && !carries) {
     look_and_resolve(target, block, worker, result);
-    record_changes(target.slot, block, worker_index, result);
+    record_changes(target, block, worker, worker_index, result);
     return;
   }
   if (block.rows <= plan_.tiles_per_block * tile_rows()) {
     find_labels(target, block, worker, result);
-    if (carries) renew_bounds(model(target.slot), block, worker);
-    record_changes(target.slot, block, worker_index, result);
+    if (carries) renew_bounds(bounded(target.slot), block, worker);
+    record_changes(target, block, worker, worker_index, result);
     return;
   }
   const int64_t first_tile = block.first_row / tile_rows();
@@ -98,15 +106,15 @@ void CpuSession::label_whole_block(const Target& target, const TileBlock& block,
     TileBlock part = make_block(t, std::min(last_tile, t + plan_.tiles_per_block));
     load_tiles(part, worker);
     find_labels(target, part, worker, result);
-    if (carries) renew_bounds(model(target.slot), part, worker);
-    record_changes(target.slot, part, worker_index, result);
+    if (carries) renew_bounds(bounded(target.slot), part, worker);
+    record_changes(target, part, worker, worker_index, result);
   }
 }
 
 // worker.bounds.kept = the labels of the block, worker.bounds.to_screen = the rows that may not keep theirs.
 void CpuSession::list_rows_to_screen(const Target& target, const TileBlock& block, Worker& worker, PassResult& result) {
-  Model& m = model(target.slot);
-  m.labels.read(block.first_row, block.rows, worker.bounds.kept.data());
+  const Bounded& m = bounded(target.slot);
+  model(target.slot).labels.read(block.first_row, block.rows, worker.bounds.kept.data());
   std::fill(worker.bounds.kept.begin() + block.rows, worker.bounds.kept.end(), 0);
   worker.bounds.to_screen.resize(static_cast<size_t>(block.rows));
   const KeepTask task = m.bounds.keep_task(block.first_row, block.rows, worker.bounds.kept.data());
@@ -118,7 +126,7 @@ void CpuSession::list_rows_to_screen(const Target& target, const TileBlock& bloc
 // The distance to a row's assigned prototype takes the place of its bound where that pays: one distance may spare all
 // others.
 void CpuSession::tighten(const Target& target, const TileBlock& block, Worker& worker, PassResult& result) {
-  Model& m = model(target.slot);
+  Bounded& m = bounded(target.slot);
   const size_t count = worker.bounds.to_screen.size();
   const CarriedBounds::RowsToScreen rows{block.first_row, worker.bounds.to_screen, worker.bounds.kept.data()};
   m.bounds.classify(rows, worker.bounds.lack_classes.data());
@@ -153,14 +161,14 @@ void CpuSession::label_rows_to_screen(const Target& target, const TileBlock& blo
     some.rows = static_cast<int64_t>(some.picked.size());
     shared_.packed.gather(block.tiles, some.picked, worker.bounds.gathered.data(), some.tiles);
     find_labels(target, some, worker, result);
-    renew_bounds(model(target.slot), some, worker);
+    renew_bounds(bounded(target.slot), some, worker);
     for (size_t i = 0; i < some.picked.size(); ++i) worker.bounds.kept[some.picked[i]] = worker.labels[i];
   }
   worker.labels.swap(worker.bounds.kept);
 }
 
 // After find_labels: bounds of the distances of these rows, from their certificates or their candidates.
-void CpuSession::renew_bounds(Model& m, const TileBlock& block, Worker& worker) const {
+void CpuSession::renew_bounds(Bounded& m, const TileBlock& block, Worker& worker) const {
   const int64_t p = tile_rows();
   const auto underflow = static_cast<float>(static_cast<double>(shared_.input.points.d) * 0x1p-80);
   for (size_t t = 0; t < block.tiles.size(); ++t) {

@@ -14,8 +14,10 @@ constexpr double kSettledShare = 0.25;
 
 }  // namespace
 
-bool CpuSession::begins_with_look(const Model& m) const {
-  if (shared_.plan.in_bytes == nullptr || !m.labelled || m.policy.carries()) return false;
+bool CpuSession::begins_with_look(int slot) const {
+  const auto at = static_cast<size_t>(slot);
+  const CpuModel& m = models_[at];
+  if (shared_.plan.in_bytes == nullptr || !m.labelled || bounded_[at].policy.carries()) return false;
   if (shared_.options.tuning.cpu.passes_in_bytes.value_or(false)) return true;
   return m.looks && m.changed_share < kSettledShare;
 }
@@ -75,7 +77,7 @@ void CpuSession::resolve_hits(const Target& target, const TileBlock& block, size
 }
 
 // Looks that leave too much go on as screens.
-void CpuSession::learn_from_look(Model& m, const PassResult& result) const {
+void CpuSession::learn_from_look(CpuModel& m, const PassResult& result) const {
   const LookCosts& costs = shared_.plan.look;
   const auto columns = static_cast<double>(m.k);
   const double hits =

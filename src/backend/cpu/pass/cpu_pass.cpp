@@ -116,7 +116,7 @@ void CpuSession::certify_block(const Target& target, const TileBlock& block, Wor
 void CpuSession::raise_lower_scores(const Target& target, const TileBlock& block, const Unproved& unproved,
                                     Worker& worker) const {
   const auto at = static_cast<size_t>(unproved.at);
-  const bool carries = models_[static_cast<size_t>(target.slot)].carries;
+  const bool carries = bounded_[static_cast<size_t>(target.slot)].carries;
   for (uint64_t bits = unproved.rows; bits != 0; bits &= bits - 1) {
     const size_t row = at + static_cast<size_t>(std::countr_zero(bits));
     worker.screen.least[row] = kInfinity;

@@ -1,6 +1,5 @@
 #include "backend/cpu/pass/cpu_session.h"
 
-#include "backend/cpu/tree/tree_pass.h"
 #include "core/data_type.h"
 
 #include <algorithm>
@@ -13,8 +12,6 @@ namespace {
 
 // Where changes wait to be sorted by cluster, this many (of all models) at a time bound their memory.
 constexpr int64_t kChangesBetweenSorts = int64_t{1} << 21;
-// Bytes of statistics that nobody minds.
-constexpr int64_t kSmallStatistics = 64 << 20;
 // Whose distances to all prototypes are looked at together.
 constexpr int64_t kRowsTogether = 64;
 
@@ -45,27 +42,23 @@ CpuSession::CpuSession(const CpuShared& shared, std::span<const int64_t> k, std:
 }
 
 CpuSession::CpuSession(const CpuShared& shared, std::span<const int64_t> k, ThreadPool& pool)
-    : shared_(shared), distances_(shared), pool_(pool) {
-  int64_t clusters = 0;
+    : shared_(shared),
+      distances_(shared),
+      pool_(pool),
+      plan_(plan_session(shared.input, shared.plan, k, pool.size(), shared.options.tuning.cpu.memory_budget)),
+      workers_(static_cast<size_t>(pool.size())),
+      accumulator_(shared, plan_, k, pool),
+      tree_(shared, plan_, pool) {
   for (const int64_t count : k) {
-    Model m;
+    CpuModel m;
+    m.slot = static_cast<int>(models_.size());
     m.k = count;
     models_.push_back(std::move(m));
-    clusters += count;
+    Bounded bounded;
+    bounded.policy = BoundsPolicy(bounds_use(shared.plan, count));
+    bounded.tightening = TighteningChoice(worth_of_tightening(shared.plan, count, shared.input.points.d));
+    bounded_.push_back(std::move(bounded));
   }
-  plan_ = plan_session(shared.input, shared.plan, k, pool_.size(), shared.options.tuning.cpu.memory_budget);
-  for (Model& m : models_) {
-    m.policy = BoundsPolicy(bounds_use(shared.plan, m.k));
-    m.tightening = TighteningChoice(worth_of_tightening(shared.plan, m.k, shared.input.points.d));
-  }
-  workers_.resize(static_cast<size_t>(pool_.size()));
-  // A thread that is alone needs no copy of the statistics, so a large one is no gain.
-  const int64_t bytes = clusters * shared.units.stride * static_cast<int64_t>(sizeof(int64_t));
-  const MemoryPlan& memory = shared.input.memory;
-  const bool small =
-      bytes <= (memory.limited ? memory.sums
-                               : std::max(kSmallStatistics, static_cast<int64_t>(shared.input.points.bytes()) / 4));
-  unit_sums_ = shared.units.fits && (pool_.size() > 1 || small) && !(shared.input.counted && plan_.by_label_order);
 }
 
 void ScreenScratch::reserve(int64_t rows, int64_t max_spans) {
@@ -102,11 +95,7 @@ void CpuSession::prepare_workers(size_t active) {
     worker.screen.reserve(block_rows, plan_.max_spans);
     if (plan_.carry_bounds) worker.bounds.reserve(block_rows, tiles, searched_rows);
     worker.labels.resize(static_cast<size_t>(searched_rows));
-    worker.old_labels.resize(static_cast<size_t>(searched_rows));
-    worker.changed.resize(static_cast<size_t>(searched_rows));
     worker.wide_f32.resize(static_cast<size_t>(shared_.input.points.d));
-    worker.deltas.resize(models_.size());
-    worker.changes.resize(models_.size());
     if (!shared_.plan.packed) worker.tiles = AlignedBuffer<std::byte>(tiles);
   }
 }
@@ -118,7 +107,7 @@ CpuSession::Target CpuSession::make_target(int slot, const Matrix& prototypes, T
   if (!shared_.plan.brute) {
     const double bound_scale = shared_.options.tuning.cpu.bound_scale;
     target.packed = pack_prototypes(prototypes, shared_.packed, shared_.kernels, bound_scale, pool);
-    if (target.packed.screenable && begins_with_look(models_[static_cast<size_t>(slot)])) {
+    if (target.packed.screenable && begins_with_look(slot)) {
       target.coded =
           code_prototypes({prototypes, target.packed, shared_.coded, shared_.packed.frame(), bound_scale}, pool);
     }
@@ -140,16 +129,20 @@ std::vector<CpuSession::Target> CpuSession::make_targets(std::span<const PassMod
 }
 
 int CpuSession::advance(std::span<PassModel> models, const PassLimits&) {
-  if (shared_.tree) return advance_tree(models);
+  if (shared_.tree) {
+    tree_.advance(models, models_);
+    return 1;
+  }
   prepare_workers(models.size());
-  for (const PassModel& active : models) prepare_model(model(active.slot), active.slot);
+  accumulator_.prepare();
+  for (const PassModel& active : models) prepare_model(model(active.slot));
   const std::vector<Target> targets = make_targets(models);
   follow_prototypes(models, targets);
   for (const Target& target : targets) {
-    model(target.slot).looked = !target.coded.widths.empty() && !model(target.slot).carries;
+    model(target.slot).looked = !target.coded.widths.empty() && !bounded(target.slot).carries;
   }
   label_all(models, targets);
-  merge_deltas(models);
+  for (const PassModel& active : models) accumulator_.merge_deltas(model(active.slot));
   for (size_t i = 0; i < models.size(); ++i) {
     models[i].result = {};
     for (const Worker& worker : workers_) models[i].result += worker.results[i];
@@ -159,14 +152,13 @@ int CpuSession::advance(std::span<PassModel> models, const PassLimits&) {
   return 1;
 }
 
-void CpuSession::prepare_model(Model& m, int slot) {
+void CpuSession::prepare_model(CpuModel& m) {
   const Input& input = shared_.input;
   if (m.labels.empty()) {
     m.labels = Labels(input.points.n, m.k, input.memory.labels == Storage::kFile);
-    m.statistics = empty_statistics(m.k);
+    m.statistics = shared_.empty_statistics(m.k);
   }
-  if (plan_.by_label_order) return;
-  for (Worker& worker : workers_) prepare_delta(worker.deltas[static_cast<size_t>(slot)], m.k);
+  accumulator_.prepare_model(m);
 }
 
 // Changes wait for their sums, so the rows between two sorts must fit the window, and the changes their budget.
@@ -186,7 +178,7 @@ void CpuSession::label_all(std::span<const PassModel> models, std::span<const Ta
   const int64_t p = tile_rows();
   const int64_t tiles = (shared_.input.points.n + p - 1) / p;
   const bool carried =
-      std::any_of(models.begin(), models.end(), [&](const PassModel& active) { return model(active.slot).carries; });
+      std::any_of(models.begin(), models.end(), [&](const PassModel& active) { return bounded(active.slot).carries; });
   const int64_t search = carried ? plan_.tiles_per_search : plan_.tiles_per_block;
   const int64_t step = plan_.by_label_order ? tiles_between_sorts(models.size()) : tiles;
   RowPass pass(shared_.input.memory.window, 0, shared_.input.points.n, [&](int64_t first, int64_t last) {
@@ -204,22 +196,20 @@ void CpuSession::label_all(std::span<const PassModel> models, std::span<const Ta
       if (!plan_.by_label_order) pass.done(block.first_row, block.first_row + block.rows);
     });
     if (!plan_.by_label_order) continue;
-    for (const PassModel& active : models) apply_by_label(active.slot);
+    for (const PassModel& active : models) accumulator_.apply_by_label(model(active.slot));
     const TileBlock rows = make_block(begin, begin + count);
     pass.done(rows.first_row, rows.first_row + rows.rows);
   }
 }
 
 Labels CpuSession::take_labels(int slot) {
-  sync_labels(slot);
-  Model& m = model(slot);
-  if (m.tree) *m.tree = {};
+  CpuModel& m = model(slot);
+  tree_.write_labels(m);
+  tree_.forget(slot);
   m.labelled = false;
   m.statistics = {};
-  m.bounds = {};
-  for (Worker& worker : workers_) {
-    if (!worker.deltas.empty()) worker.deltas[static_cast<size_t>(slot)] = {};
-  }
+  bounded(slot).bounds = {};
+  accumulator_.forget(slot);
   return std::move(m.labels);
 }
 
@@ -236,7 +226,7 @@ CpuSession::DistanceBlock CpuSession::distances_of(int slot, const Matrix& proto
 
 template <class Body>
 void CpuSession::for_each_distance(int slot, const Matrix& prototypes, Body&& body) {
-  sync_labels(slot);
+  tree_.write_labels(model(slot));
   prepare_workers(0);
   constexpr int64_t kValues = 1 << 14;  // of points: 64 KiB
   const int64_t rows = std::clamp<int64_t>(kValues / shared_.input.points.d, 8, 1024);
@@ -275,19 +265,19 @@ std::vector<DistantRow> CpuSession::farthest_rows(int slot, const Matrix& protot
 }
 
 void CpuSession::move_row(int slot, int64_t row, uint32_t label) {
-  sync_labels(slot);
-  labels_changed(slot);
-  prepare_workers(0);
-  Model& m = model(slot);
-  apply_change({row, m.labels[row], label}, workers_[0], m.statistics, nullptr);
+  CpuModel& m = model(slot);
+  tree_.write_labels(m);
+  tree_.labels_changed(slot);
+  accumulator_.prepare();
+  accumulator_.move_row({row, m.labels[row], label}, m.statistics);
   m.labels.write(row, 1, &label);
-  m.bounds.forget_row(row);
+  bounded(slot).bounds.forget_row(row);
 }
 
 void CpuSession::renumber(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) {
-  sync_labels(slot);
-  labels_changed(slot);
-  Model& m = model(slot);
+  CpuModel& m = model(slot);
+  tree_.write_labels(m);
+  tree_.labels_changed(slot);
   const auto k = static_cast<int64_t>(kept.size());
   Labels labels(m.labels.size(), k, m.labels.in_file());
   constexpr int64_t kRows = 4096;
@@ -313,7 +303,7 @@ void CpuSession::renumber(int slot, std::span<const uint32_t> new_label, std::sp
   m.k = k;
   m.labels = std::move(labels);
   m.statistics = std::move(statistics);
-  m.bounds.forget();
+  bounded(slot).bounds.forget();
 }
 
 // The largest distance of some rows with w' > 0.
@@ -363,8 +353,8 @@ InertiaSum CpuSession::inertia_near(int slot, const Matrix& prototypes, const Su
 
 // One reading of the points where a sample tells the size of the farthest distance to a factor of two or so, else two.
 InertiaSum CpuSession::inertia(int slot, const Matrix& prototypes) {
-  if (tree_knows_labels(slot)) return tree_pass_->inertia(*model(slot).tree, prototypes);
-  sync_labels(slot);
+  if (tree_.knows_labels(slot)) return tree_.inertia(slot, prototypes);
+  tree_.write_labels(model(slot));
   const auto fast = [](const SumFormat& format) {
     return format.bits <= 50 && std::abs(format.shift - (kDistanceLimbs - 1) * format.bits) < 1000;
   };
@@ -393,7 +383,7 @@ std::vector<InertiaSum> CpuSession::inertias(std::span<const ModelPrototypes> mo
 }
 
 std::vector<int64_t> CpuSession::inertia_limbs(int slot, const Matrix& prototypes, const SumFormat& format) {
-  if (tree_knows_labels(slot)) return tree_pass_->inertia(*model(slot).tree, prototypes, format);
+  if (tree_.knows_labels(slot)) return tree_.inertia_limbs(slot, prototypes, format);
   const TermAdder adder(format);
   std::vector<std::vector<int64_t>> sums(workers_.size(), std::vector<int64_t>(static_cast<size_t>(format.limbs)));
   for_each_distance(slot, prototypes, [&](int w, const DistanceBlock& block) {

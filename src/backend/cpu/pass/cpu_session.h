@@ -4,15 +4,13 @@
 #include "backend/backend.h"
 #include "backend/bounds_policy.h"
 #include "backend/cpu/choose/cpu_plan.h"
-#include "backend/cpu/pass/cpu_distances.h"
-#include "backend/cpu/pass/cpu_shared.h"
+#include "backend/cpu/pass/cpu_accumulator.h"
+#include "backend/cpu/pass/cpu_tree.h"
 #include "backend/cpu/screen/carried_bounds.h"
 #include "backend/cpu/screen/packed_prototypes.h"
-#include "backend/cpu/sums/cpu_changes.h"
 #include "core/threads.h"
 
 #include <memory>
-#include <mutex>
 #include <vector>
 
 namespace manymeans {
@@ -62,34 +60,22 @@ struct BoundsScratch {
 struct Worker {
   ScreenScratch screen;
   BoundsScratch bounds;
-  AlignedBuffer<std::byte> tiles;            // packed here where there is no packed copy
-  std::vector<uint32_t> labels, old_labels;  // in whole tiles
-  std::vector<uint32_t> changed;             // places of the rows whose labels differ
-  std::vector<float> wide_f32;               // rows of narrow types
-  std::vector<double> terms;                 // of one row, where they are not its values
-  std::vector<double> products;              // of some rows
-  SortedChanges sorted;                      // of a block
-  AlignedBuffer<double> columns;             // of a segment
-  std::vector<double> d2;                    // distances of a block of rows
-  std::vector<Delta> deltas;                 // by slot
-  std::vector<Changes> changes;              // by slot
-  Changes multiples;                         // those of rows whose multiplicity is above one
-  std::vector<PassResult> results;           // by position among the active models
+  AlignedBuffer<std::byte> tiles;   // packed here where there is no packed copy
+  std::vector<uint32_t> labels;     // in whole tiles
+  std::vector<float> wide_f32;      // rows of narrow types
+  std::vector<double> d2;           // distances of a block of rows
+  std::vector<PassResult> results;  // by position among the active models
 };
-
-class TreePass;
-struct TreeState;
 
 class CpuSession final : public Session, public RowQueries {
  public:
   CpuSession(const CpuShared& shared, std::span<const int64_t> k, int threads);
   /// The same on the threads of a pool that outlives it.
   CpuSession(const CpuShared& shared, std::span<const int64_t> k, ThreadPool& pool);
-  ~CpuSession() override;
 
   int advance(std::span<PassModel> models, const PassLimits& limits) override;
   const Labels& labels(int slot) override {
-    sync_labels(slot);
+    tree_.write_labels(model(slot));
     return model(slot).labels;
   }
   const Statistics& statistics(int slot) override { return model(slot).statistics; }
@@ -120,21 +106,13 @@ class CpuSession final : public Session, public RowQueries {
 
   friend class CpuSeeding;  // which screens and resolves rows as a pass does
 
-  struct Model {
-    int64_t k = 0;
-    bool labelled = false;
-    Labels labels;
-    Statistics statistics;
-    std::unique_ptr<TreeState> tree;  // with a kd-tree, from the first pass on
+  // What bounds need to know of a model.
+  struct Bounded {
     BoundsPolicy policy;
     TighteningChoice tightening;
     bool carries = false;  // bounds, in this pass
     CarriedBounds bounds;
     bool began = false;  // with them, at the latest now
-    int64_t passes = 0;
-    double changed_share = 1;  // in the last pass
-    bool looks = true;         // in bytes first, unless that turned out not to pay
-    bool looked = false;       // in the last pass
   };
   // A block of neighbouring tiles, as a thread works on it.
   struct TileBlock {
@@ -148,14 +126,12 @@ class CpuSession final : public Session, public RowQueries {
   };
 
   int64_t tile_rows() const { return shared_.plan.screen->tile_rows; }
-  Statistics empty_statistics(int64_t k) const {
-    return {k, shared_.prototype.terms(shared_.input.points.d), shared_.input.limbs};
-  }
-  Model& model(int slot) { return models_[static_cast<size_t>(slot)]; }
+  CpuModel& model(int slot) { return models_[static_cast<size_t>(slot)]; }
+  Bounded& bounded(int slot) { return bounded_[static_cast<size_t>(slot)]; }
   Target make_target(int slot, const Matrix& prototypes, ThreadPool* pool = nullptr) const;
   std::vector<Target> make_targets(std::span<const PassModel> models);
   void prepare_workers(size_t active);
-  void prepare_model(Model& m, int slot);
+  void prepare_model(CpuModel& m);
   void label_all(std::span<const PassModel> models, std::span<const Target> targets);
   int64_t tiles_between_sorts(size_t models) const;
 
@@ -181,51 +157,26 @@ class CpuSession final : public Session, public RowQueries {
   void resolve_block(const Target& target, const TileBlock& block, Worker& worker, PassResult& result) const;
 
   // cpu_look.cpp: rows whose labels few prototypes may take over, found in bytes.
-  bool begins_with_look(const Model& m) const;
+  bool begins_with_look(int slot) const;
   void look_and_resolve(const Target& target, const TileBlock& block, Worker& worker, PassResult& result);
   void resolve_hits(const Target& target, const TileBlock& block, size_t tile, Worker& worker,
                     PassResult& result) const;
-  void learn_from_look(Model& m, const PassResult& result) const;
+  void learn_from_look(CpuModel& m, const PassResult& result) const;
 
   bool is_acceptable(const TileBlock& block, Worker& worker) const;
   void label_new_rows(const Target& target, TileBlock& block, Worker& worker, PassResult& result) const;
 
   // cpu_bounds.cpp: rows whose label cannot have changed are not screened.
   void follow_prototypes(std::span<const PassModel> models, std::span<const Target> targets);
+  void record_changes(const Target& target, const TileBlock& block, const Worker& worker, int w, PassResult& result);
   void label_block(const Target& target, TileBlock& block, int worker_index, PassResult& result);
-  void make_room_for_bounds(Model& m);
+  void make_room_for_bounds(int slot);
   void learn_from_pass(const PassModel& active);
   void list_rows_to_screen(const Target& target, const TileBlock& block, Worker& worker, PassResult& result);
   void tighten(const Target& target, const TileBlock& block, Worker& worker, PassResult& result);
   void label_whole_block(const Target& target, const TileBlock& block, int worker_index, PassResult& result);
   void label_rows_to_screen(const Target& target, const TileBlock& block, Worker& worker, PassResult& result);
-  void renew_bounds(Model& m, const TileBlock& block, Worker& worker) const;
-
-  // cpu_statistics.cpp: accumulate.
-  void record_changes(int slot, const TileBlock& block, int worker_index, PassResult& result);
-  void apply_change(const Change& change, Worker& worker, Statistics& statistics, std::vector<uint8_t>* touched) const;
-  template <class T>
-  void add_values(const T* values, double weight, int64_t* to, int64_t* from) const;
-  void add_row(int64_t row, Worker& worker, int64_t* to, int64_t* from) const;
-  LabelSum hash_change(const Changes& changes, int64_t first) const;
-  void prepare_delta(Delta& delta, int64_t k) const;
-  void move_in_limbs(const Changes& changes, Worker& worker, Delta& delta, Statistics& statistics);
-  void move_in_units(const Changes& changes, bool from_nowhere, Worker& worker, UnitDelta& delta,
-                     Statistics& statistics);
-  int64_t move_some(const MovedRows& moved, const UnitSums& sums, Worker& worker) const;
-  int64_t move_some_products(const MovedRows& moved, const UnitSums& sums, Worker& worker) const;
-  void move_segments(const Changes& changes, Worker& worker, UnitDelta& delta, Statistics& statistics);
-  void move_weights(const MovedRows& moved, int64_t count, UnitDelta& delta) const;
-  void flush_products(const int64_t* sums, int sign, int64_t* limbs) const;
-  void flush(UnitDelta& delta, int64_t cluster, Statistics& statistics, int64_t to, int sign) const;
-  void merge_deltas(std::span<const PassModel> models);
-  struct ByCluster;
-  ByCluster sort_changes(int slot);
-  void apply_cluster_in_units(const ByCluster& sorted, int64_t k, Worker& worker, UnitDelta& space,
-                              Statistics& statistics) const;
-  void apply_cluster_in_limbs(const ByCluster& sorted, int64_t k, Worker& worker, Statistics& statistics,
-                              std::vector<int64_t>& leaving) const;
-  void apply_by_label(int slot);
+  void renew_bounds(Bounded& m, const TileBlock& block, Worker& worker) const;
 
   // Labelled rows and their distances to the prototypes of their labels.
   struct DistanceBlock : LabelledBlock {
@@ -241,22 +192,16 @@ class CpuSession final : public Session, public RowQueries {
   InertiaSum inertia(int slot, const Matrix& prototypes);
   InertiaSum inertia_near(int slot, const Matrix& prototypes, const SumFormat& guess);
 
-  // cpu_tree.cpp: the same over the kd-tree.
-  int advance_tree(std::span<PassModel> models);
-  void sync_labels(int slot);     // brings the labels up to date
-  void labels_changed(int slot);  // says that they were changed outside a pass
-  bool tree_knows_labels(int slot);
-
   const CpuShared& shared_;
   CpuDistances distances_;
   std::unique_ptr<ThreadPool> own_pool_;  // null where another's is used
   ThreadPool& pool_;
-  std::mutex flushing_;     // of full clusters while a pass runs
-  bool unit_sums_ = false;  // statistics change in units
   SessionPlan plan_;
-  std::vector<Model> models_;
+  std::vector<CpuModel> models_;
+  std::vector<Bounded> bounded_;
   std::vector<Worker> workers_;
-  std::unique_ptr<TreePass> tree_pass_;
+  CpuAccumulator accumulator_;
+  CpuTree tree_;
 };
 
 }  // namespace manymeans

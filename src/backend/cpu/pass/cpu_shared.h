@@ -27,6 +27,8 @@ struct CpuShared {
   CodedPoints coded = {};  // where the plan wants looks in bytes
   std::unique_ptr<BoundsLog> bounds_log = std::make_unique<BoundsLog>();
   std::unique_ptr<KdTree> tree = nullptr;  // for algorithm kdtree
+
+  Statistics empty_statistics(int64_t k) const { return {k, prototype.terms(input.points.d), input.limbs}; }
 };
 
 }  // namespace manymeans

@@ -1,5 +1,5 @@
-// Accumulate: only rows whose label changed touch the order-free sums.
-#include "backend/cpu/pass/cpu_session.h"
+#include "backend/cpu/pass/cpu_accumulator.h"
+
 #include "core/data_type.h"
 #include "core/philox_lanes.h"
 
@@ -14,6 +14,9 @@ constexpr int64_t kPrefetchDistance = 12;  // changes; about what memory takes f
 
 // Changes of a block, for each cluster, from which on sums of products take their rows cluster by cluster.
 constexpr int64_t kSegmentPays = 64;
+
+// Bytes of statistics that nobody minds.
+constexpr int64_t kSmallStatistics = 64 << 20;
 
 constexpr int64_t kWidenedRows = 64;  // of narrow types, at a time
 
@@ -57,9 +60,50 @@ struct WidenedRows {
 
 }  // namespace
 
+CpuAccumulator::CpuAccumulator(const CpuShared& shared, const SessionPlan& plan, std::span<const int64_t> k,
+                               ThreadPool& pool)
+    : shared_(shared),
+      plan_(plan),
+      distances_(shared),
+      pool_(pool),
+      models_(k.size()),
+      scratch_(static_cast<size_t>(pool.size())) {
+  // A thread that is alone needs no copy of the statistics, so a large one is no gain.
+  const int64_t clusters = std::accumulate(k.begin(), k.end(), int64_t{0});
+  const int64_t bytes = clusters * shared.units.stride * static_cast<int64_t>(sizeof(int64_t));
+  const MemoryPlan& memory = shared.input.memory;
+  const bool small =
+      bytes <= (memory.limited ? memory.sums
+                               : std::max(kSmallStatistics, static_cast<int64_t>(shared.input.points.bytes()) / 4));
+  unit_sums_ = shared.units.fits && (pool.size() > 1 || small) && !(shared.input.counted && plan.by_label_order);
+}
+
+void CpuAccumulator::prepare() {
+  const auto rows = static_cast<size_t>(plan_.tiles_per_search * shared_.plan.screen->tile_rows);
+  for (Scratch& scratch : scratch_) {
+    if (!scratch.old_labels.empty()) continue;
+    scratch.old_labels.resize(rows);
+    scratch.changed.resize(rows);
+    scratch.wide_f32.resize(static_cast<size_t>(shared_.input.points.d));
+    scratch.deltas.resize(models_);
+    scratch.changes.resize(models_);
+  }
+}
+
+void CpuAccumulator::prepare_model(const CpuModel& m) {
+  if (plan_.by_label_order) return;
+  for (Scratch& scratch : scratch_) prepare_delta(scratch.deltas[static_cast<size_t>(m.slot)], m.k);
+}
+
+void CpuAccumulator::forget(int slot) {
+  for (Scratch& scratch : scratch_) {
+    if (!scratch.deltas.empty()) scratch.deltas[static_cast<size_t>(slot)] = {};
+  }
+}
+
 // Adds weight * values to `to` and takes them from `from` (null: nowhere).
 template <class T>
-void CpuSession::add_values(const T* values, double weight, int64_t* to, int64_t* from) const {
+void CpuAccumulator::add_values(const T* values, double weight, int64_t* to, int64_t* from) const {
   const Input& input = shared_.input;
   const auto terms = static_cast<int64_t>(input.columns.size());
   if (shared_.scales.fast) {
@@ -83,33 +127,33 @@ void CpuSession::add_values(const T* values, double weight, int64_t* to, int64_t
 }
 
 // Adds one row's terms to `to` and takes them from `from` (null: nowhere).
-void CpuSession::add_row(int64_t row, Worker& worker, int64_t* to, int64_t* from) const {
+void CpuAccumulator::add_row(int64_t row, Scratch& scratch, int64_t* to, int64_t* from) const {
   const PointsView& points = shared_.input.points;
   const Prototype& prototype = shared_.prototype;
   const double weight = shared_.input.weight(row);
   const double* x64 = static_cast<const double*>(points.data) + row * points.d;
   if (!prototype.euclidean) {
-    worker.terms.resize(shared_.input.columns.size());
+    scratch.terms.resize(shared_.input.columns.size());
     if (points.type == DataType::kFloat64) {
-      prototype.f64.terms({x64, 1, points.d}, &weight, worker.terms.data());
+      prototype.f64.terms({x64, 1, points.d}, &weight, scratch.terms.data());
     } else {
-      prototype.f32.terms({distances_.row_f32(row, worker.wide_f32), 1, points.d}, &weight, worker.terms.data());
+      prototype.f32.terms({distances_.row_f32(row, scratch.wide_f32), 1, points.d}, &weight, scratch.terms.data());
     }
-    add_values(worker.terms.data(), 1.0, to, from);
+    add_values(scratch.terms.data(), 1.0, to, from);
   } else if (points.type == DataType::kFloat64) {
     add_values(x64, weight, to, from);
   } else {
-    add_values(distances_.row_f32(row, worker.wide_f32), weight, to, from);
+    add_values(distances_.row_f32(row, scratch.wide_f32), weight, to, from);
   }
 }
 
-void CpuSession::apply_change(const Change& change, Worker& worker, Statistics& statistics,
-                              std::vector<uint8_t>* touched) const {
+void CpuAccumulator::apply_change(const Change& change, Scratch& scratch, Statistics& statistics,
+                                  std::vector<uint8_t>* touched) const {
   const int64_t weight = shared_.input.integer_weight(change.row);
   const auto to = static_cast<size_t>(change.to);
   const auto from = static_cast<size_t>(change.from);
   const bool leaves = change.from != kNoLabel;
-  add_row(change.row, worker, statistics.row(change.to), leaves ? statistics.row(change.from) : nullptr);
+  add_row(change.row, scratch, statistics.row(change.to), leaves ? statistics.row(change.from) : nullptr);
   statistics.weights[to] += weight;
   statistics.counts[to] += 1;
   if (touched != nullptr) (*touched)[to] = 1;
@@ -119,7 +163,7 @@ void CpuSession::apply_change(const Change& change, Worker& worker, Statistics& 
   if (touched != nullptr) (*touched)[from] = 1;
 }
 
-LabelSum CpuSession::hash_change(const Changes& changes, int64_t first) const {
+LabelSum CpuAccumulator::hash_change(const Changes& changes, int64_t first) const {
   const int64_t count = changes.size() - first;
   const int64_t* rows = changes.rows.data() + first;
   const int64_t row = shared_.input.shard.first;
@@ -127,107 +171,105 @@ LabelSum CpuSession::hash_change(const Changes& changes, int64_t first) const {
          sum_of_label_terms(rows, row, changes.from.data() + first, count);
 }
 
-// Compares the worker's labels with those of the pass before, stores them, and accumulates the difference.
-void CpuSession::record_changes(int slot, const TileBlock& block, int worker_index, PassResult& result) {
-  Worker& worker = workers_[static_cast<size_t>(worker_index)];
-  Model& m = model(slot);
-  const uint32_t* now = worker.labels.data();
-  uint32_t* old = worker.old_labels.data();
+void CpuAccumulator::record_changes(CpuModel& m, const LabelledBlock& block, int w, PassResult& result) {
+  Scratch& scratch = scratch_[static_cast<size_t>(w)];
+  const uint32_t* now = block.labels;
+  uint32_t* old = scratch.old_labels.data();
   if (m.labelled) {
-    m.labels.read(block.first_row, block.rows, old);
-    if (std::equal(now, now + block.rows, old)) return;
+    m.labels.read(block.first, block.count, old);
+    if (std::equal(now, now + block.count, old)) return;
   } else {
-    std::fill_n(old, block.rows, kNoLabel);
+    std::fill_n(old, block.count, kNoLabel);
   }
-  Changes& changes = worker.changes[static_cast<size_t>(slot)];
+  Changes& changes = scratch.changes[static_cast<size_t>(m.slot)];
   const int64_t waiting = changes.size();  // of earlier blocks, by label order
-  const int64_t changed = shared_.kernels.changed_labels({old, now, block.rows}, worker.changed.data());
-  changes.append(block.first_row, std::span(worker.changed).first(static_cast<size_t>(changed)), old, now);
-  m.labels.write(block.first_row, block.rows, now);
+  const int64_t changed = shared_.kernels.changed_labels({old, now, block.count}, scratch.changed.data());
+  changes.append(block.first, std::span(scratch.changed).first(static_cast<size_t>(changed)), old, now);
+  m.labels.write(block.first, block.count, now);
   result.changed += changes.size() - waiting;
   if (m.labelled) result.hash_delta += hash_change(changes, waiting);
   if (plan_.by_label_order) return;
-  Delta& delta = worker.deltas[static_cast<size_t>(slot)];
+  Delta& delta = scratch.deltas[static_cast<size_t>(m.slot)];
   if (!unit_sums_) {
-    move_in_limbs(changes, worker, delta, m.statistics);
+    move_in_limbs(changes, scratch, delta, m.statistics);
   } else {
     if (shared_.input.counted) {
-      changes.take_multiples(shared_.input, worker.multiples);
-      move_in_limbs(worker.multiples, worker, delta, m.statistics);
-      worker.multiples.clear();
+      changes.take_multiples(shared_.input, scratch.multiples);
+      move_in_limbs(scratch.multiples, scratch, delta, m.statistics);
+      scratch.multiples.clear();
     }
-    move_in_units(changes, !m.labelled, worker, delta.units, m.statistics);
+    move_in_units(changes, !m.labelled, scratch, delta.units, m.statistics);
   }
   changes.clear();
 }
 
-void CpuSession::move_in_limbs(const Changes& changes, Worker& worker, Delta& delta, Statistics& statistics) {
+void CpuAccumulator::move_in_limbs(const Changes& changes, Scratch& scratch, Delta& delta, Statistics& statistics) {
   const bool alone = pool_.size() == 1;
   for (int64_t i = 0; i < changes.size(); ++i) {
     if (i + kPrefetchDistance < changes.size()) {
       distances_.prefetch_row(changes.rows[static_cast<size_t>(i + kPrefetchDistance)]);
     }
-    apply_change(changes.at(i), worker, alone ? statistics : delta.statistics, alone ? nullptr : &delta.touched);
+    apply_change(changes.at(i), scratch, alone ? statistics : delta.statistics, alone ? nullptr : &delta.touched);
   }
 }
 
 // Makes room for a thread's own sums.
-void CpuSession::prepare_delta(Delta& delta, int64_t k) const {
+void CpuAccumulator::prepare_delta(Delta& delta, int64_t k) const {
   const Input& input = shared_.input;
   if (unit_sums_) {
     if (delta.units.k() != k) delta.units = UnitDelta(k, shared_.units.stride);
     if (!input.counted) return;
   }
   if (pool_.size() > 1 && delta.statistics.k != k) {
-    delta.statistics = empty_statistics(k);
+    delta.statistics = shared_.empty_statistics(k);
     delta.touched.assign(static_cast<size_t>(k), 0);
   }
 }
 
 // The kernel on the points, or on widened copies of the first rows.
-int64_t CpuSession::move_some(const MovedRows& moved, const UnitSums& sums, Worker& worker) const {
+int64_t CpuAccumulator::move_some(const MovedRows& moved, const UnitSums& sums, Scratch& scratch) const {
   const PointsView& points = shared_.input.points;
-  if (shared_.prototype.linear) return move_some_products(moved, sums, worker);
+  if (shared_.prototype.linear) return move_some_products(moved, sums, scratch);
   if (points.type == DataType::kFloat64) {
     return shared_.kernels.move_rows_f64(static_cast<const double*>(points.data), moved, sums);
   }
   if (points.type == DataType::kFloat32) {
     return shared_.kernels.move_rows_f32(static_cast<const float*>(points.data), moved, sums);
   }
-  const WidenedRows rows(points, moved, worker.wide_f32);
-  return shared_.kernels.move_rows_f32(worker.wide_f32.data(), rows.moved, sums);
+  const WidenedRows rows(points, moved, scratch.wide_f32);
+  return shared_.kernels.move_rows_f32(scratch.wide_f32.data(), rows.moved, sums);
 }
 
 // The same of linear models.
-int64_t CpuSession::move_some_products(const MovedRows& moved, const UnitSums& sums, Worker& worker) const {
+int64_t CpuAccumulator::move_some_products(const MovedRows& moved, const UnitSums& sums, Scratch& scratch) const {
   const PointsView& points = shared_.input.points;
   ProductUnits units = shared_.units.products;
-  worker.products.resize(static_cast<size_t>(product_scratch(units.products, points.d)));
-  units.scratch = worker.products.data();
+  scratch.products.resize(static_cast<size_t>(product_scratch(units.products, points.d)));
+  units.scratch = scratch.products.data();
   if (points.type == DataType::kFloat64) {
     return shared_.kernels.move_products_f64(static_cast<const double*>(points.data), moved, sums, units);
   }
   if (points.type == DataType::kFloat32) {
     return shared_.kernels.move_products_f32(static_cast<const float*>(points.data), moved, sums, units);
   }
-  const WidenedRows rows(points, moved, worker.wide_f32);
+  const WidenedRows rows(points, moved, scratch.wide_f32);
   std::vector<double> weights;
   if (units.weights != nullptr) {
     for (int64_t i = 0; i < rows.moved.count; ++i) weights.push_back(units.weights[moved.rows[i]]);
     units.weights = weights.data();
   }
-  return shared_.kernels.move_products_f32(worker.wide_f32.data(), rows.moved, sums, units);
+  return shared_.kernels.move_products_f32(scratch.wide_f32.data(), rows.moved, sums, units);
 }
 
 // The changes of a block, cluster by cluster.
-void CpuSession::move_segments(const Changes& changes, Worker& worker, UnitDelta& delta, Statistics& statistics) {
+void CpuAccumulator::move_segments(const Changes& changes, Scratch& scratch, UnitDelta& delta, Statistics& statistics) {
   const PointsView& points = shared_.input.points;
   const UnitSums sums = delta.sums_for(shared_.units, points.d);
-  if (worker.columns.size() == 0) {
-    worker.columns = AlignedBuffer<double>(static_cast<size_t>((points.d + 1) * kSegmentRows));
+  if (scratch.columns.size() == 0) {
+    scratch.columns = AlignedBuffer<double>(static_cast<size_t>((points.d + 1) * kSegmentRows));
   }
-  worker.sorted.sort(changes, statistics.k);
-  const std::vector<int64_t>& begin = worker.sorted.begin;
+  scratch.sorted.sort(changes, statistics.k);
+  const std::vector<int64_t>& begin = scratch.sorted.begin;
   for (size_t list = 0; list + 1 < begin.size(); ++list) {
     const auto cluster = static_cast<int64_t>(list / 2);
     for (int64_t at = begin[list]; at < begin[list + 1]; at += kSegmentRows) {
@@ -238,7 +280,7 @@ void CpuSession::move_segments(const Changes& changes, Worker& worker, UnitDelta
       }
       const bool leaves = list % 2 == 1;
       shared_.kernels.add_segment(static_cast<const float*>(points.data),
-                                  {worker.sorted.rows.data() + at, count, points.d, leaves, worker.columns.data(),
+                                  {scratch.sorted.rows.data() + at, count, points.d, leaves, scratch.columns.data(),
                                    sums.sums + cluster * sums.stride},
                                   shared_.units.products);
       sums.terms[cluster] += static_cast<uint32_t>(count);
@@ -248,7 +290,7 @@ void CpuSession::move_segments(const Changes& changes, Worker& worker, UnitDelta
 }
 
 // The integer weights of rows that were moved.
-void CpuSession::move_weights(const MovedRows& moved, int64_t count, UnitDelta& delta) const {
+void CpuAccumulator::move_weights(const MovedRows& moved, int64_t count, UnitDelta& delta) const {
   if (shared_.units.products.weights == nullptr) return;
   for (int64_t i = 0; i < count; ++i) {
     const int64_t weight = shared_.input.integer_weight(moved.rows[i]);
@@ -257,18 +299,18 @@ void CpuSession::move_weights(const MovedRows& moved, int64_t count, UnitDelta& 
   }
 }
 
-void CpuSession::move_in_units(const Changes& changes, bool from_nowhere, Worker& worker, UnitDelta& delta,
-                               Statistics& statistics) {
+void CpuAccumulator::move_in_units(const Changes& changes, bool from_nowhere, Scratch& scratch, UnitDelta& delta,
+                                   Statistics& statistics) {
   const bool float32 = shared_.input.points.type == DataType::kFloat32;
   if (shared_.units.products.rounders != nullptr && float32 && changes.size() >= kSegmentPays * statistics.k) {
-    return move_segments(changes, worker, delta, statistics);
+    return move_segments(changes, scratch, delta, statistics);
   }
   const UnitSums sums = delta.sums_for(shared_.units, shared_.input.points.d);
   for (int64_t done = 0; done < changes.size();) {
     const uint32_t* from = from_nowhere ? nullptr : changes.from.data() + done;
     const uint32_t* to = changes.to.data() + done;
     const MovedRows moved{changes.rows.data() + done, from, to, changes.size() - done};
-    const int64_t some = move_some(moved, sums, worker);
+    const int64_t some = move_some(moved, sums, scratch);
     move_weights(moved, some, delta);
     done += some;
     if (done == changes.size()) break;
@@ -282,7 +324,7 @@ void CpuSession::move_in_units(const Changes& changes, bool from_nowhere, Worker
 }
 
 // A term is a product, or what it was rounded by: contract, "Linear models".
-void CpuSession::flush_products(const int64_t* sums, int sign, int64_t* limbs) const {
+void CpuAccumulator::flush_products(const int64_t* sums, int sign, int64_t* limbs) const {
   const ProductUnits& units = shared_.units.products;
   const auto terms = static_cast<int64_t>(shared_.input.columns.size());
   const auto places = static_cast<int64_t>(shared_.units.shifts.size());
@@ -298,7 +340,7 @@ void CpuSession::flush_products(const int64_t* sums, int sign, int64_t* limbs) c
 }
 
 // Moves a cluster's sums in units, times `sign`, to the limbs of cluster `to`.
-void CpuSession::flush(UnitDelta& delta, int64_t cluster, Statistics& statistics, int64_t to, int sign) const {
+void CpuAccumulator::flush(UnitDelta& delta, int64_t cluster, Statistics& statistics, int64_t to, int sign) const {
   const auto at = static_cast<size_t>(cluster);
   const int64_t d = statistics.d;
   int64_t* sums = delta.sums.data() + cluster * shared_.units.stride;
@@ -319,11 +361,10 @@ void CpuSession::flush(UnitDelta& delta, int64_t cluster, Statistics& statistics
   delta.terms[at] = 0;
 }
 
-// Adds what every thread changed, cluster by cluster, and clears it.
-void CpuSession::merge_deltas(std::span<const PassModel> models) {
+void CpuAccumulator::merge_deltas(CpuModel& m) {
   if (plan_.by_label_order || (pool_.size() == 1 && !unit_sums_)) return;
   const bool in_limbs = pool_.size() > 1 && (!unit_sums_ || shared_.input.counted);
-  const auto merge_limbs = [&](Model& m, Delta& delta, int64_t k) {
+  const auto merge_limbs = [&](Delta& delta, int64_t k) {
     const auto at = static_cast<size_t>(k);
     if (delta.touched[at] == 0) return;
     const int64_t values = m.statistics.limbs * m.statistics.d;
@@ -335,39 +376,36 @@ void CpuSession::merge_deltas(std::span<const PassModel> models) {
     m.statistics.counts[at] += std::exchange(delta.statistics.counts[at], 0);
     delta.touched[at] = 0;
   };
-  for (const PassModel& active : models) {
-    Model& m = model(active.slot);
-    const int64_t grain = std::max<int64_t>(1, 65536 / (m.statistics.limbs * m.statistics.d));
-    const auto merge = [&](int, int64_t first, int64_t last) {
-      for (Worker& worker : workers_) {
-        Delta& delta = worker.deltas[static_cast<size_t>(active.slot)];
-        for (int64_t k = first; k < last; ++k) {
-          if (in_limbs) merge_limbs(m, delta, k);
-          if (unit_sums_ && delta.units.terms[static_cast<size_t>(k)] != 0) flush(delta.units, k, m.statistics, k, 1);
-        }
+  const int64_t grain = std::max<int64_t>(1, 65536 / (m.statistics.limbs * m.statistics.d));
+  const auto merge = [&](int, int64_t first, int64_t last) {
+    for (Scratch& scratch : scratch_) {
+      Delta& delta = scratch.deltas[static_cast<size_t>(m.slot)];
+      for (int64_t k = first; k < last; ++k) {
+        if (in_limbs) merge_limbs(delta, k);
+        if (unit_sums_ && delta.units.terms[static_cast<size_t>(k)] != 0) flush(delta.units, k, m.statistics, k, 1);
       }
-    };
-    if (m.k <= grain) {
-      merge(0, 0, m.k);
-    } else {
-      pool_.for_each_range(m.k, grain, merge);
     }
+  };
+  if (m.k <= grain) {
+    merge(0, 0, m.k);
+  } else {
+    pool_.for_each_range(m.k, grain, merge);
   }
 }
 
 // Changes by cluster: cluster k has rows[begin[k]] .. rows[begin[k + 1] - 1], which come or leave.
-struct CpuSession::ByCluster {
+struct CpuAccumulator::ByCluster {
   std::vector<int64_t> begin;
   std::vector<int64_t> rows;
   std::vector<uint32_t> leaves;
 };
 
-CpuSession::ByCluster CpuSession::sort_changes(int slot) {
+CpuAccumulator::ByCluster CpuAccumulator::sort_changes(const CpuModel& m) {
   ByCluster sorted;
-  sorted.begin.resize(static_cast<size_t>(model(slot).k) + 1);
+  sorted.begin.resize(static_cast<size_t>(m.k) + 1);
   const auto for_each_entry = [&](auto&& use) {
-    for (const Worker& worker : workers_) {
-      const Changes& changes = worker.changes[static_cast<size_t>(slot)];
+    for (const Scratch& scratch : scratch_) {
+      const Changes& changes = scratch.changes[static_cast<size_t>(m.slot)];
       for (int64_t i = 0; i < changes.size(); ++i) {
         const Change change = changes.at(i);
         use(change.to, change.row, 0);
@@ -385,18 +423,18 @@ CpuSession::ByCluster CpuSession::sort_changes(int slot) {
     sorted.rows[at] = row;
     sorted.leaves[at] = leaves;
   });
-  for (Worker& worker : workers_) worker.changes[static_cast<size_t>(slot)].clear();
+  for (Scratch& scratch : scratch_) scratch.changes[static_cast<size_t>(m.slot)].clear();
   return sorted;
 }
 
 // One cluster's changes: sums of the rows that come in "cluster" 0 of `space`, of those that leave in 1.
-void CpuSession::apply_cluster_in_units(const ByCluster& sorted, int64_t k, Worker& worker, UnitDelta& space,
-                                        Statistics& statistics) const {
+void CpuAccumulator::apply_cluster_in_units(const ByCluster& sorted, int64_t k, Scratch& scratch, UnitDelta& space,
+                                            Statistics& statistics) const {
   const UnitSums sums = space.sums_for(shared_.units, shared_.input.points.d);
   const int64_t end = sorted.begin[static_cast<size_t>(k) + 1];
   for (int64_t done = sorted.begin[static_cast<size_t>(k)]; done < end;) {
     const MovedRows moved{sorted.rows.data() + done, nullptr, sorted.leaves.data() + done, end - done};
-    const int64_t some = move_some(moved, sums, worker);
+    const int64_t some = move_some(moved, sums, scratch);
     move_weights(moved, some, space);
     done += some;
     if (done < end && std::max(sums.terms[0], sums.terms[1]) < sums.max_terms) continue;
@@ -405,15 +443,15 @@ void CpuSession::apply_cluster_in_units(const ByCluster& sorted, int64_t k, Work
   }
 }
 
-void CpuSession::apply_cluster_in_limbs(const ByCluster& sorted, int64_t k, Worker& worker, Statistics& statistics,
-                                        std::vector<int64_t>& leaving) const {
+void CpuAccumulator::apply_cluster_in_limbs(const ByCluster& sorted, int64_t k, Scratch& scratch,
+                                            Statistics& statistics, std::vector<int64_t>& leaving) const {
   const auto at = static_cast<size_t>(k);
   std::fill(leaving.begin(), leaving.end(), 0);  // sums of the rows that leave
   for (int64_t e = sorted.begin[at]; e < sorted.begin[at + 1]; ++e) {
     const int64_t row = sorted.rows[static_cast<size_t>(e)];
     const bool leaves = sorted.leaves[static_cast<size_t>(e)] != 0;
     const int64_t weight = shared_.input.integer_weight(row);
-    add_row(row, worker, leaves ? leaving.data() : statistics.row(k), nullptr);
+    add_row(row, scratch, leaves ? leaving.data() : statistics.row(k), nullptr);
     statistics.weights[at] += leaves ? -weight : weight;
     statistics.counts[at] += leaves ? -1 : 1;
   }
@@ -421,21 +459,18 @@ void CpuSession::apply_cluster_in_limbs(const ByCluster& sorted, int64_t k, Work
   for (size_t i = 0; i < leaving.size(); ++i) sums[i] -= leaving[i];
 }
 
-// The same from lists of changes: sorted by cluster, so that every cluster's sums have one owner and no thread
-// needs a copy of them.
-void CpuSession::apply_by_label(int slot) {
-  Model& m = model(slot);
-  const ByCluster sorted = sort_changes(slot);
+void CpuAccumulator::apply_by_label(CpuModel& m) {
+  const ByCluster sorted = sort_changes(m);
   const auto values = static_cast<size_t>(m.statistics.limbs * m.statistics.d);
-  pool_.for_each_range(m.k, 16, [&](int worker_index, int64_t first, int64_t last) {
-    Worker& worker = workers_[static_cast<size_t>(worker_index)];
+  pool_.for_each_range(m.k, 16, [&](int w, int64_t first, int64_t last) {
+    Scratch& scratch = scratch_[static_cast<size_t>(w)];
     UnitDelta space(unit_sums_ ? 2 : 0, shared_.units.stride);
     std::vector<int64_t> leaving(unit_sums_ ? 0 : values);
     for (int64_t k = first; k < last; ++k) {
       if (unit_sums_) {
-        apply_cluster_in_units(sorted, k, worker, space, m.statistics);
+        apply_cluster_in_units(sorted, k, scratch, space, m.statistics);
       } else {
-        apply_cluster_in_limbs(sorted, k, worker, m.statistics, leaving);
+        apply_cluster_in_limbs(sorted, k, scratch, m.statistics, leaving);
       }
     }
   });

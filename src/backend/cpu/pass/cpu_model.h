@@ -1,0 +1,25 @@
+// What a session knows of one model, whichever class labels its rows.
+#pragma once
+
+#include <manymeans/points.h>
+
+#include "data/statistics.h"
+
+#include <cstdint>
+
+namespace manymeans {
+
+/// Labels and statistics of a model, and what its last pass showed. A session owns them; its classes get references.
+struct CpuModel {
+  int slot = 0;
+  int64_t k = 0;
+  bool labelled = false;
+  Labels labels;
+  Statistics statistics;
+  int64_t passes = 0;
+  double changed_share = 1;  // in the last pass
+  bool looks = true;         // in bytes first, unless that turned out not to pay
+  bool looked = false;       // in the last pass
+};
+
+}  // namespace manymeans
