@@ -5,6 +5,7 @@
 #include "backend/cpu/kernels/instruction_set.h"
 #include "backend/cpu/pass/cpu_labeller.h"
 #include "backend/cpu/pass/cpu_seeding.h"
+#include "backend/cpu/pass/cpu_session.h"
 #include "backend/cpu/sparse/sparse_seeding.h"
 #include "backend/cpu/sparse/sparse_session.h"
 #include "core/threads.h"

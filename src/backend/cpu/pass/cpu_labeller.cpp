@@ -192,8 +192,7 @@ bool CpuLabeller::label_by_screen(const PointsView& points, const LabelCall& cal
                          TermScales(input),
                          UnitScales(input)};
   ThreadPool pool(threads_for(points.n, call), call.abort);
-  const int64_t k = prototypes_->rows();
-  return CpuSession(shared, {&k, 1}, pool).label_only(prepared.target, labels, d2);
+  return label_points(shared, prepared.target, pool, labels, d2);
 }
 
 }  // namespace manymeans

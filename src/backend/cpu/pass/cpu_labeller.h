@@ -3,7 +3,7 @@
 
 #include "backend/backend.h"
 #include "backend/cpu/kernels/kernels.h"
-#include "backend/cpu/pass/cpu_session.h"
+#include "backend/cpu/pass/cpu_labels.h"
 #include "core/aligned_buffer.h"
 
 #include <memory>
@@ -33,7 +33,7 @@ class CpuLabeller final : public Labeller {
     Input input;
     PointsPlan plan;
     PackedPoints frame;
-    CpuSession::Target target;
+    PassTarget target;
   };
 
   PrototypePanels panels() const { return {panels_.data(), prototypes_->rows(), prototypes_->columns()}; }

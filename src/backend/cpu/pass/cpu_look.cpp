@@ -1,34 +1,19 @@
 // A first look in bytes, in passes that know the labels of the pass before: docs/developer/screens.md, "A first look in
 // bytes".
-#include "backend/cpu/pass/cpu_session.h"
+#include "backend/cpu/pass/cpu_screen.h"
 
 #include <algorithm>
 #include <bit>
 #include <limits>
 
 namespace manymeans {
-namespace {
-
-// While more labels than this change, thresholds are low: a row has several prototypes nearer than its last.
-constexpr double kSettledShare = 0.25;
-
-}  // namespace
-
-bool CpuSession::begins_with_look(int slot) const {
-  const auto at = static_cast<size_t>(slot);
-  const CpuModel& m = models_[at];
-  if (shared_.plan.in_bytes == nullptr || !m.labelled || bounded_[at].policy.carries()) return false;
-  if (shared_.options.tuning.cpu.passes_in_bytes.value_or(false)) return true;
-  return m.looks && m.changed_share < kSettledShare;
-}
-
 // Labels of a block from those of the pass before: the distance to its assigned prototype is a row's threshold, and
 // the prototypes that may be nearer get canonical distances.
-void CpuSession::look_and_resolve(const Target& target, const TileBlock& block, Worker& worker, PassResult& result) {
+void CpuScreen::look_and_resolve(const PassTarget& target, const TileBlock& block, Worker& worker,
+                                 PassResult& result) const {
   const int64_t p = tile_rows();
   const CodedKernels& kernels = *shared_.plan.in_bytes;
   if (worker.d2.size() < static_cast<size_t>(block.rows)) worker.d2.resize(static_cast<size_t>(block.rows));
-  model(target.slot).labels.read(block.first_row, block.rows, worker.labels.data());
   distances_.find_distances(*target.prototypes, {block.first_row, block.rows, worker.labels.data()}, worker.wide_f32,
                             worker.d2.data());
   worker.screen.hits.resize(target.coded.offsets.size());
@@ -48,8 +33,8 @@ void CpuSession::look_and_resolve(const Target& target, const TileBlock& block, 
 }
 
 // Canonical distances have the last word; ties go to the lowest index, in whatever order the hits come.
-void CpuSession::resolve_hits(const Target& target, const TileBlock& block, size_t tile, Worker& worker,
-                              PassResult& result) const {
+void CpuScreen::resolve_hits(const PassTarget& target, const TileBlock& block, size_t tile, Worker& worker,
+                             PassResult& result) const {
   const PackedPrototypes& packed = target.packed;
   const auto at = static_cast<size_t>(tile) * static_cast<size_t>(tile_rows());
   const uint64_t present = ~uint64_t{0} >> (64 - block.tiles[tile].rows);
@@ -74,15 +59,6 @@ void CpuSession::resolve_hits(const Target& target, const TileBlock& block, size
   result.resolved += resolved;
   result.candidates += resolved;  // the assigned prototypes
   result.certified += block.tiles[tile].rows - resolved;
-}
-
-// Looks that leave too much go on as screens.
-void CpuSession::learn_from_look(CpuModel& m, const PassResult& result) const {
-  const LookCosts& costs = shared_.plan.look;
-  const auto columns = static_cast<double>(m.k);
-  const double hits =
-      static_cast<double>(result.candidates - result.resolved) / static_cast<double>(shared_.input.points.n);
-  m.looks = costs.column * columns + costs.row + costs.hit * hits < shared_.plan.column_ns * columns;
 }
 
 }  // namespace manymeans

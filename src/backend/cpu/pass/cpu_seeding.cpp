@@ -34,12 +34,13 @@ CpuSeeding::CpuSeeding(const CpuShared& shared, std::span<const int64_t> k, Thre
     : shared_(shared),
       pool_(pool),
       distances_(shared),
-      session_(shared, k, pool),
+      plan_(plan_session(shared, k, pool.size())),
+      screen_(shared, plan_, pool.size()),
       packed_(&shared.packed),
       exact_(shared.plan.brute || !shared.prototype.euclidean),
       scratch_(static_cast<size_t>(pool.size())),
       models_(k.size()) {
-  session_.prepare_workers(0);
+  screen_.prepare();
   make_copies(*std::max_element(k.begin(), k.end()));
   plan_pieces();
   measure_tiles();
@@ -374,21 +375,21 @@ void CpuSeeding::add_tried(std::span<const SeedCentres> models) {
 
 // Many centres at once (k-means||): the nearest of them by the ordinary screen, then one exact distance.
 void CpuSeeding::add_many(const SeedCentres& added) {
-  const CpuSession::Target target = session_.make_target(added.slot, *added.centres, &pool_);
+  const PassTarget target = screen_.make_target(added.slot, *added.centres, false, &pool_);
   Model& state = model(target.slot);
   const int64_t p = tile_rows();
   begin_nearest(state);
   // There may be more centres than any model has prototypes, and so more scores than a pass has.
-  for (Worker& worker : session_.workers_) {
-    worker.screen.reserve(session_.plan_.tiles_per_block * p, target.packed.spans);
+  for (Worker& worker : screen_.workers()) {
+    worker.screen.reserve(plan_.tiles_per_block * p, target.packed.spans);
   }
   RowPass pass(shared_.input.memory.window, 0, shared_.input.points.n, give_back_of(state));
-  pool_.for_each_range(tiles(), session_.plan_.tiles_per_block, [&](int w, int64_t first, int64_t last) {
-    CpuSession::TileBlock block = session_.make_block(first, last);
+  pool_.for_each_range(tiles(), plan_.tiles_per_block, [&](int w, int64_t first, int64_t last) {
+    TileBlock block = screen_.make_block(first, last);
     pass.begin(block.first_row);
-    session_.load_tiles(block, worker(w));
+    screen_.load_tiles(block, worker(w));
     PassResult ignored;
-    session_.find_labels(target, block, worker(w), ignored);
+    screen_.find_labels(target, block, worker(w), ignored);
     for (int64_t i = 0; i < block.rows; ++i) {
       const int64_t row = block.first_row + i;
       double& least = state.least[static_cast<size_t>(row)];

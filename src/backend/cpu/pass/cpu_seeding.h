@@ -7,7 +7,7 @@
 // Most steps choose among their candidates by looks alone, and only the one that is chosen pays for distances.
 #pragma once
 
-#include "backend/cpu/pass/cpu_session.h"
+#include "backend/cpu/pass/cpu_screen.h"
 #include "backend/cpu/screen/coded_points.h"
 #include "backend/seed_choice.h"
 
@@ -109,9 +109,9 @@ class CpuSeeding final : public Seeding {
 
   Model& model(int slot) { return models_[static_cast<size_t>(slot)]; }
   const Model& model(int slot) const { return models_[static_cast<size_t>(slot)]; }
-  Worker& worker(int w) { return session_.workers_[static_cast<size_t>(w)]; }
+  Worker& worker(int w) { return screen_.worker(w); }
   Scratch& scratch(int w) { return scratch_[static_cast<size_t>(w)]; }
-  int64_t tile_rows() const { return session_.tile_rows(); }
+  int64_t tile_rows() const { return screen_.tile_rows(); }
   int64_t tiles() const { return (shared_.input.points.n + tile_rows() - 1) / tile_rows(); }
   int64_t rows_of(int64_t tile) const { return std::min(tile_rows(), shared_.input.points.n - tile * tile_rows()); }
   uint64_t every_row(int64_t tile) const { return ~uint64_t{0} >> (64 - rows_of(tile)); }
@@ -164,7 +164,8 @@ class CpuSeeding final : public Seeding {
   const CpuShared& shared_;
   ThreadPool& pool_;
   CpuDistances distances_;
-  CpuSession session_;          // for its screen of many centres
+  SessionPlan plan_;            // of the screen
+  CpuScreen screen_;            // for many centres
   PackedPoints own_packed_;     // where passes have no packed copy, but seeding profits from one
   const PackedPoints* packed_;  // one or the other
   CodedPoints own_coded_;       // where seeding alone looks at bytes first

@@ -12,6 +12,8 @@ namespace {
 
 // Where changes wait to be sorted by cluster, this many (of all models) at a time bound their memory.
 constexpr int64_t kChangesBetweenSorts = int64_t{1} << 21;
+// While more labels than this change, thresholds are low: a row has several prototypes nearer than its last.
+constexpr double kSettledShare = 0.25;
 // Whose distances to all prototypes are looked at together.
 constexpr int64_t kRowsTogether = 64;
 
@@ -34,96 +36,33 @@ void find_two_nearest(const double* d2, int64_t rows, int64_t k, TwoNearest* fou
 }  // namespace
 
 CpuSession::CpuSession(const CpuShared& shared, std::span<const int64_t> k, int threads)
-    : CpuSession(shared, k, std::make_unique<ThreadPool>(threads, shared.options.abort)) {}
-
-CpuSession::CpuSession(const CpuShared& shared, std::span<const int64_t> k, std::unique_ptr<ThreadPool> pool)
-    : CpuSession(shared, k, *pool) {
-  own_pool_ = std::move(pool);
-}
-
-CpuSession::CpuSession(const CpuShared& shared, std::span<const int64_t> k, ThreadPool& pool)
     : shared_(shared),
       distances_(shared),
-      pool_(pool),
-      plan_(plan_session(shared.input, shared.plan, k, pool.size(), shared.options.tuning.cpu.memory_budget)),
-      workers_(static_cast<size_t>(pool.size())),
-      accumulator_(shared, plan_, k, pool),
-      tree_(shared, plan_, pool) {
+      pool_(threads, shared.options.abort),
+      plan_(plan_session(shared, k, pool_.size())),
+      results_(static_cast<size_t>(pool_.size())),
+      screen_(shared, plan_, pool_.size()),
+      bounds_(shared, plan_, screen_, k),
+      accumulator_(shared, plan_, k, pool_),
+      tree_(shared, plan_, pool_) {
   for (const int64_t count : k) {
     CpuModel m;
     m.slot = static_cast<int>(models_.size());
     m.k = count;
     models_.push_back(std::move(m));
-    Bounded bounded;
-    bounded.policy = BoundsPolicy(bounds_use(shared.plan, count));
-    bounded.tightening = TighteningChoice(worth_of_tightening(shared.plan, count, shared.input.points.d));
-    bounded_.push_back(std::move(bounded));
   }
 }
 
-void ScreenScratch::reserve(int64_t rows, int64_t max_spans) {
-  const auto scores = static_cast<size_t>(rows * max_spans);
-  for (AlignedBuffer<float>* buffer : {&best, &second, &third}) {
-    if (buffer->size() < scores) *buffer = AlignedBuffer<float>(scores);
-  }
-  const auto count = static_cast<size_t>(rows);
-  if (least.size() >= count) return;
-  for (AlignedBuffer<float>* buffer : {&upper, &lower, &runner_up}) *buffer = AlignedBuffer<float>(count);
-  least.resize(count);
-  second_least.resize(count);
-}
-
-void BoundsScratch::reserve(int64_t screened_rows, size_t bytes_of_tiles, int64_t searched_rows) {
-  nearest = AlignedBuffer<float>(static_cast<size_t>(screened_rows));
-  others = AlignedBuffer<float>(static_cast<size_t>(screened_rows));
-  gathered = AlignedBuffer<std::byte>(bytes_of_tiles);
-  std::fill_n(gathered.data(), gathered.size(), std::byte{0});
-  const auto searched = static_cast<size_t>(searched_rows);
-  kept.resize(searched);
-  assigned_d2.resize(searched);
-  lack_classes.resize(searched);
-  chosen.resize(searched);
-}
-
-void CpuSession::prepare_workers(size_t active) {
-  const int64_t block_rows = plan_.tiles_per_block * tile_rows();
-  const int64_t searched_rows = plan_.tiles_per_search * tile_rows();
-  const size_t tiles = static_cast<size_t>(plan_.tiles_per_block) * shared_.packed.tile_bytes();
-  for (Worker& worker : workers_) {
-    worker.results.assign(active, {});
-    if (!worker.labels.empty()) continue;
-    worker.screen.reserve(block_rows, plan_.max_spans);
-    if (plan_.carry_bounds) worker.bounds.reserve(block_rows, tiles, searched_rows);
-    worker.labels.resize(static_cast<size_t>(searched_rows));
-    worker.wide_f32.resize(static_cast<size_t>(shared_.input.points.d));
-    if (!shared_.plan.packed) worker.tiles = AlignedBuffer<std::byte>(tiles);
-  }
-}
-
-CpuSession::Target CpuSession::make_target(int slot, const Matrix& prototypes, ThreadPool* pool) const {
-  Target target;
-  target.slot = slot;
-  target.prototypes = &prototypes;
-  if (!shared_.plan.brute) {
-    const double bound_scale = shared_.options.tuning.cpu.bound_scale;
-    target.packed = pack_prototypes(prototypes, shared_.packed, shared_.kernels, bound_scale, pool);
-    if (target.packed.screenable && begins_with_look(slot)) {
-      target.coded =
-          code_prototypes({prototypes, target.packed, shared_.coded, shared_.packed.frame(), bound_scale}, pool);
-    }
-  }
-  return target;
-}
-
-std::vector<CpuSession::Target> CpuSession::make_targets(std::span<const PassModel> models) {
-  std::vector<Target> targets(models.size());
+std::vector<PassTarget> CpuSession::make_targets(std::span<const PassModel> models) {
+  std::vector<PassTarget> targets(models.size());
   if (models.size() == 1) {
-    targets[0] = make_target(models[0].slot, *models[0].prototypes, &pool_);
+    const PassModel& m = models[0];
+    targets[0] = screen_.make_target(m.slot, *m.prototypes, begins_with_look(m.slot), &pool_);
     return targets;
   }
   pool_.for_each_range(static_cast<int64_t>(models.size()), 1, [&](int, int64_t first, int64_t) {
     const PassModel& m = models[static_cast<size_t>(first)];
-    targets[static_cast<size_t>(first)] = make_target(m.slot, *m.prototypes);
+    targets[static_cast<size_t>(first)] = screen_.make_target(m.slot, *m.prototypes, begins_with_look(m.slot));
   });
   return targets;
 }
@@ -133,20 +72,22 @@ int CpuSession::advance(std::span<PassModel> models, const PassLimits&) {
     tree_.advance(models, models_);
     return 1;
   }
-  prepare_workers(models.size());
+  for (std::vector<PassResult>& results : results_) results.assign(models.size(), {});
+  screen_.prepare();
+  bounds_.prepare();
   accumulator_.prepare();
   for (const PassModel& active : models) prepare_model(model(active.slot));
-  const std::vector<Target> targets = make_targets(models);
-  follow_prototypes(models, targets);
-  for (const Target& target : targets) {
-    model(target.slot).looked = !target.coded.widths.empty() && !bounded(target.slot).carries;
+  std::vector<PassTarget> targets = make_targets(models);
+  bounds_.follow(targets, models_, pool_);
+  for (const PassTarget& target : targets) {
+    model(target.slot).looked = !target.coded.widths.empty() && !target.carries;
   }
-  label_all(models, targets);
+  label_all(targets);
   for (const PassModel& active : models) accumulator_.merge_deltas(model(active.slot));
   for (size_t i = 0; i < models.size(); ++i) {
     models[i].result = {};
-    for (const Worker& worker : workers_) models[i].result += worker.results[i];
-    learn_from_pass(models[i]);
+    for (const std::vector<PassResult>& results : results_) models[i].result += results[i];
+    learn_from_pass(targets[i], models[i].result);
     model(models[i].slot).labelled = true;
   }
   return 1;
@@ -165,41 +106,117 @@ void CpuSession::prepare_model(CpuModel& m) {
 int64_t CpuSession::tiles_between_sorts(size_t models) const {
   constexpr int64_t kBytesPerChange = 40;
   const MemoryPlan& memory = shared_.input.memory;
-  const int64_t per_tile = tile_rows() * static_cast<int64_t>(models);
+  const int64_t per_tile = screen_.tile_rows() * static_cast<int64_t>(models);
   int64_t tiles = kChangesBetweenSorts / per_tile;
   if (memory.limited) tiles = std::min(tiles, memory.sums / (kBytesPerChange * per_tile));
   if (memory.window.moves()) {
-    tiles = std::min(tiles, memory.window.chunk_rows() * (pool_.size() + 1) / tile_rows());
+    tiles = std::min(tiles, memory.window.chunk_rows() * (pool_.size() + 1) / screen_.tile_rows());
   }
   return std::max(plan_.tiles_per_search * pool_.size(), tiles);
 }
 
-void CpuSession::label_all(std::span<const PassModel> models, std::span<const Target> targets) {
-  const int64_t p = tile_rows();
+void CpuSession::label_all(std::span<const PassTarget> targets) {
+  const int64_t p = screen_.tile_rows();
   const int64_t tiles = (shared_.input.points.n + p - 1) / p;
   const bool carried =
-      std::any_of(models.begin(), models.end(), [&](const PassModel& active) { return bounded(active.slot).carries; });
+      std::any_of(targets.begin(), targets.end(), [](const PassTarget& target) { return target.carries; });
   const int64_t search = carried ? plan_.tiles_per_search : plan_.tiles_per_block;
-  const int64_t step = plan_.by_label_order ? tiles_between_sorts(models.size()) : tiles;
+  const int64_t step = plan_.by_label_order ? tiles_between_sorts(targets.size()) : tiles;
   RowPass pass(shared_.input.memory.window, 0, shared_.input.points.n, [&](int64_t first, int64_t last) {
-    for (const PassModel& active : models) model(active.slot).labels.give_back(first, last - first);
+    for (const PassTarget& target : targets) model(target.slot).labels.give_back(first, last - first);
   });
   for (int64_t begin = 0; begin < tiles; begin += step) {
     const int64_t count = std::min(step, tiles - begin);
     pool_.for_each_range(count, search, [&](int w, int64_t first, int64_t last) {
-      Worker& worker = workers_[static_cast<size_t>(w)];
-      TileBlock block = make_block(begin + first, begin + last);
+      std::vector<PassResult>& results = results_[static_cast<size_t>(w)];
+      TileBlock block = screen_.make_block(begin + first, begin + last);
       pass.begin(block.first_row);
       for (size_t i = 0; i < targets.size(); ++i) {
-        label_block(targets[i], block, w, worker.results[i]);
+        label_block(targets[i], block, w, results[i]);
       }
       if (!plan_.by_label_order) pass.done(block.first_row, block.first_row + block.rows);
     });
     if (!plan_.by_label_order) continue;
-    for (const PassModel& active : models) accumulator_.apply_by_label(model(active.slot));
-    const TileBlock rows = make_block(begin, begin + count);
+    for (const PassTarget& target : targets) accumulator_.apply_by_label(model(target.slot));
+    const TileBlock rows = screen_.make_block(begin, begin + count);
     pass.done(rows.first_row, rows.first_row + rows.rows);
   }
+}
+
+// Labels and statistics of one block, as long as a search, and one model.
+void CpuSession::label_block(const PassTarget& target, TileBlock& block, int w, PassResult& result) {
+  Worker& worker = screen_.worker(w);
+  if (bounds_.known(target)) {
+    const int64_t count = bounds_.list_rows_to_screen(target, model(target.slot).labels, block, w, result);
+    if (count == 0) {
+      result.skipped += block.rows;
+      return;
+    }
+    screen_.load_tiles(block, worker);
+    if (count < block.rows) {
+      result.skipped += block.rows - count;
+      bounds_.label_rows_to_screen(target, block, w, result);
+      record_changes(target, block, w, result);
+      return;
+    }
+  }
+  screen_.load_tiles(block, worker);
+  label_whole_block(target, block, w, result);
+}
+
+void CpuSession::label_whole_block(const PassTarget& target, const TileBlock& block, int w, PassResult& result) {
+  Worker& worker = screen_.worker(w);
+  if (!target.coded.widths.empty() && !target.carries) {
+    model(target.slot).labels.read(block.first_row, block.rows, worker.labels.data());
+    screen_.look_and_resolve(target, block, worker, result);
+    record_changes(target, block, w, result);
+    return;
+  }
+  if (block.rows <= plan_.tiles_per_block * screen_.tile_rows()) {
+    screen_.find_labels(target, block, worker, result);
+    if (target.carries) bounds_.renew(target, block, w);
+    record_changes(target, block, w, result);
+    return;
+  }
+  const int64_t first_tile = block.first_row / screen_.tile_rows();
+  const int64_t last_tile = (block.first_row + block.rows + screen_.tile_rows() - 1) / screen_.tile_rows();
+  for (int64_t t = first_tile; t < last_tile; t += plan_.tiles_per_block) {
+    TileBlock part = screen_.make_block(t, std::min(last_tile, t + plan_.tiles_per_block));
+    screen_.load_tiles(part, worker);
+    screen_.find_labels(target, part, worker, result);
+    if (target.carries) bounds_.renew(target, part, w);
+    record_changes(target, part, w, result);
+  }
+}
+
+void CpuSession::record_changes(const PassTarget& target, const TileBlock& block, int w, PassResult& result) {
+  const uint32_t* labels = screen_.worker(w).labels.data();
+  accumulator_.record_changes(model(target.slot), {block.first_row, block.rows, labels}, w, result);
+}
+
+// What a pass teaches about the next one.
+void CpuSession::learn_from_pass(const PassTarget& target, const PassResult& result) {
+  CpuModel& m = model(target.slot);
+  if (m.looked) learn_from_look(m, result);
+  ++m.passes;
+  m.changed_share = static_cast<double>(result.changed) / static_cast<double>(shared_.input.points.n);
+  bounds_.learn(target, result);
+}
+
+bool CpuSession::begins_with_look(int slot) const {
+  const CpuModel& m = models_[static_cast<size_t>(slot)];
+  if (shared_.plan.in_bytes == nullptr || !m.labelled || bounds_.wanted(slot)) return false;
+  if (shared_.options.tuning.cpu.passes_in_bytes.value_or(false)) return true;
+  return m.looks && m.changed_share < kSettledShare;
+}
+
+// Looks that leave too much go on as screens.
+void CpuSession::learn_from_look(CpuModel& m, const PassResult& result) const {
+  const LookCosts& costs = shared_.plan.look;
+  const auto columns = static_cast<double>(m.k);
+  const double hits =
+      static_cast<double>(result.candidates - result.resolved) / static_cast<double>(shared_.input.points.n);
+  m.looks = costs.column * columns + costs.row + costs.hit * hits < shared_.plan.column_ns * columns;
 }
 
 Labels CpuSession::take_labels(int slot) {
@@ -208,7 +225,7 @@ Labels CpuSession::take_labels(int slot) {
   tree_.forget(slot);
   m.labelled = false;
   m.statistics = {};
-  bounded(slot).bounds = {};
+  bounds_.release(slot);
   accumulator_.forget(slot);
   return std::move(m.labels);
 }
@@ -227,12 +244,12 @@ CpuSession::DistanceBlock CpuSession::distances_of(int slot, const Matrix& proto
 template <class Body>
 void CpuSession::for_each_distance(int slot, const Matrix& prototypes, Body&& body) {
   tree_.write_labels(model(slot));
-  prepare_workers(0);
+  screen_.prepare();
   constexpr int64_t kValues = 1 << 14;  // of points: 64 KiB
   const int64_t rows = std::clamp<int64_t>(kValues / shared_.input.points.d, 8, 1024);
   const auto body_of_rows = [&](int w, int64_t first, int64_t last) {
     for (int64_t row = first; row < last; row += rows) {
-      body(w, distances_of(slot, prototypes, row, std::min(rows, last - row), workers_[static_cast<size_t>(w)]));
+      body(w, distances_of(slot, prototypes, row, std::min(rows, last - row), screen_.worker(w)));
     }
   };
   shared_.input.memory.window.for_each_range(
@@ -242,7 +259,7 @@ void CpuSession::for_each_distance(int slot, const Matrix& prototypes, Body&& bo
 
 std::vector<DistantRow> CpuSession::farthest_rows(int slot, const Matrix& prototypes, int64_t count) {
   // A heap per thread whose top is the least far of the `count` farthest seen.
-  std::vector<std::vector<DistantRow>> heaps(workers_.size());
+  std::vector<std::vector<DistantRow>> heaps(static_cast<size_t>(pool_.size()));
   for_each_distance(slot, prototypes, [&](int w, const DistanceBlock& block) {
     std::vector<DistantRow>& heap = heaps[static_cast<size_t>(w)];
     for (int64_t i = 0; i < block.count; ++i) {
@@ -271,7 +288,7 @@ void CpuSession::move_row(int slot, int64_t row, uint32_t label) {
   accumulator_.prepare();
   accumulator_.move_row({row, m.labels[row], label}, m.statistics);
   m.labels.write(row, 1, &label);
-  bounded(slot).bounds.forget_row(row);
+  bounds_.forget_row(slot, row);
 }
 
 void CpuSession::renumber(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) {
@@ -303,20 +320,21 @@ void CpuSession::renumber(int slot, std::span<const uint32_t> new_label, std::sp
   m.k = k;
   m.labels = std::move(labels);
   m.statistics = std::move(statistics);
-  bounded(slot).bounds.forget();
+  bounds_.forget(slot);
 }
 
 // The largest distance of some rows with w' > 0.
 double CpuSession::farthest_of_sample(int slot, const Matrix& prototypes) {
   constexpr int64_t kRows = 1024;
-  prepare_workers(0);
+  screen_.prepare();
   const int64_t n = shared_.input.points.n;
   const int64_t count = std::min(n, kRows);
   double farthest = 0;
   for (int64_t i = 0; i < count; ++i) {
     const int64_t row = i * n / count;
     if (!(shared_.input.weight(row) > 0)) continue;
-    farthest = std::max(farthest, distances_.distance(row, prototypes, model(slot).labels[row], workers_[0].wide_f32));
+    farthest =
+        std::max(farthest, distances_.distance(row, prototypes, model(slot).labels[row], screen_.worker(0).wide_f32));
     shared_.input.memory.window.visited(row);
     model(slot).labels.give_back(row, 1);
   }
@@ -329,7 +347,7 @@ InertiaSum CpuSession::inertia_near(int slot, const Matrix& prototypes, const Su
     alignas(64) uint64_t limbs[2][kDistanceLimbs] = {};
     double farthest = 0;
   };
-  std::vector<Part> parts(workers_.size());
+  std::vector<Part> parts(static_cast<size_t>(pool_.size()));
   const double top = std::ldexp(1.0, guess.shift - (kDistanceLimbs - 1) * guess.bits);
   const double radix = std::ldexp(1.0, guess.bits);
   const std::vector<double>& weights = shared_.input.weights;
@@ -364,7 +382,7 @@ InertiaSum CpuSession::inertia(int slot, const Matrix& prototypes) {
     if (!sum.limbs.empty()) return sum;
     guess = sum.format;  // of all rows: the next round succeeds
   }
-  std::vector<double> farthest(workers_.size());
+  std::vector<double> farthest(static_cast<size_t>(pool_.size()));
   for_each_distance(slot, prototypes, [&](int w, const DistanceBlock& block) {
     double& mine = farthest[static_cast<size_t>(w)];
     for (int64_t i = 0; i < block.count; ++i) {
@@ -385,7 +403,8 @@ std::vector<InertiaSum> CpuSession::inertias(std::span<const ModelPrototypes> mo
 std::vector<int64_t> CpuSession::inertia_limbs(int slot, const Matrix& prototypes, const SumFormat& format) {
   if (tree_.knows_labels(slot)) return tree_.inertia_limbs(slot, prototypes, format);
   const TermAdder adder(format);
-  std::vector<std::vector<int64_t>> sums(workers_.size(), std::vector<int64_t>(static_cast<size_t>(format.limbs)));
+  std::vector<std::vector<int64_t>> sums(static_cast<size_t>(pool_.size()),
+                                         std::vector<int64_t>(static_cast<size_t>(format.limbs)));
   for_each_distance(slot, prototypes, [&](int w, const DistanceBlock& block) {
     int64_t* mine = sums[static_cast<size_t>(w)].data();
     for (int64_t i = 0; i < block.count; ++i) {
@@ -446,11 +465,11 @@ void CpuSession::transform_rows(int64_t first, int64_t last, const Matrix& proto
 }
 
 void CpuSession::transform(const Matrix& prototypes, Matrix& distances) {
-  prepare_workers(0);
+  screen_.prepare();
   constexpr int64_t kRows = 32;
   shared_.input.memory.window.for_each_range(pool_, shared_.input.points.n, kRows,
                                              [&](int w, int64_t first, int64_t last) {
-                                               Worker& worker = workers_[static_cast<size_t>(w)];
+                                               Worker& worker = screen_.worker(w);
                                                if (distances.type() == DataType::kFloat64)
                                                  return transform_rows<double>(first, last, prototypes, worker,
                                                                                distances);
@@ -466,12 +485,12 @@ bool CpuSession::two_nearest(const Matrix& prototypes, const TakeTwoNearest& tak
   constexpr int64_t kMaxModels = 1024;  // whose distances a thread holds for kRowsTogether rows
   const int64_t n = input.points.n, k = prototypes.rows();
   if (!shared_.prototype.linear || input.memory.window.moves() || k > kMaxModels) return false;
-  prepare_workers(0);
+  screen_.prepare();
   std::vector<TwoNearest> found(static_cast<size_t>(std::min(n, kChunk)));
   for (int64_t chunk = 0; chunk < n; chunk += kChunk) {
     const int64_t count = std::min(kChunk, n - chunk);
     pool_.for_each_range(count, 16 * kRowsTogether, [&](int w, int64_t first, int64_t last) {
-      Worker& worker = workers_[static_cast<size_t>(w)];
+      Worker& worker = screen_.worker(w);
       std::vector<double> d2(static_cast<size_t>(kRowsTogether * k));
       for (int64_t row = first; row < last; row += kRowsTogether) {
         const int64_t some = std::min(kRowsTogether, last - row);

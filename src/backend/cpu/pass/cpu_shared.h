@@ -3,6 +3,7 @@
 
 #include "backend/backend.h"
 #include "backend/bounds_policy.h"
+#include "backend/cpu/choose/cpu_plan.h"
 #include "backend/cpu/screen/coded_points.h"
 #include "backend/cpu/screen/packed_points.h"
 #include "backend/cpu/screen/points_plan.h"
@@ -11,6 +12,7 @@
 #include "prototype/prototype.h"
 
 #include <memory>
+#include <span>
 
 namespace manymeans {
 
@@ -30,5 +32,9 @@ struct CpuShared {
 
   Statistics empty_statistics(int64_t k) const { return {k, prototype.terms(input.points.d), input.limbs}; }
 };
+
+inline SessionPlan plan_session(const CpuShared& shared, std::span<const int64_t> k, int threads) {
+  return plan_session(shared.input, shared.plan, k, threads, shared.options.tuning.cpu.memory_budget);
+}
 
 }  // namespace manymeans

@@ -1,5 +1,4 @@
-// Screen and resolve: labels of one block of tiles and one model.
-#include "backend/cpu/pass/cpu_session.h"
+#include "backend/cpu/pass/cpu_screen.h"
 
 #include <algorithm>
 #include <bit>
@@ -14,7 +13,47 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 }  // namespace
 
-CpuSession::TileBlock CpuSession::make_block(int64_t first_tile, int64_t last_tile) const {
+void ScreenScratch::reserve(int64_t rows, int64_t max_spans) {
+  const auto scores = static_cast<size_t>(rows * max_spans);
+  for (AlignedBuffer<float>* buffer : {&best, &second, &third}) {
+    if (buffer->size() < scores) *buffer = AlignedBuffer<float>(scores);
+  }
+  const auto count = static_cast<size_t>(rows);
+  if (least.size() >= count) return;
+  for (AlignedBuffer<float>* buffer : {&upper, &lower, &runner_up}) *buffer = AlignedBuffer<float>(count);
+  least.resize(count);
+  second_least.resize(count);
+}
+
+void CpuScreen::prepare() {
+  const int64_t block_rows = plan_.tiles_per_block * tile_rows();
+  const int64_t searched_rows = plan_.tiles_per_search * tile_rows();
+  const size_t tiles = static_cast<size_t>(plan_.tiles_per_block) * shared_.packed.tile_bytes();
+  for (Worker& worker : workers_) {
+    if (!worker.labels.empty()) continue;
+    worker.screen.reserve(block_rows, plan_.max_spans);
+    worker.labels.resize(static_cast<size_t>(searched_rows));
+    worker.wide_f32.resize(static_cast<size_t>(shared_.input.points.d));
+    if (!shared_.plan.packed) worker.tiles = AlignedBuffer<std::byte>(tiles);
+  }
+}
+
+PassTarget CpuScreen::make_target(int slot, const Matrix& prototypes, bool in_bytes, ThreadPool* pool) const {
+  PassTarget target;
+  target.slot = slot;
+  target.prototypes = &prototypes;
+  if (!shared_.plan.brute) {
+    const double bound_scale = shared_.options.tuning.cpu.bound_scale;
+    target.packed = pack_prototypes(prototypes, shared_.packed, shared_.kernels, bound_scale, pool);
+    if (target.packed.screenable && in_bytes) {
+      target.coded =
+          code_prototypes({prototypes, target.packed, shared_.coded, shared_.packed.frame(), bound_scale}, pool);
+    }
+  }
+  return target;
+}
+
+TileBlock CpuScreen::make_block(int64_t first_tile, int64_t last_tile) const {
   TileBlock block;
   block.first_row = first_tile * tile_rows();
   block.rows = std::min(shared_.input.points.n, last_tile * tile_rows()) - block.first_row;
@@ -22,7 +61,7 @@ CpuSession::TileBlock CpuSession::make_block(int64_t first_tile, int64_t last_ti
 }
 
 // Does nothing where they are loaded already, for another model.
-void CpuSession::load_tiles(TileBlock& block, Worker& worker) const {
+void CpuScreen::load_tiles(TileBlock& block, Worker& worker) const {
   if (shared_.plan.brute || !block.tiles.empty()) return;
   const int64_t p = tile_rows();
   const int64_t first_tile = block.first_row / p;
@@ -36,7 +75,7 @@ void CpuSession::load_tiles(TileBlock& block, Worker& worker) const {
 
 // Best two upper scores of every row and span of the block. Prototypes pass in chunks that stay in the first cache
 // while the tiles, which stay in the second, go by. Every chunk fetches its share of the block that follows.
-void CpuSession::screen_block(const PackedPrototypes& packed, const TileBlock& block, Worker& worker) const {
+void CpuScreen::screen_block(const PackedPrototypes& packed, const TileBlock& block, Worker& worker) const {
   const int64_t p = tile_rows();
   const MatrixSteps steps = shared_.packed.layout().steps();
   const auto tiles = static_cast<int64_t>(block.tiles.size());
@@ -59,7 +98,8 @@ void CpuSession::screen_block(const PackedPrototypes& packed, const TileBlock& b
   }
 }
 
-void CpuSession::find_labels(const Target& target, const TileBlock& block, Worker& worker, PassResult& result) const {
+void CpuScreen::find_labels(const PassTarget& target, const TileBlock& block, Worker& worker,
+                            PassResult& result) const {
   if (shared_.plan.brute || !target.packed.screenable) {
     find_all_labels(target, block, worker, result);
     return;
@@ -69,15 +109,16 @@ void CpuSession::find_labels(const Target& target, const TileBlock& block, Worke
   resolve_block(target, block, worker, result);
 }
 
-void CpuSession::find_all_labels(const Target& target, const TileBlock& block, Worker& worker,
-                                 PassResult& result) const {
+void CpuScreen::find_all_labels(const PassTarget& target, const TileBlock& block, Worker& worker,
+                                PassResult& result) const {
   distances_.find_nearest(*target.prototypes, block.first_row, block.rows, worker.wide_f32, worker.labels.data());
   result.resolved += block.rows;
   result.candidates += block.rows * target.prototypes->rows();
 }
 
 // Labels of the rows whose best column is proved, and the candidates of the others.
-void CpuSession::certify_block(const Target& target, const TileBlock& block, Worker& worker, PassResult& result) const {
+void CpuScreen::certify_block(const PassTarget& target, const TileBlock& block, Worker& worker,
+                              PassResult& result) const {
   const PackedPrototypes& packed = target.packed;
   const int64_t p = tile_rows();
   worker.screen.candidates.clear();
@@ -113,17 +154,16 @@ void CpuSession::certify_block(const Target& target, const TileBlock& block, Wor
 
 // The distance to a row's best column takes the place of what that column's score surely exceeds, and leaves about half
 // of the other candidates. Bounds that are carried want the distances of these, so that nothing is gained there.
-void CpuSession::raise_lower_scores(const Target& target, const TileBlock& block, const Unproved& unproved,
-                                    Worker& worker) const {
+void CpuScreen::raise_lower_scores(const PassTarget& target, const TileBlock& block, const Unproved& unproved,
+                                   Worker& worker) const {
   const auto at = static_cast<size_t>(unproved.at);
-  const bool carries = bounded_[static_cast<size_t>(target.slot)].carries;
   for (uint64_t bits = unproved.rows; bits != 0; bits &= bits - 1) {
     const size_t row = at + static_cast<size_t>(std::countr_zero(bits));
     worker.screen.least[row] = kInfinity;
     worker.screen.second_least[row] = kInfinity;
     distances_.prefetch_row(block.row(static_cast<int64_t>(row)));
   }
-  if (carries || !shared_.prototype.euclidean) return;
+  if (target.carries || !shared_.prototype.euclidean) return;
   for (uint64_t bits = unproved.rows; bits != 0; bits &= bits - 1) {
     const size_t row = at + static_cast<size_t>(std::countr_zero(bits));
     worker.screen.least[row] = distances_.distance(block.row(static_cast<int64_t>(row)), *target.prototypes,
@@ -141,8 +181,8 @@ void CpuSession::raise_lower_scores(const Target& target, const TileBlock& block
 
 // All prototypes whose upper score reaches what the best one's true score surely exceeds: the nearest is among them.
 // The screen left the best two of every span, so only spans where a third may be that high are looked at again.
-void CpuSession::list_candidates(const PackedPrototypes& packed, const TileBlock& block, const Unproved& unproved,
-                                 Worker& worker) const {
+void CpuScreen::list_candidates(const PackedPrototypes& packed, const TileBlock& block, const Unproved& unproved,
+                                Worker& worker) const {
   worker.screen.spans.resize(static_cast<size_t>(packed.spans));
   const int64_t count = shared_.kernels.candidates(unproved.task, unproved.rows, worker.screen.spans.data());
   const int64_t p = tile_rows();
@@ -168,7 +208,8 @@ void CpuSession::list_candidates(const PackedPrototypes& packed, const TileBlock
 }
 
 // Canonical distances have the last word; ties go to the lowest index, in whatever order the candidates come.
-void CpuSession::resolve_block(const Target& target, const TileBlock& block, Worker& worker, PassResult& result) const {
+void CpuScreen::resolve_block(const PassTarget& target, const TileBlock& block, Worker& worker,
+                              PassResult& result) const {
   for (const Candidate& candidate : worker.screen.candidates) {
     const auto row = static_cast<size_t>(candidate.row);
     if (candidate.prototype == worker.labels[row] && worker.screen.least[row] < kInfinity) continue;  // known
@@ -185,7 +226,7 @@ void CpuSession::resolve_block(const Target& target, const TileBlock& block, Wor
 }
 
 // The row in float32, from its tile where that holds it; returns a bound of its norm.
-float CpuSession::fine_row(const TileBlock& block, int64_t row_in_block, Worker& worker) const {
+float CpuScreen::fine_row(const TileBlock& block, int64_t row_in_block, Worker& worker) const {
   const int64_t d = shared_.input.points.d;
   worker.screen.fine_row.resize(static_cast<size_t>(d));
   if (shared_.packed.screen().format != ScreenFormat::kFloat32) {
@@ -199,8 +240,8 @@ float CpuSession::fine_row(const TileBlock& block, int64_t row_in_block, Worker&
 }
 
 // The candidates of one span for one row, by float32 scores.
-void CpuSession::add_span_candidates(const PackedPrototypes& packed, const TileBlock& block, int64_t span,
-                                     int64_t row_in_block, Worker& worker) const {
+void CpuScreen::add_span_candidates(const PackedPrototypes& packed, const TileBlock& block, int64_t span,
+                                    int64_t row_in_block, Worker& worker) const {
   const int64_t d = shared_.input.points.d;
   const float norm = fine_row(block, row_in_block, worker);
   const float threshold = worker.screen.lower[static_cast<size_t>(row_in_block)];
