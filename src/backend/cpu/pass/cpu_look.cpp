@@ -7,6 +7,7 @@
 #include <limits>
 
 namespace manymeans {
+
 // Labels of a block from those of the pass before: the distance to its assigned prototype is a row's threshold, and
 // the prototypes that may be nearer get canonical distances.
 void CpuScreen::look_and_resolve(const PassTarget& target, const TileBlock& block, Worker& worker,

@@ -4,6 +4,7 @@
 #include "backend/backend.h"
 #include "backend/cpu/pass/cpu_accumulator.h"
 #include "backend/cpu/pass/cpu_bounds.h"
+#include "backend/cpu/pass/cpu_row_queries.h"
 #include "backend/cpu/pass/cpu_screen.h"
 #include "backend/cpu/pass/cpu_tree.h"
 #include "core/threads.h"
@@ -15,7 +16,7 @@ namespace manymeans {
 
 /// Makes passes: the screen labels blocks of rows, bounds spare rows the screen, the accumulator sums what changed.
 /// With a kd-tree, the tree does all of that. Owns the models, and the plan by which the others work.
-class CpuSession final : public Session, public RowQueries {
+class CpuSession final : public Session {
  public:
   CpuSession(const CpuShared& shared, std::span<const int64_t> k, int threads);
 
@@ -28,14 +29,7 @@ class CpuSession final : public Session, public RowQueries {
   Labels take_labels(int slot) override;
   void move_row(int slot, int64_t row, uint32_t label) override;
   void renumber(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) override;
-  RowQueries& rows() override { return *this; }
-
-  std::vector<DistantRow> farthest_rows(int slot, const Matrix& prototypes, int64_t count) override;
-  std::vector<InertiaSum> inertias(std::span<const ModelPrototypes> models) override;
-  std::vector<int64_t> inertia_limbs(int slot, const Matrix& prototypes, const SumFormat& format) override;
-  std::vector<double> distances(int slot, const Matrix& prototypes) override;
-  void transform(const Matrix& prototypes, Matrix& distances) override;
-  bool two_nearest(const Matrix& prototypes, const TakeTwoNearest& take) override;
+  RowQueries& rows() override { return queries_; }
 
  private:
   CpuModel& model(int slot) { return models_[static_cast<size_t>(slot)]; }
@@ -50,22 +44,7 @@ class CpuSession final : public Session, public RowQueries {
   bool begins_with_look(int slot) const;
   void learn_from_look(CpuModel& m, const PassResult& result) const;
 
-  // Labelled rows and their distances to the prototypes of their labels.
-  struct DistanceBlock : LabelledBlock {
-    const double* d2 = nullptr;
-  };
-  // Calls body(worker, block) for blocks of all rows.
-  template <class Body>
-  void for_each_distance(int slot, const Matrix& prototypes, Body&& body);
-  DistanceBlock distances_of(int slot, const Matrix& prototypes, int64_t first, int64_t count, Worker& worker);
-  template <class T>
-  void transform_rows(int64_t first, int64_t last, const Matrix& prototypes, Worker& worker, Matrix& distances) const;
-  double farthest_of_sample(int slot, const Matrix& prototypes);
-  InertiaSum inertia(int slot, const Matrix& prototypes);
-  InertiaSum inertia_near(int slot, const Matrix& prototypes, const SumFormat& guess);
-
   const CpuShared& shared_;
-  CpuDistances distances_;
   ThreadPool pool_;
   SessionPlan plan_;
   std::vector<CpuModel> models_;
@@ -74,6 +53,7 @@ class CpuSession final : public Session, public RowQueries {
   CpuBounds bounds_;
   CpuAccumulator accumulator_;
   CpuTree tree_;
+  CpuRowQueries queries_;
 };
 
 }  // namespace manymeans
