@@ -3,7 +3,7 @@
 
 #include "backend/backend.h"
 #include "backend/cpu/kernels/kernels.h"
-#include "backend/cpu/pass/cpu_labels.h"
+#include "backend/cpu/pass/cpu_screen.h"
 #include "core/aligned_buffer.h"
 
 #include <memory>
