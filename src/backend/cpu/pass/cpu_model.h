@@ -1,4 +1,4 @@
-// What a session knows of one model, whichever class labels its rows.
+// What the classes of a session share of one model.
 #pragma once
 
 #include <manymeans/points.h>
@@ -9,7 +9,7 @@
 
 namespace manymeans {
 
-/// Labels and statistics of a model, and what its last pass showed. A session owns them; its classes get references.
+/// Labels and statistics of a model, and what its last pass showed. The session owns it and lends it to the others.
 struct CpuModel {
   int slot = 0;
   int64_t k = 0;

@@ -12,7 +12,7 @@
 
 namespace manymeans {
 
-/// Owns what the tree knows of each model. Everything is empty before the first pass, and without a kd-tree for ever.
+/// Owns what the tree knows of each model. Before the first pass, and without a kd-tree, it knows nothing.
 class CpuTree {
  public:
   CpuTree(const CpuShared& shared, const SessionPlan& plan, ThreadPool& pool)
