@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 """What a change that moves code must leave as it was: answers, code of kernels, times.
 
-freeze.py record BUILD FILE     Writes digests of 300 random fits, and hashes of kernel object code, to FILE.
+freeze.py record BUILD FILE [ARGUMENTS]
+                                Writes digests of 300 random fits, and hashes of kernel object code, to FILE.
                                 BUILD is a build folder with manymeans_answers and libmanymeans.a.
+                                ARGUMENTS are manymeans_answers's: --backend cuda.
 freeze.py compare FILE OTHER    Names what differs. The exit code is 1 if a digest differs.
-freeze.py times PROGRAM OTHER [ROUNDS]
+freeze.py times PROGRAM OTHER [ROUNDS [OPTIONS]]
                                 Prints medians of twelve fits by two programs in turns, and their ratios.
+                                OPTIONS are added to each fit: --backend cuda.
 """
 
 import collections
@@ -42,10 +45,10 @@ def run(*command):
     return subprocess.run([str(word) for word in command], check=True, capture_output=True, text=True).stdout
 
 
-def digests(build):
+def digests(build, arguments):
     """What each case came to, whichever way: its digest, or the code of its error."""
     found, case = {}, None
-    for line in run(build / "bin/manymeans_answers", *CASES).splitlines():
+    for line in run(build / "bin/manymeans_answers", *CASES, *arguments).splitlines():
         if named := re.match(r"case (\d+)", line):
             case = named.group(1)
         elif case and (said := re.match(r" +[\d.]+ s \([\d.]+\) .*: ([0-9a-f]{32}$|\[\w+\])", line)):
@@ -67,8 +70,8 @@ def kernels(build):
     return hashes
 
 
-def record(build, out):
-    made = {"digests": digests(build), "kernels": kernels(build)}
+def record(build, out, *arguments):
+    made = {"digests": digests(build, arguments), "kernels": kernels(build)}
     pathlib.Path(out).write_text(json.dumps(made, indent=0))
     print(f"{len(made['digests'])} cases, {len(made['kernels'])} object files")
 
@@ -85,7 +88,7 @@ def compare(first, second):
     return differ
 
 
-def times(first, second, rounds=5):
+def times(first, second, rounds=5, *options):
     import numpy as np
 
     with tempfile.TemporaryDirectory() as folder:
@@ -99,7 +102,7 @@ def times(first, second, rounds=5):
             for turn in range(int(rounds)):
                 for program in (first, second) if turn % 2 else (second, first):
                     start = time.perf_counter()
-                    run(program, "fit", path, *flags, "--seed", 1, "--quiet", "--stop", "strict")
+                    run(program, "fit", path, *flags, "--seed", 1, "--quiet", "--stop", "strict", *options)
                     taken[program].append(time.perf_counter() - start)
             old, new = (statistics.median(taken[program]) for program in (first, second))
             print(f"{n:9} x {d:<4} {' '.join(flags):45} {old:7.3f} {new:7.3f} s  {new / old:.3f}", flush=True)

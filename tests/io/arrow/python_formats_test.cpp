@@ -312,6 +312,9 @@ class WrongPython : public testing::Test {
 };
 
 TEST_F(WrongPython, IsNoProgram) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "under this sanitizer posix_spawn does not report a program that cannot be started";
+#endif
   expect_unavailable("/nonexistent/python", {"plain.parquet", "/nonexistent/python cannot be started: No such file",
                                              "pip install pyarrow", "MANYMEANS_PYTHON"});
   expect_unavailable(folder.file("text", "no program"), {"cannot be started: Permission denied"});
