@@ -4,6 +4,17 @@
 
 namespace manymeans {
 
+// The hardware does not foresee rows that lie far apart. Without this, waiting for rows that change took three quarters
+// of the time of their sums (16 models of 200k x 16), and seeding took 1.1 times as long.
+void CpuDistances::prefetch_row(int64_t row) const {
+  constexpr int64_t kLine = 64;
+  constexpr int64_t kMaxLines = 8;  // the hardware follows from there
+  const PointsView& points = shared_.input.points;
+  const auto bytes = points.d * static_cast<int64_t>(size_of(points.type));
+  const char* first = static_cast<const char*>(points.data) + row * bytes;
+  for (int64_t at = 0; at < std::min(bytes, kMaxLines * kLine); at += kLine) __builtin_prefetch(first + at);
+}
+
 void CpuDistances::find_distances(const Matrix& prototypes, const LabelledBlock& rows, std::vector<float>& wide,
                                   double* d2) const {
   const PointsView& points = shared_.input.points;

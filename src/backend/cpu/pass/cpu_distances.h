@@ -35,16 +35,8 @@ class CpuDistances {
     const float* prototype = prototypes.values<float>().data() + k * prototypes.columns();
     return shared_.kernels.distance_f32(row_f32(row, wide), prototype, d);
   }
-  // Rows that change lie far apart, so the hardware does not foresee them. Waiting for them took three quarters of the
-  // time of their sums (16 models of 200k x 16).
-  void prefetch_row(int64_t row) const {
-    constexpr int64_t kLine = 64;
-    constexpr int64_t kMaxLines = 8;  // the hardware follows from there
-    const PointsView& points = shared_.input.points;
-    const auto bytes = points.d * static_cast<int64_t>(size_of(points.type));
-    const char* first = static_cast<const char*>(points.data) + row * bytes;
-    for (int64_t at = 0; at < std::min(bytes, kMaxLines * kLine); at += kLine) __builtin_prefetch(first + at);
-  }
+  /// Not inline: GCC takes a function that only prefetches for a pure one and drops its calls.
+  void prefetch_row(int64_t row) const;
 
   /// Distances of the rows to the prototypes of their labels.
   void find_distances(const Matrix& prototypes, const LabelledBlock& rows, std::vector<float>& wide, double* d2) const;
