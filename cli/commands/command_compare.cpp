@@ -120,7 +120,7 @@ void check_data(const CompareCommand& command, const Clustering& a, const Cluste
   }
 }
 
-// What names the rows of DATA, where a file of labels beside it has names of rows.
+// Returns the column that names the rows of DATA, if the labels that a model is compared with have names of rows.
 std::string ids_of_data(const CompareCommand& command, const Clustering& a, const Clustering& b) {
   if (a.is_model() == b.is_model()) return {};  // both label DATA, or nothing is labelled
   const Clustering& labels = a.is_model() ? b : a;

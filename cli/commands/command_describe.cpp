@@ -48,7 +48,7 @@ const char* const kExamples =
     "equations, with the names and in the units of the columns whatever --scale was.\n"
     "Exit codes: 0 done, 2 usage, 3 bad data, 4 out of memory, 1 a bug.";
 
-// Beside a few words for gaps and the like.
+// The other texts may be words for gaps and the like.
 bool is_of_dates(const TableColumn& column) {
   return column.dates > 0 && 2 * column.dates >= column.text && column.numbers == 0;
 }

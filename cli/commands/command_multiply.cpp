@@ -143,7 +143,7 @@ void replace(std::string& text, std::string_view from, std::string_view to) {
   if (const size_t at = text.find(from); at != std::string::npos) text.replace(at, from.size(), to);
 }
 
-// What the library says of a file of points may name flags that are not there for factors.
+// Messages of the library about a file of points may name flags that do not exist for factors.
 std::string about_factor(std::string text) {
   replace(text, "; --shard reads all files of a pattern", "; check the path");
   replace(text, " - --format text", " -");
@@ -157,7 +157,7 @@ std::string about_factor(std::string text) {
   return text;
 }
 
-// What the library says of memory names rows, models and strategies of fits.
+// Messages of the library about memory name rows, models and strategies of fits.
 std::string about_product(std::string text) {
   replace(text, "use fewer points, columns or models at a time, or", "use a smaller --memory, or");
   replace(text, "less memory for copies, or fewer rows at a time, need less", "a smaller --memory needs less");

@@ -124,7 +124,7 @@ void use_points(const PredictCommand& command, const Dataset& points, Work&& wor
   });
 }
 
-// Of all rows of all ranks.
+// Counts the labels of all rows of all ranks.
 void count_labels(Outcome& outcome, Comm& comm) {
   outcome.counts.resize(static_cast<size_t>(outcome.k));
   for (int64_t row = 0; row < outcome.prediction.labels.size(); ++row) {

@@ -90,7 +90,7 @@ RegressResult run_regress(RegressCommand& command, JobPoints& points, ProgressLi
   return result;
 }
 
-// The equations of the best model, where there is one k and few enough of them to read.
+// Returns the equations of the best model, if there is one k and they are few enough to read.
 std::string equations(const JobPoints& points, const RegressResult& result) {
   constexpr int64_t kMax = 20;
   std::set<int64_t> ks;

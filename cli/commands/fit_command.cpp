@@ -37,7 +37,7 @@ struct Found {
   const FitResult& fit() const { return result.fit; }
 };
 
-// The first of the fits of a choice is that of the points; the others are made to judge it.
+// The first fit of a choice is the fit of the points. The others serve to judge it.
 FitHooks counting_fits(FitHooks hooks) {
   if (!hooks.progress) return hooks;
   hooks.progress = [show = hooks.progress, fits = 1, last = 0.0](const Progress& progress) mutable {
@@ -54,7 +54,7 @@ FitHooks counting_fits(FitHooks hooks) {
 ChosenK choose(const FitCommand& command, const JobPoints& points, const FitHooks& hooks) {
   ChooseOptions options = command.choice;
   options.fit = command.options;
-  // There are no 20 clusters of 10 rows, and nobody has asked for them.
+  // The default list may exceed the number of rows, so it is cut.
   if (!command.k_given) std::erase_if(options.fit.k, [&](int64_t k) { return k > points.view.n; });
   using Clock = std::chrono::steady_clock;
   const auto begin = Clock::now();
@@ -62,7 +62,7 @@ ChosenK choose(const FitCommand& command, const JobPoints& points, const FitHook
   auto& seconds = chosen.fit.provenance.seconds;
   double fitted = 0;
   for (const auto& [phase, time] : seconds) {
-    if (phase.find(':') == std::string::npos) fitted += time;  // the others are parts of these
+    if (phase.find(':') == std::string::npos) fitted += time;  // the other phases are parts of a fit
   }
   seconds.emplace_back("judge", std::chrono::duration<double>(Clock::now() - begin).count() - fitted);
   if (chosen.evidence.empty() || chosen.fit.best(chosen.k) < 0) {
@@ -72,7 +72,7 @@ ChosenK choose(const FitCommand& command, const JobPoints& points, const FitHook
   return chosen;
 }
 
-// What is written of a choice: the model of its k.
+// Returns the model of the chosen k, which the outputs hold.
 FitResult recommended(ChosenK& chosen) {
   FitResult result;
   result.models = {chosen.fit.models[static_cast<size_t>(chosen.fit.best(chosen.k))]};
@@ -97,7 +97,7 @@ Found run_fit(FitCommand& command, JobPoints& points, bool initial_file, Progres
   Found found;
   run_job(command.job, command.options, points, line, [&](FitHooks hooks) {
     hooks.initial = initial.view;
-    if (command.job.page.empty()) hooks.labels = LabelsOf::kBest;  // the page compares those of all models
+    if (command.job.page.empty()) hooks.labels = LabelsOf::kBest;  // the page compares the labels of all models
     switch (command.task) {
       case FitTask::kFit: found.fit() = fit(points.view, points.dataset.weights, command.options, hooks); break;
       case FitTask::kSearch: found.result = search(points.view, points.dataset.weights, command.options, hooks); break;
@@ -116,14 +116,14 @@ Found run_fit(FitCommand& command, JobPoints& points, bool initial_file, Progres
   return found;
 }
 
-// What the clusters are like; of neither, nobody asked or there are none.
+// A report on the clusters, or an error. Both are empty if no report is required or there are no clusters.
 struct Clusters {
   std::optional<ClusterReport> report;
   std::optional<Error> error = std::nullopt;
-  std::string note = {};  // in the place of the report
+  std::string note = {};  // instead of the report
 };
 
-// A summary reads the points twice more, which would be felt beside the fit of very many points on a device.
+// A summary reads the points twice more. For very many points on a device this takes long compared with the fit.
 constexpr int64_t kMaxValues = 100'000'000;
 
 std::vector<std::string> names_of_columns(const JobPoints& points) {
@@ -152,7 +152,7 @@ ClusterReport summarise_model(const FitCommand& command, const JobPoints& points
   return report;
 }
 
-// Of the best model of the first k. A summary that fails does not take the fit with it.
+// Summarises the best model of the first k. A summary that fails does not take the fit with it.
 Clusters summarise_best(const FitCommand& command, const JobPoints& points, FitResult& result) {
   const int64_t best = result.best(command.options.k[0]);
   if (!command.summarises || best < 0) return {};

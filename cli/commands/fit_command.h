@@ -1,4 +1,4 @@
-// What `fit`, `search` and `choose` have in common: all but their flags and their help.
+// The common parts of `fit`, `search` and `choose`: all but their flags and their help.
 #pragma once
 
 #include <manymeans/manymeans.h>
@@ -9,7 +9,7 @@
 
 namespace manymeans::cli {
 
-/// What is done beside fitting.
+/// The task of a command that fits.
 enum class FitTask : uint8_t { kFit, kSearch, kChoose };
 
 struct FitCommand {

@@ -20,7 +20,7 @@
 namespace manymeans::cli {
 namespace {
 
-// An error about columns says of which file they are.
+// An error about columns names their file.
 LabelTable naming_columns(const std::string& path, const std::function<LabelTable()>& read) {
   try {
     return read();

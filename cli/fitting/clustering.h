@@ -1,4 +1,4 @@
-// What `compare` is given: a model of a model file, or labels of a file.
+// An input of `compare`: a model of a model file, or labels of a file.
 #pragma once
 
 #include <manymeans/io.h>
@@ -15,8 +15,8 @@ struct Clustering {
   std::optional<ModelFile> file = std::nullopt;  ///< none: labels
   const StoredModel* model = nullptr;            ///< one of the file's; null: labels
   std::vector<int64_t> labels = {};              ///< of the rows of a file; -1: the row has none
-  std::vector<std::string> classes = {};         ///< where labels are texts, that of each
-  std::vector<std::string> ids = {};             ///< names of these rows; empty: they have none
+  std::vector<std::string> classes = {};         ///< where labels are texts, the text of each number
+  std::vector<std::string> ids = {};             ///< names of the rows of `labels`; empty: they have no names
   std::vector<std::string> beside = {};          ///< columns of labels without ids, where some are no labels
   std::string id_name = {};                      ///< of the column that has them; empty where it has no name
 

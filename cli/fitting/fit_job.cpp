@@ -25,7 +25,7 @@
 namespace manymeans::cli {
 namespace {
 
-// What a fit that threw leaves behind: what to say of its checkpoint, and what its error is called.
+// Handles a fit that threw: announces its checkpoint, and names its error.
 [[noreturn]] void leave_failed_fit(const FitJob& job, bool overdue) {
   // The fit was in good order, and its checkpoint says how far it came.
   if ((overdue && job.leads()) || (!devices_answer() && !job.quiet)) announce_going_on(job.checkpoint);
@@ -67,8 +67,8 @@ double seconds_of(clockid_t clock) {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-// When this process was started, on the clock since the boot. The system says it to a hundredth of a second: within
-// that, the process has had the processor all the time, which it has on a machine with nothing else to do.
+// When this process was started, on the clock since the boot. The system rounds it to a hundredth of a second. Within
+// that rounding the process had the processor all the time, as on an idle machine.
 double find_start() {
   const double busy = seconds_of(CLOCK_BOOTTIME) - seconds_of(CLOCK_PROCESS_CPUTIME_ID);
   std::ifstream file("/proc/self/stat");
@@ -90,7 +90,7 @@ void end_phase(const char* name, Phases& phases) {
   static const double kStart = find_start();
   double rest = seconds_of(CLOCK_BOOTTIME) - kStart;
   for (const auto& [phase, seconds] : phases) {
-    if (phase.find(':') == std::string::npos) rest -= seconds;  // the others are parts of these
+    if (phase.find(':') == std::string::npos) rest -= seconds;  // the other phases are parts of phases
   }
   phases.emplace_back(name, rest);
 }
@@ -211,7 +211,7 @@ void run_job(const FitJob& job, const FitOptions& options, const JobPoints& poin
       return true;
     };
   }
-  // Its passes may take minutes, and nobody needs the labels of an oracle that badly.
+  // Its passes may take minutes, and the labels of an oracle are not worth that wait.
   if (options.backend == "reference") hooks.abort = &overdue_stop();
   const DeviceWatch watch(options.backend, /*saves=*/true);
   try {

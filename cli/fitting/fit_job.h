@@ -1,4 +1,4 @@
-// What the commands that fit have in common: flags, reading and scaling, a fit under signals, outputs.
+// The common parts of the commands that fit: flags, reading and scaling, a fit under signals, outputs.
 #pragma once
 
 #include <manymeans/manymeans.h>
@@ -16,7 +16,7 @@
 
 namespace manymeans::cli {
 
-/// What a command that fits was told, beside the options of the clustering.
+/// The flags of a command that fits, in addition to the options of the clustering.
 struct FitJob {
   DataFiles data;
   std::string target;  ///< column of the target, by name or number; empty: there is none
@@ -29,7 +29,7 @@ struct FitJob {
   bool streams_table = false;   ///< to standard output: labels or what else has rows
   std::shared_ptr<Comm> ranks;  ///< that share the points; null: there is one
 
-  /// Whether this process is the one that speaks and writes.
+  /// The ranks, and the process among them that speaks and writes.
   Comm& comm() const { return ranks ? *ranks : self_comm(); }
   bool leads() const { return !ranks || ranks->rank() == 0; }
 };
@@ -40,22 +40,22 @@ struct JobHelp {
   const char* model;
   const char* labels;
   const char* append = nullptr;   ///< what --append adds; null: there is no such flag
-  const char* summary = nullptr;  ///< likewise of --summary: its help
-  const char* page = nullptr;     ///< likewise of --report
+  const char* summary = nullptr;  ///< the help of --summary; null: there is no such flag
+  const char* page = nullptr;     ///< the help of --report; null: there is no such flag
   bool checkpoint = true;         ///< whether there are flags for one
-  bool weights = true;            ///< likewise of --weights
+  bool weights = true;            ///< true: there is a flag --weights
   const char* type_left_out = kTypeLeftOut;
 };
 
 /// Adds the flags of the groups Reading, Output and Checkpoint; `job` must outlive `app`.
 void bind_job_flags(const Command& app, FitJob& job, const JobHelp& help);
 
-/// Everything that can be found wrong without the points, so that nobody waits for it. Completes `job`.
-/// `initial_file`: whether --init names a file.
+/// Checks everything that does not need the points, before any of them is read. Completes `job`. `initial_file`:
+/// whether --init names a file.
 void check_job(FitJob& job, const FitOptions& options, bool initial_file);
 
-/// Finds the files of points, and joins the ranks, if there are several: each reads and fits its part of the rows, and
-/// the first one does the rest. All of the command's threads are shared by the ranks of a machine.
+/// Finds the files of points, and joins the ranks, if there are several. Each rank reads and fits its part of the rows,
+/// and the first one does the rest. All of the command's threads are shared by the ranks of a machine.
 void share_job(const std::string& command, FitJob& job, FitOptions& options);
 
 /// Phases of the process, in order, and their parts: Provenance::seconds.
@@ -79,15 +79,15 @@ JobPoints read_job_points(const FitJob& job, const FitOptions& options, Progress
 void run_job(const FitJob& job, const FitOptions& options, const JobPoints& points, ProgressLine& line,
              const std::function<void(const FitHooks&)>& work);
 
-/// Puts the times and warnings of the reading before those of the fit. The first rank gets the warnings of all, each
-/// once, and the others none.
+/// Puts the times and warnings of the reading before the times and warnings of the fit. The first rank gets the
+/// warnings of all, each once, and the others none.
 void add_reading(const FitJob& job, const JobPoints& points, Provenance& provenance,
                  std::vector<std::string>& warnings);
 
 /// How the outputs of a job are written.
 struct JobOutputs {
   std::function<void()> model, labels;
-  std::function<void()> append = {}, summary = {}, page = {};  ///< of those that have them
+  std::function<void()> append = {}, summary = {}, page = {};  ///< for commands with these outputs
   std::function<std::string()> json;
   std::function<std::string(const std::vector<std::string>& files)> report;
 };

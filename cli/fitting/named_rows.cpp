@@ -60,7 +60,7 @@ JoinedRows join_rows(Clustering& a, Clustering& b, const std::string& data) {
   refuse_mixture(a, b);
   if (a.ids == b.ids) return {};
   const std::string &file_a = file_of_rows(a, data), &file_b = file_of_rows(b, data);
-  (void)places_of(a, file_a);  // no name stands there twice
+  (void)places_of(a, file_a);  // throws if a name appears there twice
   const auto places = places_of(b, file_b);
   std::vector<int64_t> labels_a, labels_b;
   for (size_t row = 0; row < a.ids.size(); ++row) {

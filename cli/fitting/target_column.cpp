@@ -68,7 +68,7 @@ std::string columns_read(const Dataset& points) {
   return points.column_names.empty() ? list(points.source.numbers) : list(points.column_names);
 }
 
-// What is said of a column that can be left out, or be made columns of 0 and 1: the target cannot.
+// Messages about a column advise to leave it out, or to make columns of 0 and 1 from it. The target allows neither.
 std::string about_target(const std::string& what, const std::string& target) {
   const size_t end = what.find("; ");
   const bool named = what.find(fmt::format("('{}')", target)) < end;
@@ -93,7 +93,7 @@ Dataset read_with_target(const DataFiles& data, const ReadOptions& options, cons
   } catch (const Error& error) {
     throw reworded(error, [&](const std::string& what) { return about_target(what, target); });
   }
-  // Those that were asked for stand as they were asked for.
+  // Chosen columns keep the order in which the user named them.
   const auto place = options.columns.empty() ? find_target(points, target) : points.view.d - 1;
   if (!place) {
     throw Error(ErrorCode::kUsage, "--target",

@@ -13,7 +13,7 @@ namespace manymeans::cli {
 
 struct AppendFlags {
   std::string path;                         ///< empty: not asked for
-  bool distances = false;                   ///< a column of these, too
+  bool distances = false;                   ///< append a column of distances, too
   std::optional<AppendedTable> table = {};  ///< that is written again; set by check_append()
 
   void write(const Dataset& points, const std::vector<AppendedColumn>& columns) const { table->write(points, columns); }

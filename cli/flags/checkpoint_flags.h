@@ -10,8 +10,8 @@ namespace manymeans::cli {
 /// Adds --checkpoint, --every and --resume; parsing stores into `checkpoint`, which must outlive `app`.
 void bind_checkpoint_flags(const Command& app, CheckpointOptions& checkpoint);
 
-/// Throws Error(kUsage) for flags without --checkpoint, and for a file that is there and not to be gone on from: a file
-/// that is there is one of a fit that has not ended, and nobody meant to lose it.
+/// Throws Error(kUsage) for flags without --checkpoint, and for an existing file without --resume. Such a file belongs
+/// to a fit that has not ended, and must not be lost.
 void check_checkpoint(const CheckpointOptions& checkpoint);
 
 /// With --resume: whether there is something to go on from.

@@ -33,7 +33,7 @@ class Flag {
   Flag required(bool needed = true) const;
   Flag needs(const Flag& other) const;
   Flag excludes(const Flag& other) const;
-  /// Whether the command line has it.
+  /// Returns true if the command line has it.
   bool given() const;
 
  private:
@@ -45,7 +45,8 @@ class Command {
  public:
   explicit Command(CLI::App* app) : app_(app) {}
 
-  /// Adds a flag such as "-k,--clusters", or an argument such as "DATA". What it stores into must outlive the Program.
+  /// Adds a flag such as "-k,--clusters", or an argument such as "DATA". The target of `store` must outlive the
+  /// Program.
   Flag add_option(const std::string& names, const StoreText& store, const std::string& help) const;
   Flag add_option(const std::string& names, std::string& value, const std::string& help) const;
   /// Adds one that takes one text or more.
@@ -56,7 +57,7 @@ class Command {
   void footer(const std::string& text) const;
   /// Sets what the command does.
   void callback(const std::function<void()>& run) const;
-  /// Whether the command line has the flag of this name.
+  /// Returns true if the command line has the flag of this name.
   bool given(const std::string& flag) const;
 
  private:

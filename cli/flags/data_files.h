@@ -17,13 +17,13 @@ struct DataFiles {
 
   /// Finds out which files patterns mean. Throws Error(kUsage) unless there is either DATA or --shard.
   void find(const std::string& command);
-  /// What messages call them.
+  /// Returns their name in messages.
   std::string name() const { return shards.empty() ? path : name_of_shards(shards); }
   std::vector<std::string> all() const { return shards.empty() ? std::vector{path} : shards; }
   Dataset read(const ReadOptions& options) const {
     return shards.empty() ? read_points(path, options) : read_shards(shards, options);
   }
-  /// The same, or sparse points where DATA holds such: for commands that do with them what they do with others.
+  /// Reads points, or sparse points if DATA holds them, for commands that treat both alike.
   Dataset read_any(const ReadOptions& options) const {
     const bool sparse = shards.empty() && is_sparse_file(path, options);
     return sparse ? read_sparse_points(path, options) : read(options);

@@ -14,14 +14,14 @@ namespace manymeans::cli {
 
 /// Adds a flag for every option that for_each_option visits; parsing stores into `options`, which must outlive `app`.
 void bind_fit_flags(const Command& app, FitOptions& options);
-/// The same for every option that for_each_regress_option visits.
+/// Adds a flag for every option that for_each_regress_option visits.
 void bind_regress_flags(const Command& app, RegressOptions& options);
-/// The same for every option that for_each_search_option visits.
+/// Adds a flag for every option that for_each_search_option visits.
 void bind_search_flags(const Command& app, SearchOptions& options);
 /// Adds `--search` and `--search-rounds` to the flags of `fit`, and returns whether one of them was given.
 std::function<bool()> bind_flags_of_searching_fit(const Command& app, SearchOptions& options);
 
-/// The same for `fit`, of those options that a choice of k knows of, and for the other members of `options`.
+/// Adds the flags of `fit` that a choice of k supports, and flags for the other members of `options`.
 void bind_choose_flags(const Command& app, FitOptions& fit, ChooseOptions& options);
 
 }  // namespace manymeans::cli

@@ -42,7 +42,8 @@ Number parse_number(std::string_view flag, const std::string& text) {
               fmt::format("must be {}, found '{}'", range_of<Number>(), shown(text)));
 }
 
-/// What a flag does whose number is at least `least`: puts it into `value`, which must outlive the flag.
+/// Returns the action of a flag whose number is at least `least`. It stores the number in `value`, which must outlive
+/// the flag.
 template <class Number>
 StoreText number_into(const char* flag, Number& value, int64_t least) {
   return [flag, &value, least](const std::string& text) {
@@ -56,7 +57,7 @@ void check_choice(std::string_view flag, const std::string& text, const std::vec
 
 /// Adds a flag that takes the name of a file, which is not empty.
 Flag add_file_flag(const Command& app, const std::string& flag, std::string& path, const std::string& help);
-/// The same with no dashes: an argument that has to be there.
+/// Adds a required argument, without dashes.
 Flag add_file_argument(const Command& app, const std::string& name, std::string& path, const std::string& help);
 
 }  // namespace manymeans::cli

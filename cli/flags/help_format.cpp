@@ -104,7 +104,7 @@ std::string suggestion_for(const ParseStop& stop) {
   return files_suggestion(stop.command, stop.extras);
 }
 
-// What was wrong, perhaps with a question, and who helps.
+// Returns the error, perhaps with a suggestion, and the command that shows help.
 std::string with_help(const std::string& wrong, const std::string& command) {
   return fmt::format("{}{} '{}'", wrong, wrong.ends_with("?") ? " See" : "; see", command);
 }

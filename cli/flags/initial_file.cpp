@@ -47,7 +47,7 @@ Dataset from_points(const InitialFile& wanted) {
   return read_points(wanted.path, options);
 }
 
-// What is said of points for a model, of prototypes for points.
+// Turns a message about points for a model into one about prototypes for points.
 std::string about_points(std::string what) {
   constexpr std::string_view kFit = "the model was fitted to the columns";
   const size_t at = what.find(kFit);

@@ -9,8 +9,7 @@
 
 namespace manymeans::cli {
 
-/// True when the value of --init is a file and not the name of one of these methods.
-/// Throws Error(kUsage) when it is neither.
+/// Returns true if the value of --init is a file and not the name of a method. Throws Error(kUsage) when it is neither.
 bool names_initial_file(const std::string& init, const std::vector<std::string>& methods);
 
 enum class ModelKind { kCentroids, kLinear };

@@ -14,7 +14,7 @@
 namespace manymeans::cli {
 namespace {
 
-// What is done with gaps and text was said at the fit, and is not said again.
+// Adds to a message that the flags for gaps and text belong to the fit.
 std::string about_fitted(std::string text) {
   for (const char* flag : {"--missing", "--exclude", "--categories", "--numeric-only"}) {
     if (text.find(flag) == std::string::npos) continue;
@@ -25,7 +25,7 @@ std::string about_fitted(std::string text) {
   return text;
 }
 
-// Whether names say which column is which: each stands once among those of the model, and once among these.
+// Returns true if names identify the columns: each one appears once among the model's names, and once among the file's.
 bool names_tell(const std::vector<std::string>& names, const std::vector<std::string>& wanted) {
   std::unordered_map<std::string_view, int> times;
   for (const std::string& name : names) ++times[name];
@@ -70,7 +70,7 @@ void keep_columns(Dataset& points, const std::vector<int64_t>& indices) {
   points.view = PointsView(kept->data(), all.n, static_cast<int64_t>(indices.size()), all.type);
   points.owner = kept;
   const auto keep = [&](auto& values) {
-    if (std::ssize(values) != all.d) return;  // none, or those of fields of lists
+    if (std::ssize(values) != all.d) return;  // none, or names of fields of lists
     auto old = std::move(values);
     values.clear();
     for (const int64_t j : indices) values.push_back(old[static_cast<size_t>(j)]);

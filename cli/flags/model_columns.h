@@ -11,8 +11,8 @@
 
 namespace manymeans::cli {
 
-/// Reads points as those of a fit were: in its number type and with its columns, unless `options` say otherwise.
-/// Throws Error(kBadData) when the columns do not fit.
+/// Reads points in the number type of a fit and with its columns, unless `options` say otherwise. Throws
+/// Error(kBadData) when the columns do not fit.
 Dataset read_like_fit(const DataFiles& data, ReadOptions options, const PointsOfFit& fit);
 
 /// For each name its index in `names`. Throws Error(kBadData) about `path`, whose columns do not
@@ -20,7 +20,7 @@ Dataset read_like_fit(const DataFiles& data, ReadOptions options, const PointsOf
 std::vector<int64_t> find_columns(const std::string& path, const std::vector<std::string>& wanted,
                                   const std::vector<std::string>& names);
 
-/// A copy of these columns of the points, in this order, with their names and numbers in the file.
+/// Replaces the points by a copy of the columns `indices`, in this order, with their names and numbers in the file.
 void keep_columns(Dataset& points, const std::vector<int64_t>& indices);
 
 }  // namespace manymeans::cli

@@ -36,7 +36,7 @@ std::vector<std::string> split_at_commas(const char* flag, const std::string& te
   return parts;
 }
 
-// Whether `text` is an ending of file names of this format, as csv is of text. The description tells them.
+// Returns true if `text` is an ending of file names of this format, as csv is for text. The description tells them.
 bool has_ending(const Choice& format, const std::string& text) {
   const std::string ending = text.starts_with('.') ? text : "." + text;
   const size_t at = format.description.find(ending);

@@ -16,7 +16,7 @@ struct Choice;
 
 namespace manymeans::cli {
 
-/// What every command says of its file of points.
+/// The help of the file of points, for every command.
 inline constexpr const char* kDataHelp =
     "File of points: .npy, .npz, text (.csv, .tsv, .txt; packed, too: .gz, .zst, .xz, .bz2), .parquet, .fvecs and "
     "more, see 'manymeans info'; "
@@ -33,24 +33,24 @@ void bind_read_flags(const Command& app, ReadOptions& options, const std::string
 /// Adds --dtype alone, to the same group.
 void bind_type_flag(const Command& app, ReadOptions& options, const std::string& help);
 
-/// Adds --header alone, likewise.
+/// Adds --header alone, to the same group.
 void bind_header_flag(const Command& app, ReadOptions& options);
 
 /// Adds --missing, --categories and --most-categories: how a table becomes points.
 void bind_table_flags(const Command& app, ReadOptions& options);
 /// Adds --id.
 void bind_id_flag(const Command& app, ReadOptions& options);
-/// Throws Error(kUsage) where --id would have no effect: none of these outputs is text, or ranks share the rows.
+/// Throws Error(kUsage) if --id would have no effect: no output is text, or ranks share the rows.
 void check_id(const ReadOptions& options, const std::vector<const std::string*>& outputs, bool shared);
 
-/// Throws Error(kUsage) unless the text is "auto" or one of these formats.
+/// Throws Error(kUsage) unless the text is "auto" or the name of a format in `formats`.
 void check_format(const char* flag, const std::string& text, const std::vector<Choice>& formats);
 
 /// Adds --threads, which must be at least 0.
 void bind_threads(const Command& app, int& threads);
 
-/// The same complaint about the points that were read from this file: it names the file, and the place in it, where
-/// `rows_before` rows of the file stand before the first one that was complained about.
+/// Returns the error about points with the name of their file and the place in it. In the file, `rows_before` rows
+/// precede the first row of the points.
 Error about_file(const Error& error, const std::string& path, const Dataset& points, int64_t rows_before = 0);
 
 /// Calls work(); where the library complains about "points", the error names their file instead.

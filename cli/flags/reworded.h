@@ -8,7 +8,7 @@
 
 namespace manymeans::cli {
 
-/// The same error with another text behind its place.
+/// Returns the error with another text behind its place.
 Error reworded(const Error& error, const std::function<std::string(std::string)>& change);
 
 }  // namespace manymeans::cli

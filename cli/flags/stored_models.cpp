@@ -31,7 +31,7 @@ std::string not_a_model(const std::string& command, const std::string& path, con
       path, command);
 }
 
-// What is there and no .npz cannot be a model that was damaged, nor can an .npz of other arrays.
+// A damaged model is an .npz with a format version. Any other existing file gets the message of say().
 template <class Say>
 ModelFile load_or_say(const std::string& path, Say&& say) {
   try {

@@ -8,7 +8,7 @@
 
 namespace manymeans::cli {
 
-/// What k of a model means where `--empty drop` has left fewer clusters than were asked for.
+/// The meaning of k for models that have fewer clusters than requested, because of `--empty drop`.
 enum class WhichK {
   kAskedFor,  ///< as in the columns of labels, the JSON summary, and best(k) in C++ and Python
   kLeft,      ///< the prototypes that there are
@@ -21,7 +21,7 @@ ModelFile read_model_argument(const std::string& command, const std::string& pat
 ModelFile read_only_models(const std::string& path);
 
 /// The model with the lowest inertia among those with this k, the first of equal ones. k = 0: the only k there is.
-/// Throws Error(kUsage) that lists what there is.
+/// Throws Error(kUsage) that lists the models of the file.
 const StoredModel& choose_model(const ModelFile& file, const std::string& path, int64_t k, WhichK which);
 
 }  // namespace manymeans::cli

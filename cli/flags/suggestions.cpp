@@ -9,7 +9,8 @@
 namespace manymeans::cli {
 namespace {
 
-// What other programs say, in lower case with dashes, and what it is here: the first of these that the command has.
+// A word of other programs, in lower case with dashes, and our flags for it. The first flag that the command has
+// counts.
 struct Synonym {
   std::string_view word;
   std::vector<std::string_view> flags;

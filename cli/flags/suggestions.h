@@ -1,4 +1,4 @@
-// What somebody may have meant who wrote a word that there is not.
+// Suggestions for words that the program does not know.
 #pragma once
 
 #include "output/command_list.h"
@@ -20,7 +20,7 @@ std::string files_suggestion(const ListedCommand& command, const std::vector<std
 
 /// The hint for a word that is no command of `program`; it may be a file.
 std::string command_suggestion(const ListedCommand& program, const std::string& word);
-/// The same of a choice.
+/// Returns the hint for a wrong choice.
 std::string choice_suggestion(const std::string& text, const std::vector<std::string>& choices);
 
 }  // namespace manymeans::cli

@@ -1,4 +1,4 @@
-// What `choose` prints: for people, for programs.
+// The output of `choose`: for people, for programs.
 #pragma once
 
 #include <manymeans/choose.h>
@@ -9,14 +9,14 @@
 
 namespace manymeans::cli {
 
-/// What stands below the table.
+/// Lines below the table.
 struct ChoiceDetails {
   std::vector<std::string> files;  ///< written
   std::string clusters;            ///< what they are like
 };
 
-/// A table of k against the criteria with their votes, the recommended k, why, and who says otherwise. `model` is that
-/// of the recommended k, with provenance.
+/// A table of k against the criteria with their votes, the recommended k, why, and who says otherwise. `model` is the
+/// model of the recommended k, with provenance.
 std::string choice_report(const std::string& data, const ChosenK& chosen, const FitResult& model,
                           const ChoiceDetails& details);
 

@@ -31,7 +31,7 @@ std::string shortened(const std::string& name, size_t width) {
   return name.substr(0, end) + std::string(kEllipsis);
 }
 
-// Four digits, or as many as stand before the point of a number that people write out.
+// Four digits, or all digits before the decimal point of a number that people write out.
 std::string shown_number(double value) {
   const double size = std::fabs(value);
   return size >= 1e4 && size < 1e9 ? fmt::format("{:.0f}", value) : fmt::format("{:.4g}", value);
@@ -90,7 +90,7 @@ std::string left_out(const ModelSummary& summary, const std::vector<size_t>& sho
                      summary.clusters.size() - shown.size(), std::max(0.0, 100 * share));
 }
 
-// What the numbers are.
+// Explains the numbers of the report.
 std::string explanation(const ClusterReport& report) {
   const ModelSummary& summary = report.summary;
   std::string text = "clusters of the best model";

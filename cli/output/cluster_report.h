@@ -1,4 +1,4 @@
-// What the clusters of a model are like: for people, for spreadsheets, for programs.
+// A report on the clusters of a model: for people, for spreadsheets, for programs.
 #pragma once
 
 #include <manymeans/result.h>

@@ -15,7 +15,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr int64_t kMaxClusters = 20;  // in the table; the JSON has all
 
-// Of the rows of each cluster, and of all of them.
+// Agreement for the rows of each cluster, and for all rows.
 struct Agreement {
   std::vector<double> mean;  // NaN where there are no rows
   double mean_of_all = 0;

@@ -12,14 +12,14 @@
 namespace manymeans::cli {
 namespace {
 
-// A name that reads like several words or a number stands in quotes.
+// Quotes a name that reads like several words or a number.
 std::string quoted(const std::string& name) {
   const bool plain =
       !name.empty() && name.find_first_of(" \t+-*=") == std::string::npos && name.find_first_of("0123456789.") != 0;
   return plain ? name : "'" + name + "'";
 }
 
-// The fewest digits, six or more, of which a reader gets the value back to within `allowed`.
+// The shortest text, of six digits or more, that reads back to within `allowed` of the value.
 std::string rounded(double value, double allowed) {
   constexpr int kMin = 6, kMax = 17;
   for (int digits = kMin; digits < kMax; ++digits) {
@@ -31,9 +31,9 @@ std::string rounded(double value, double allowed) {
   return fmt::format("{:.{}g}", value, kMax);
 }
 
-// How far each feature lies from zero over the rows of a cluster: the root of its mean square or somewhat more, in the
-// units of the equations; and the 1 of the intercept. (A sum, at most 1.42 times the root of the squares: std::hypot
-// would tie the program to glibc 2.35, and wheels promise 2.34.)
+// How far each feature lies from zero over the rows of a cluster, in the units of the equations. It is the root of the
+// mean square or somewhat more. The last entry is the 1 of the intercept. (A sum, at most 1.42 times the root of the
+// squares: std::hypot would tie the program to glibc 2.35, and wheels promise 2.34.)
 std::vector<double> sizes_of_features(const LinearModels& models, int64_t row) {
   const RegressionGate& gate = models.gate;
   const double own = gate.weights[static_cast<size_t>(row)];
@@ -52,8 +52,8 @@ std::vector<double> sizes_of_features(const LinearModels& models, int64_t row) {
   return sizes;
 }
 
-// How much the rounding of each coefficient may change what the equation predicts: together less than anybody sees
-// beside the residuals, or beside what binary64 loses in the sum of the terms.
+// The max change of a prediction by the rounding of each coefficient. All changes together are invisible compared with
+// the residuals, or with the loss of binary64 in the sum of the terms.
 double allowed_change(const LinearModels& models, const std::vector<double>& model, const std::vector<double>& sizes) {
   constexpr double kShare = 1e-3, kLost = 0x1p-51;
   const double all = std::reduce(models.gate.weights.begin(), models.gate.weights.end());

@@ -10,7 +10,7 @@
 
 namespace manymeans::cli {
 
-/// What the columns of linear models are called: by their names in the file, else x1, x2, ... by their numbers, and y.
+/// The names of linear models' columns: their names in the file, else x1, x2, ... by their numbers, and y.
 struct EquationNames {
   std::vector<std::string> features;
   std::string target;
@@ -31,8 +31,8 @@ struct LinearModels {
   const Scaling& scaling;
 };
 /// A line for each cluster: its rows, their share, and "y = 1.5 + 2 x1 - 0.25 x3". Terms of coefficient 0 are left out.
-/// Coefficients have as many digits as it takes to predict with them, and six at least: over the rows of a cluster the
-/// root mean square of what the rounding changes is at most a thousandth of that of all residuals.
+/// Coefficients have enough digits to predict with them, and at least six. Over the rows of a cluster, the root mean
+/// square of the rounding's effect is at most a thousandth of the root mean square of all residuals.
 std::string equation_table(const LinearModels& models, const EquationNames& names);
 
 }  // namespace manymeans::cli

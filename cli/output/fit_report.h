@@ -1,4 +1,4 @@
-// What `fit` prints for people.
+// The output of `fit` for people.
 #pragma once
 
 #include <manymeans/result.h>
@@ -9,7 +9,7 @@
 
 namespace manymeans::cli {
 
-/// What a report says of one kind of models.
+/// The wording of a report on one kind of models.
 struct ReportStyle {
   struct Column {
     std::string title;
@@ -17,8 +17,8 @@ struct ReportStyle {
   };
   std::string rows;                  ///< "300 points of 2 columns"
   std::string inertia = "inertia";   ///< how that column is called
-  std::vector<Column> columns = {};  ///< that stand behind it
-  std::string details = {};          ///< that stand below the table
+  std::vector<Column> columns = {};  ///< columns behind the inertia
+  std::string details = {};          ///< lines below the table
 };
 ReportStyle points_style(const FitResult& result);
 

@@ -1,4 +1,4 @@
-// What `describe` and `inspect` say of a model file.
+// The output of `describe` and `inspect` about a model file.
 #pragma once
 
 #include <manymeans/io.h>
@@ -14,7 +14,7 @@ namespace manymeans::cli {
 
 /// A table of the best model of every k; of linear models their equations, too, in the units of the fitted file.
 std::string model_description(const std::string& path, const ModelFile& file);
-/// The same as one JSON object.
+/// Returns the description as one JSON object.
 nlohmann::ordered_json model_description_json(const std::string& path, const ModelFile& file);
 
 /// Its first line, without the end of the line, and the equations of linear models, each after an empty line.

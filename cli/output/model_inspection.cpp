@@ -45,7 +45,7 @@ std::string plain(const Json& value) {
   return fmt::format("{}", fmt::join(parts, ","));
 }
 
-// What the summary says of each model, and which models are the best ones.
+// The summary of each model, and the best models.
 class ModelSummaries {
  public:
   ModelSummaries(const ModelFile& file, const Json& summary) {

@@ -1,4 +1,4 @@
-// What `inspect` says of a model file: all that is in it.
+// The output of `inspect`: all contents of a model file.
 #pragma once
 
 #include <manymeans/io.h>
@@ -12,7 +12,7 @@ namespace manymeans::cli {
 
 /// All models, equations of linear ones, and how they were fitted, as text.
 std::string model_inspection(const std::string& path, const ModelFile& file);
-/// The same as one JSON object.
+/// Returns the inspection as one JSON object.
 nlohmann::ordered_json model_inspection_json(const std::string& path, const ModelFile& file);
 
 }  // namespace manymeans::cli

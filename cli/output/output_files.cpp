@@ -17,7 +17,7 @@ bool is_table(const OutputFile& output) {
   return std::ranges::find(output.endings, ".csv") != output.endings.end();
 }
 
-// A descriptor may be that of a file: it has no ending all the same.
+// A descriptor may belong to a file, but it has no ending.
 bool is_pipe_or_device(const std::string& path) {
   std::error_code ignored;
   const auto type = std::filesystem::status(path, ignored).type();
@@ -62,7 +62,7 @@ void check_files(const CommandFiles& files) {
   check_file_names(outputs, inputs);
   for (const OutputFile& output : files.outputs) {
     if (output.path.empty()) continue;
-    // Labels and what else a row has. Whether it can be written depends on what is built in.
+    // Labels and what else a row has. The build decides if Parquet can be written.
     const bool result = std::ranges::find(output.endings, ".npy") != output.endings.end();
     result ? check_table_path(output.path) : check_writable(output.path);
   }

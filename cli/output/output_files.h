@@ -14,7 +14,7 @@ struct OutputFile {
   std::vector<std::string> endings;  ///< of the path, any of them; none: any at all
 };
 
-/// Those of tables with a line for each row: labels, distances.
+/// Endings of tables with a line for each row: labels, distances.
 inline const std::vector<std::string> kTableEndings = {".npy", ".csv", ".parquet"};
 
 /// All files of one command.
@@ -24,8 +24,8 @@ struct CommandFiles {
   bool prints = false;              ///< whether something goes to standard output, too
 };
 
-/// Throws Error(kUsage) for a wrong ending, for two outputs that are one file and for an output that is one of the
-/// inputs, and Error(kUnavailable) for a file that cannot be written: before the long work, not after it.
+/// Checks the files before the long work. Throws Error(kUsage) for a wrong ending, for two outputs in one file and for
+/// an output that is an input. Throws Error(kUnavailable) for a file that cannot be written.
 void check_files(const CommandFiles& files);
 
 /// One thing to write at the end.

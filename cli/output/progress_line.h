@@ -21,7 +21,7 @@ class ProgressLine {
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
 
-  /// Whether anything will be shown.
+  /// Returns true if anything will be shown.
   bool on() const { return on_; }
   /// Shows what is being done now.
   void show(const std::string& text);

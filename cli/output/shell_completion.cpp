@@ -14,7 +14,7 @@ std::string made_by(const char* shell) {
   return fmt::format("# Completion of manymeans for {0}; made by 'manymeans completion {0}'.\n", shell);
 }
 
-// In single quotes, as all three shells read it; fish wants another quote inside than the others.
+// Puts text in single quotes, as all three shells read it. Inside, fish needs another quote than the others.
 std::string quoted(const std::string& text, const char* quote = "'\\''") {
   std::string out = "'";
   for (const char c : text) {
@@ -27,7 +27,8 @@ std::string quoted(const std::string& text, const char* quote = "'\\''") {
   return out + "'";
 }
 
-// The choices as words of a list that the shell reads as code: `escape` stands before what it would take for a pipe.
+// The choices as words of a list that the shell reads as code: `escape` precedes a character that the shell would take
+// for a pipe.
 std::string words_of(const ListedOption& option, const std::string& escape) {
   std::string out;
   for (const std::string& choice : choices_of(option)) {

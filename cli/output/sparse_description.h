@@ -1,4 +1,4 @@
-// What a file of sparse points holds.
+// The description of a file of sparse points.
 #pragma once
 
 #include <manymeans/io.h>

@@ -12,8 +12,8 @@ struct StreamOutput {
   std::string* path = nullptr;  ///< "-" becomes a path of standard output
 };
 
-/// Whether one of the tables goes to standard output ('-', /dev/stdout): then nothing else may be printed there.
-/// Throws Error(kUsage) where two of them do, or one beside the object of --json.
+/// Returns true if one of the tables goes to standard output ('-', /dev/stdout), where no other output may go then.
+/// Throws Error(kUsage) if two of them do, or one does and --json prints its object.
 bool use_standard_output(const std::vector<StreamOutput>& outputs, bool json);
 
 /// Prints to standard output, or to standard error where a table has that one.

@@ -32,7 +32,7 @@ struct Variables {
 };
 constexpr Variables kLaunchers[] = {
     {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"},  // mpirun of Open MPI
-    {"PMI_SIZE", "PMI_RANK"},                          // those of MPICH and Intel, srun --mpi=pmi2
+    {"PMI_SIZE", "PMI_RANK"},                          // MPICH and Intel, srun --mpi=pmi2
     {"SLURM_STEP_NUM_TASKS", "PMIX_RANK"},             // srun --mpi=pmix
 };
 

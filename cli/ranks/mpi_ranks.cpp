@@ -19,7 +19,7 @@ std::shared_ptr<MpiComm>& joined() {
   return comm;
 }
 
-// "Open MPI v4.1.4", of a text that goes on about packages and dates.
+// "Open MPI v4.1.4", the start of a text with packages and dates.
 std::string library_name() {
   char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
   int length = 0;
@@ -40,7 +40,7 @@ void check_all_are_seen() {
                   launched().processes, seen, library_name()));
 }
 
-// Whether all ranks gave up at once, as for points that all of them have heard of.
+// Returns true if all ranks gave up at once, as for points that all of them read.
 bool by_all(const PlainComm::Abortion& end) {
   return !std::string_view(end.error.what()).starts_with(fmt::format("[rank {}] ", end.rank));
 }

@@ -1,4 +1,4 @@
-// What stands in where this build has no MPI.
+// Replacements for a build without MPI.
 #include "ranks/ranks.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// The ranks that a launcher such as mpirun has started, of which this process is one.
+// The ranks that a launcher such as mpirun has started. This process is one of them.
 #pragma once
 
 #include <manymeans/comm.h>
@@ -9,7 +9,7 @@
 
 namespace manymeans::cli {
 
-/// What the launcher says in the environment.
+/// The launcher's variables in the environment.
 struct Launched {
   int processes = 1;  ///< that it has started together, this one included
   int rank = 0;       ///< which of them this is
@@ -30,8 +30,8 @@ int ranks_on_same_processors(Comm& ranks);
 /// Leaves the ranks after all is done. Returns the exit code.
 int end_ranks(int exit_code);
 
-/// The end by an error, of which all ranks that were joined hear, and one of them complains. A process that has not
-/// joined them speaks for itself: nobody knows whether the others run this program at all. Returns the exit code.
+/// Ends the ranks with an error. All ranks that were joined hear of it, and one of them reports it. A process that has
+/// not joined them reports its own error, because the others may run another program. Returns the exit code.
 int give_up(const Error& error);
 
 /// An error as this process says it, which names its rank where several processes were started. Returns the exit code.

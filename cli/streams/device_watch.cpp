@@ -19,7 +19,7 @@
 namespace manymeans::cli {
 namespace {
 
-// Looks often enough that nobody notices, and leaves the fit the time to write a checkpoint and to say what happened.
+// Looks often enough to go unnoticed. The fit has the time to write a checkpoint and to report the error.
 constexpr std::chrono::milliseconds kPause{250};
 constexpr int kPauses = 80;
 
@@ -45,7 +45,7 @@ DeviceWatch::DeviceWatch(const std::string& backend, bool saves) {
   try {
     thread_ = std::jthread(watch, saves);
   } catch (const std::system_error&) {
-    // There is no thread left, so the fit has only this one, which sees a device that does not answer by itself.
+    // Without a thread for the watch, the fit continues alone, and itself sees a device that does not answer.
   }
 }
 

@@ -6,12 +6,12 @@
 
 namespace manymeans::cli {
 
-/// While it lives: where a device has been given up (devices_answer()) and the work has not come to its end seconds
-/// later, since other threads of it wait in the driver, where nobody can reach them, the program says so and ends.
-/// What a checkpoint holds by then is kept.
+/// Ends the program with a message, while it lives, if a device has been given up (devices_answer()) and the work has
+/// not ended seconds later. Other threads of the work then wait in the driver, and cannot be reached. The contents of a
+/// checkpoint are kept.
 class DeviceWatch {
  public:
-  /// Without a backend that has a device it does nothing. `saves`: there may be a checkpoint, of which it tells.
+  /// Without a backend that has a device it does nothing. `saves`: there may be a checkpoint; the message says so.
   explicit DeviceWatch(const std::string& backend, bool saves = false);
 
  private:

@@ -35,8 +35,8 @@ struct Range {
   uint32_t first, last;
 };
 
-// Control characters, and what Unicode gives no width (Default_Ignorable_Code_Point), or an effect on the order or the
-// lines of the text beside it.
+// Control characters, and characters without width (Default_Ignorable_Code_Point) or with an effect on the order or the
+// lines of their neighbours.
 constexpr Range kUnseen[] = {
     {0x00, 0x1f},     {0x7f, 0x9f},       {0xad, 0xad},       {0x34f, 0x34f},     {0x61c, 0x61c},
     {0x115f, 0x1160}, {0x17b4, 0x17b5},   {0x180b, 0x180f},   {0x200b, 0x200f},   {0x2028, 0x202e},

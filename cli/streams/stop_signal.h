@@ -9,11 +9,11 @@ namespace manymeans::cli {
 /// `aloud`: whether it says so; of many processes that get the same signal, one is enough.
 void catch_stop_signals(bool aloud);
 
-/// From now on the first signal only sets the flag that is returned, so that the work at hand can end in order;
-/// a second one, half a second later or more, ends the program at once, as without any handling.
+/// From now on the first signal only sets the returned flag, so that the work at hand can end in order. A second
+/// signal, half a second later or more, ends the program at once, as without any handling.
 const std::atomic<bool>& defer_stop_signals();
 
-/// Whether a signal has set that flag.
+/// Returns true if a signal has set that flag.
 bool stop_is_requested();
 
 /// Set two seconds after that first signal: for work whose steps take so long that it has to end within one.

@@ -24,7 +24,7 @@ __extension__ typedef unsigned __int128 UInt128;
 
 enum class Collective : uint64_t { kSum, kMax, kScan, kGather, kBroadcast };
 
-/// What a rank believes that all ranks are doing.
+/// A rank's view of what all ranks are doing.
 struct CollectiveHeader {
   Collective what = Collective::kSum;
   uint64_t count = 0;    ///< values; bytes of a broadcast; of a gather, where every rank has its own, this rank's bytes
@@ -33,7 +33,7 @@ struct CollectiveHeader {
   uint64_t pass = 0;     ///< readings of the points so far
   uint64_t options = 0;  ///< hash of the options that decide the answer
 
-  /// Whether the two belong to one collective.
+  /// Returns true if the two belong to one collective.
   bool matches(const CollectiveHeader& other) const;
   std::string text() const;
 };
@@ -47,7 +47,7 @@ class Comm {
   virtual int size() const = 0;
   bool alone() const { return size() == 1; }
 
-  /// What the headers say from now on.
+  /// Sets a value that all later headers have.
   void set_options(uint64_t hash) {
     if (!alone()) options_ = hash;
   }
@@ -55,7 +55,7 @@ class Comm {
     if (!alone()) ++pass_;
   }
 
-  /// How many of them there were so far, for whoever wants to know what an answer cost.
+  /// The number of collectives so far, as a measure of cost.
   uint64_t collectives() const { return number_; }
 
   // Collectives. They throw Error(kInternal) on every rank where headers differ, Error(kUsage) where only the options
@@ -63,7 +63,7 @@ class Comm {
 
   /// Replaces every value by its sum over all ranks.
   void sum(std::span<int64_t> values);
-  /// The same of integers mod 2^128.
+  /// Returns the sum of integers mod 2^128 over all ranks.
   UInt128 sum(UInt128 value);
   /// Replaces every value by the largest, or the smallest, of all ranks. Of -0 and 0 the second is the larger one.
   void max(std::span<int64_t> values);
@@ -75,7 +75,7 @@ class Comm {
   int64_t min(int64_t value);
   /// Replaces every value by its sum over the ranks before this one: 0 on the first rank.
   void scan(std::span<int64_t> values);
-  /// What every rank has, in the order of the ranks; the lengths may differ.
+  /// Returns the values of every rank, in the order of the ranks. The lengths may differ.
   std::vector<std::vector<std::byte>> gather(std::span<const std::byte> mine);
   template <class T>
   std::vector<std::vector<T>> gather(std::span<const T> mine);
@@ -90,10 +90,9 @@ class Comm {
     broadcast(std::as_writable_bytes(values), root);
   }
 
-  /// This rank gives up: all others throw Error(code) with this text from the collective that they wait in, or from
-  /// their next one, instead of waiting for ever. Where several ranks give up, the first one's text counts. There are
-  /// no collectives afterwards; but what a rank throws by itself after a collective that all have entered stays its
-  /// own.
+  /// Gives up on this rank. All others throw Error(code) with this text from the collective that they wait in, or from
+  /// their next one. Where several ranks give up, the first one's text counts. No collective may follow. If a rank
+  /// throws on its own after a collective that all have entered, its error stays its own.
   virtual void abort(const Error& why) noexcept = 0;
 
  protected:
@@ -112,14 +111,14 @@ class Comm {
   uint64_t options_ = 0;
 };
 
-/// A Comm over plain collectives such as MPI's, which know nothing of errors. A rank that gives up says so in the place
-/// of its next header, and why. Where the others do not come to a collective within some seconds, since they are in the
-/// middle of a long pass, it ends all processes instead.
+/// A Comm over plain collectives such as MPI's, which know nothing of errors. A rank that gives up sends this, and the
+/// reason, instead of its next header. Where the others do not come to a collective within some seconds, since they are
+/// in the middle of a long pass, it ends all processes instead.
 class PlainComm : public Comm {
  public:
   void abort(const Error& why) noexcept final;
-  /// What the ranks have ended with, and the first rank that said so: its text begins with "[rank 2] " unless all ranks
-  /// gave up at once. Nothing as long as all is well.
+  /// The error that ended the ranks, and the first rank that reported it. The text begins with "[rank 2] " unless all
+  /// ranks gave up at once. Empty as long as all is well.
   struct Abortion {
     int rank = 0;
     Error error;
@@ -127,8 +126,8 @@ class PlainComm : public Comm {
   const std::optional<Abortion>& aborted() const { return aborted_; }
 
  protected:
-  /// The bytes of all ranks, as many of each, in the order of the ranks. Waits for all of them, for so many seconds if
-  /// that is above 0: then false, and there is no other call afterwards.
+  /// The bytes of all ranks, as many of each, in the order of the ranks. Waits for all ranks; if `seconds` is above 0,
+  /// at most for this time. Returns false if the time runs out, and is not called again then.
   virtual bool share(std::span<const std::byte> mine, std::span<std::byte> all, double seconds) = 0;
   /// Ends the processes of all ranks.
   virtual void end_all(const Error& why) noexcept = 0;
@@ -145,8 +144,8 @@ class PlainComm : public Comm {
 /// The one rank of a program that runs alone. It costs nothing and keeps nothing, so all threads share it.
 Comm& self_comm();
 
-/// Calls check() on every rank. Where it throws Error on some ranks, all ranks throw the first such rank's: as ranks
-/// hold their rows in order, that is what one rank with all rows would have found first.
+/// Calls check() on every rank. If it throws Error on some ranks, all ranks throw the error of the first such rank.
+/// Ranks hold their rows in order, so one rank with all rows would find the same error first.
 void check_together(Comm& comm, const std::function<void()>& check);
 
 template <class T>

@@ -23,7 +23,7 @@ struct LabelComparison {
   int64_t rows = 0;          ///< that have a label in both
   int64_t left_out = 0;      ///< that have none in one of them, or in both
   int64_t clusters_a = 0;    ///< that have rows
-  int64_t clusters_b = 0;    ///< likewise
+  int64_t clusters_b = 0;    ///< that have rows
   double adjusted_rand = 1;  ///< 1: the same clusters, whatever their numbers; about 0: no more alike than chance
   std::vector<LabelCell> pairs = {};  ///< clusters one to one, so that most rows stay in theirs; those that share rows
   std::vector<LabelCell> moves = {};  ///< the other cells that have rows: most rows first
@@ -45,14 +45,14 @@ struct PrototypeMatch {
   double distance = 0;  ///< Euclidean
 };
 
-/// Matches prototypes (row-major, of so many columns) one to one so that the sum of the squared distances is least; of
-/// the larger set some are left over. In the order of `a`. Throws Error(kUsage) for sizes that are no multiple of the
-/// columns, Error(kBadData) for distances beyond binary64, Error(kUnavailable) for more than 20,000 prototypes.
+/// Matches prototypes (row-major, `columns` columns) one to one with a minimal sum of squared distances. Some
+/// prototypes of the larger set are left over. In the order of `a`. Throws Error(kUsage) for sizes that are no multiple
+/// of the columns, Error(kBadData) for distances beyond binary64, Error(kUnavailable) for more than 20,000 prototypes.
 std::vector<PrototypeMatch> match_prototypes(std::span<const double> a, std::span<const double> b, int64_t columns,
                                              const std::atomic<bool>* abort = nullptr);
 
-/// The Hungarian method: for each row of a cost matrix its column, so that the sum of the costs is least; -1 for rows
-/// that get none because there are more rows than columns. The costs are finite. O(rows * columns * the smaller one).
+/// The Hungarian method: returns the column of each row of a cost matrix with a minimal sum of costs. If there are more
+/// rows than columns, the rows left over get -1. The costs are finite. O(rows * columns * the smaller one).
 std::vector<int64_t> least_assignment(std::span<const double> costs, int64_t rows, int64_t columns,
                                       const std::atomic<bool>* abort = nullptr);
 

@@ -1,4 +1,4 @@
-// What the members of an ensemble agree on.
+// The agreement of the members of an ensemble.
 #pragma once
 
 #include <manymeans/options.h>
@@ -18,7 +18,7 @@ namespace manymeans {
 /// How clusters of different members become one cluster.
 enum class ConsensusMethod : uint8_t {
   kCentroids,  ///< the centroids of all members are clustered; members may have any number of clusters
-  kMatched,    ///< clusters are matched one to one to those of the member of least inertia; all members have k
+  kMatched,    ///< clusters are matched one to one to the clusters of the member of min inertia; all members have k
 };
 std::string_view name_of(ConsensusMethod method);  ///< "centroids" or "matched"
 std::optional<ConsensusMethod> consensus_method_from_name(std::string_view name);
@@ -30,9 +30,9 @@ struct LabelsView {
   int width = 1;
 };
 
-/// One model of the ensemble. What it points to has to outlive the call.
+/// One model of the ensemble. The memory that it points to must outlive the call.
 struct ConsensusMember {
-  PointsView prototypes;            ///< K x D; D is that of all members
+  PointsView prototypes;            ///< K x D; all members have the same D
   std::span<const int64_t> counts;  ///< rows of each cluster
   double inertia = 0;               ///< decides which member others are matched to
   LabelsView labels = {};           ///< of all rows; none: the nearest prototypes of the points
@@ -41,10 +41,10 @@ struct ConsensusMember {
 struct ConsensusOptions {
   int64_t k = 0;
   ConsensusMethod method = ConsensusMethod::kCentroids;
-  int64_t fits = 10;                   ///< of the centroids, of which the one of least inertia counts
-  uint64_t seed = 0;                   ///< of these fits and of the sampled pairs
+  int64_t fits = 10;                   ///< fits of the centroids; the fit of min inertia counts
+  uint64_t seed = 0;                   ///< seed of these fits and of the sampled pairs
   int64_t pairs = 100'000;             ///< pairs of rows by which members are compared; 0: none
-  Metric metric = Metric::kEuclidean;  ///< that of the members' fits
+  Metric metric = Metric::kEuclidean;  ///< the metric of the members' fits
   std::string backend = "auto";
   int threads = 0;
   const std::atomic<bool>* abort = nullptr;  ///< set it to give up: the function throws Error(kInterrupted)
@@ -75,18 +75,18 @@ struct Consensus {
 
 /// Clusters on which the members agree: each row gets the cluster for which most members vote, the lowest of equals.
 ///
-/// kCentroids: the centroids of all members, weighted by their rows, are fitted with k clusters, and a member votes for
-/// the cluster into which its centroid has come. kMatched: the clusters of every member are matched one to one to those
-/// of the member of least inertia, so that the sum of squared distances of the centroids is least.
+/// With kCentroids, the centroids of all members, weighted by their rows, are fitted with k clusters. A member votes
+/// for the cluster that contains its centroid. With kMatched, the clusters of every member are matched one to one to
+/// the clusters of the member of min inertia. The matching minimises the sum of squared distances of the centroids.
 ///
 /// Members are compared by pairs of rows: all of them where there are no more than asked for, else pairs that are drawn
 /// by counter. The answer is a function of points, members and options: the same bits on every machine.
 ///
-/// Rows are labelled some thousand at a time, so no label of a member is kept: memory is that of two labels a row, 16
-/// MB, and members x pairs / 8 bytes. `points` may be empty where every member brings labels. Time that of a prediction
-/// for each member. With Metric::kCosine the points are copied. Throws Error(kUsage) for members that do not fit each
-/// other or k, and for labels of another number of rows; Error(kBadData) for labels that a member has no prototype for,
-/// and what predict() throws.
+/// Rows are labelled some thousand at a time, so no label of a member is kept. Memory: two labels a row, 16 MB, and
+/// members x pairs / 8 bytes. `points` may be empty where every member brings labels. Time: one prediction for each
+/// member. With Metric::kCosine the points are copied. Throws Error(kUsage) for members that do not fit each other or
+/// k, and for labels of another number of rows; Error(kBadData) for labels that a member has no prototype for, and what
+/// predict() throws.
 Consensus consensus(const PointsView& points, std::span<const ConsensusMember> members,
                     const ConsensusOptions& options);
 

@@ -7,7 +7,7 @@
 
 namespace manymeans {
 
-/// What kind of thing went wrong. The values are the exit codes of the command line program.
+/// The kind of an error. The values are the exit codes of the command line program.
 enum class ErrorCode : int {
   kInternal = 1,     ///< a bug in manymeans: please report it
   kUsage = 2,        ///< a parameter is wrong, or parameters contradict each other

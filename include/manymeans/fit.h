@@ -28,8 +28,8 @@ struct Progress {
   double seconds = 0;            ///< since the fit began
 };
 
-/// A file in which a fit saves how far it is, so that another one can go on from there: after a crash, a signal
-/// or a time limit, to the same bits as a fit that nobody disturbed. docs/user/checkpoints.md says what is in it.
+/// A file in which a fit saves its state, so that another fit can continue after a crash, a signal or a time limit. The
+/// result has the same bits as a fit without interruption. docs/user/checkpoints.md describes the file.
 struct CheckpointOptions {
   std::string path = {};  ///< empty: none is written
   /// Passes between two writes. 0: by the clock, every ten seconds, and more seldom where that would take more than
@@ -48,11 +48,11 @@ enum class LabelsOf : uint8_t {
           ///< them
 };
 
-/// What the caller wants to be told, and how the caller stops a fit. All may be left out.
+/// Callbacks and switches by which a caller observes and stops a fit. All may be left out.
 struct FitHooks {
   std::function<bool(const Progress&)> progress = {};  ///< return false to stop after the current pass
-  /// Seconds between two reports while passes are made: for whoever shows them and needs not see every pass. A device
-  /// that is not asked after each of its passes does them faster.
+  /// Seconds between two reports while passes are made, for callers that do not need every pass. A device that is not
+  /// asked after each of its passes does them faster.
   double pause = 0;
   std::function<void(std::string_view)> log = {};  ///< gets messages; the library itself never prints
   const std::atomic<bool>* cancel = nullptr;  ///< set it to stop after the current passes: one, or on a device some
@@ -60,7 +60,7 @@ struct FitHooks {
   PointsView initial = {};                    ///< k x D initial prototypes, instead of options.init
   CheckpointOptions checkpoint = {};          ///< by default none
   LabelsOf labels = LabelsOf::kAll;           ///< with `comm`, the same on all ranks
-  /// The ranks that share the rows (mpi_comm() of <manymeans/mpi.h>), all of which call fit(); null: there is one.
+  /// The ranks that share the rows (mpi_comm() of <manymeans/mpi.h>). All of them call fit(). Null: there is one rank.
   std::shared_ptr<Comm> comm = {};
 };
 
@@ -74,11 +74,11 @@ struct FitHooks {
 /// runs is a warning.
 /// Time O(iterations N D sum K); memory O(N D + N M + threads D sum K).
 ///
-/// With hooks.comm, `points` and `weights` are those of this rank, which may have none: the ranks have the rows in
+/// With hooks.comm, each rank passes its own `points` and `weights`, which may be empty. The ranks have the rows in
 /// their order. All ranks give the same options and initial prototypes; speed choices (backend, algorithm, threads,
-/// memory), hooks and time limits may differ. Labels are those of this rank's rows; everything else of the models,
-/// digests too, is the same on all ranks, and the bits are those of one rank with all rows. Where one rank fails, all
-/// throw: the others throw what it says. Models are fitted one after the other under the strategy task.
+/// memory), hooks and time limits may differ. Labels belong to this rank's rows. Everything else of the models, digests
+/// too, is the same on all ranks. The bits equal the bits of one rank with all rows. Where one rank fails, all throw:
+/// the others throw what it says. Models are fitted one after the other under the strategy task.
 ///
 /// The first rank that is given the path of a checkpoint writes it; to go on from one, all ranks have to be given it.
 /// Ranks can go on from a checkpoint of any number of ranks.
@@ -92,9 +92,10 @@ struct Initialisation {
   std::vector<std::string> warnings;
 };
 
-/// What fit() with the same arguments would begin its first model with: options.k[0] prototypes chosen by options.init,
-/// from options.model_seed or, without one, the seed of that model in the ensemble. Not with hooks.comm.
-/// Throws what fit() throws; Error(kInterrupted) when hooks stopped it. Time as the method needs, memory O(N).
+/// Returns the first prototypes of the first model that fit() with these arguments would fit. They are options.k[0]
+/// prototypes, chosen by options.init. The seed is options.model_seed or, without one, the seed of that model in the
+/// ensemble. Not with hooks.comm. Throws what fit() throws; Error(kInterrupted) when hooks stopped it. Time as the
+/// method needs, memory O(N).
 Initialisation initialise(const PointsView& points, std::span<const double> weights, const FitOptions& options,
                           const FitHooks& hooks = {});
 
@@ -102,15 +103,15 @@ Initialisation initialise(const PointsView& points, std::span<const double> weig
 struct Prediction {
   Labels labels;
   std::vector<double> distances;  ///< to the nearest prototype; empty unless asked for
-  double inertia = 0;             ///< the contract's inertia of these labels; 0 unless asked for
+  double inertia = 0;             ///< the contract's inertia of these labels; computed only on request, else 0
 };
 
 struct PredictOptions {
   std::string backend = "auto";
   std::string algorithm = "auto";
   int threads = 0;
-  /// That of the fit. Under Metric::kCosine the points are scaled as those of a fit are; prototypes are those of such a
-  /// fit, and taken as they are.
+  /// The metric of the fit. Under Metric::kCosine the points are scaled as in a fit. The prototypes come from such a
+  /// fit and are taken as they are.
   Metric metric = Metric::kEuclidean;
   bool distances = false;
   bool inertia = false;
@@ -135,7 +136,7 @@ class Predictor {
   explicit Predictor(const PointsView& prototypes);
   int64_t clusters() const;
   int64_t columns() const;
-  /// Whether these are the prototypes that it was made from, bit for bit.
+  /// Returns true if these are the prototypes that it was made from, bit for bit.
   bool holds(const PointsView& prototypes) const;
   Prediction predict(const PointsView& points, const PredictOptions& options = {}) const;
   Matrix transform(const PointsView& points, const PredictOptions& options = {}) const;
@@ -149,9 +150,9 @@ class Predictor {
 /// memory it lies.
 MemoryPlace place_of(const void* address);
 
-/// False where a device of this process was given up because it did not answer (an Error(kUnavailable) or kInterrupted
-/// said so) and has not been heard of since. What it holds is not freed, and what waits for it at the normal end of a
-/// process may wait for ever: end with _exit.
+/// Returns false if a device of this process was given up because it did not answer, and has not answered since. An
+/// Error(kUnavailable) or kInterrupted said so. The memory on such a device is not freed. The normal end of a process
+/// may wait for it for ever, so end with _exit.
 bool devices_answer();
 
 }  // namespace manymeans

@@ -1,4 +1,4 @@
-// What is built in, and what this machine has.
+// The built-in features, and the hardware of this machine.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ struct Choice {
   bool available = false;  ///< built in, and this machine has what it needs
 };
 
-/// What this build can do on this machine.
+/// The abilities of this build on this machine.
 struct Info {
   std::string version;
   std::string compiler;

@@ -25,7 +25,7 @@ struct FitResult;
 struct ColumnRule {
   bool categorical = false;                   ///< a column of 0 and 1 for each category; else the numbers themselves
   std::vector<std::string> categories = {};   ///< in the order of their bytes
-  std::optional<double> fill = std::nullopt;  ///< what stands for a gap; none: a gap is an error, or drops its row
+  std::optional<double> fill = std::nullopt;  ///< the value for a gap; none: a gap is an error, or drops its row
 };
 
 /// Which columns of a file points are made of. A field of lists (Parquet, Arrow) is one column of its file.
@@ -38,7 +38,7 @@ struct SourceColumns {
   char decimal = '.';                   ///< of numbers in text
 };
 
-/// What the points of a fit were, so that others are read as they were.
+/// Properties of the points of a fit, so that other points are read in the same way.
 struct PointsOfFit {
   SourceColumns source;
   std::vector<std::string> column_names;  ///< of the points; empty, or D names
@@ -46,8 +46,8 @@ struct PointsOfFit {
   DataType type = DataType::kFloat32;     ///< float32 or float64
 };
 
-/// A part of the rows of a file, for a rank. The parts are as even as can be, and stand in the order of the rows; parts
-/// of more than there are rows are empty, and these are the last ones.
+/// A part of the rows of a file, for a rank. The sizes of the parts differ by at most one, and the parts follow the
+/// order of the rows. If there are more parts than rows, the last ones are empty.
 struct RowPart {
   int64_t index = 0;
   int64_t count = 1;
@@ -60,7 +60,7 @@ struct RowPart {
   int64_t end(int64_t rows) const { return last < 0 ? RowPart{index + 1, count}.begin(rows) : std::min(last, rows); }
 };
 
-/// What becomes of gaps: empty fields, nulls, NaN, and in text also NA, N/A, null, None (docs/user/tables.md).
+/// The treatment of gaps: empty fields, nulls, NaN, and in text also NA, N/A, null, None (docs/user/tables.md).
 enum class Missing : uint8_t {
   kError,
   kDrop,    ///< their rows are left out
@@ -79,7 +79,7 @@ struct TableRules {
   bool any() const { return missing != Missing::kError || one_hot; }
 };
 
-/// Whether the first line of a text table holds the names of its columns.
+/// Tells if the first line of a text table holds the names of its columns.
 enum class Header : uint8_t {
   kAuto,  ///< found from the first lines; a warning where they leave it open (docs/user/files.md, "Header")
   kYes,
@@ -93,10 +93,10 @@ struct ReadOptions {
   /// keeps apart what they keep apart, else float64 (docs/user/files.md, "Types").
   std::optional<DataType> dtype = std::nullopt;
   std::vector<std::string> columns = {};  ///< names, numbers from 1, or ranges of them (2-5, a-c); empty: all
-  std::vector<std::string> exclude = {};  ///< columns not to take, likewise
+  std::vector<std::string> exclude = {};  ///< columns not to take, in the same notation
   bool numeric_only = false;              ///< leave out columns that hold text, with a note in `warnings`
   TableRules rules = {};
-  char decimal = 0;               ///< '.' or ',' in the numbers of text; 0: that of the model's fit, else '.'
+  char decimal = 0;               ///< '.' or ',' in the numbers of text; 0: as in the model's fit, else '.'
   Header header = Header::kAuto;  ///< of text; another value is an error for other formats
   std::string id = {};       ///< a column of text files that names the rows (Dataset::ids), and is no column of points
   std::string weights = {};  ///< a column's name or number (text files), or a file of N numbers; empty: none
@@ -104,15 +104,16 @@ struct ReadOptions {
   /// Bytes that may be in memory altogether: copies of more than a sixteenth of it go to temporary files. 0: of more
   /// than half of the available memory.
   int64_t memory = 0;
-  /// Read what a model needs: the columns of its fit, by name where both files have names, else by position (`columns`
-  /// goes before it); and its type where `dtype` does not say another, but narrow types as stored for a float32 model.
+  /// Read what a model needs. The columns are the columns of its fit, by name if both files have names, else by
+  /// position. `columns` takes precedence. The type is the type of the fit unless `dtype` names one. Narrow types are
+  /// read as stored for a float32 model.
   std::optional<PointsOfFit> like = std::nullopt;
   /// Read these rows only. Others are looked at only where all of them decide the type of the points, or their number
   /// (docs/user/devices.md).
   RowPart part = {};
 };
 
-/// Where the rows of one of several files stand among all of them.
+/// The place of the rows of one of several files among all rows.
 struct ShardFile {
   std::string path;
   int64_t rows_before = 0;  ///< of the files before it
@@ -129,8 +130,8 @@ struct Dataset {
   std::vector<std::string> warnings;
   std::string path;
   SourceColumns source;               ///< which columns of the file they are
-  int64_t first_line = 0;             ///< line of a text file, from 1, in which row 1 stands; 0 for other files
-  int64_t file_rows = 0;              ///< rows of the file, of which the points are ReadOptions::part
+  int64_t first_line = 0;             ///< line of a text file, from 1, that has row 1; 0 for other files
+  int64_t file_rows = 0;              ///< rows of the file; the points are ReadOptions::part
   bool type_from_values = false;      ///< all values together decided the type: with more rows it might be another
   std::vector<int64_t> dropped = {};  ///< rows of the file, from 0, that have gaps and are no rows of the points
   std::vector<std::string> ids = {};  ///< of all rows of the file, where ReadOptions::id asked for them
@@ -147,29 +148,30 @@ std::string column_label(const Dataset& points, int64_t column);
 /// table of a file that holds several. Throws Error(kBadData) that names the file, the row and the column.
 Dataset read_points(const std::string& path, const ReadOptions& options = {});
 
-/// Points of several files (shards), whose rows follow one another in the order of the paths: the same points as those
-/// of one file that has all the rows. Files without rows add nothing. ReadOptions::part is a part of all rows; a weight
-/// file has a weight for each of them. All files are opened, by every rank, to count their rows.
-/// Throws Error(kBadData) that names two files where columns, their names or types differ, and Error(kUsage) where the
-/// values of each file would have to decide the type: then `dtype` is needed.
+/// Reads several files (shards), whose rows follow one another in the order of the paths. The points equal the points
+/// of one file with all the rows. Files without rows add nothing. ReadOptions::part is a part of all rows; a weight
+/// file has a weight for each of them. All files are opened, by every rank, to count their rows. Throws Error(kBadData)
+/// that names two files if columns, their names or types differ. Throws Error(kUsage) if the values of each file would
+/// have to decide the type: then `dtype` is needed.
 Dataset read_shards(const std::vector<std::string>& paths, const ReadOptions& options = {});
 /// The files that these names and patterns (*, ?, [...], as in a shell) mean, in the order of their names' bytes. A
 /// name that is there is no pattern. Throws Error(kBadData) for a pattern that no name matches, Error(kUsage) for a
 /// file that is named twice and for standard input.
 std::vector<std::string> find_shards(const std::vector<std::string>& names);
-/// What messages call them: "a.npy", or "a.npy ... c.npy (3 files)".
+/// Returns their name in messages: "a.npy", or "a.npy ... c.npy (3 files)".
 std::string name_of_shards(const std::vector<std::string>& paths);
 
 /// Files of points are mapped: where one is cut off, or its disk fails, while it is read, the system sends SIGBUS,
 /// which ends the process. After this call such a read gives zeros instead, and the function that reads throws
-/// Error(kBadData). It sets the process's handler of SIGBUS, which passes on what is not about files of this library;
-/// a handler that is set later has to do the same. The program calls it; programs that link the library may.
-/// Without it, too, functions throw Error(kBadData) when a file was written to while they used it.
+/// Error(kBadData). It sets the process's handler of SIGBUS. This handler passes on signals that are not about files of
+/// this library. A handler that is set later must pass on foreign signals, too. The program calls it; programs that
+/// link the library may. Without it, too, functions throw Error(kBadData) when a file was written to while they used
+/// it.
 void guard_mapped_files();
 
-/// The file that a path of points means: the path itself, or what stands before the colon in file:member.
+/// Returns the file that a path of points names: the path itself, or the part before the colon in file:member.
 std::string points_file(const std::string& path);
-/// Whether there is something to read at this path: a file, a file of which a member is named, or standard input.
+/// Returns true if this path can be read: a file, a member of a file, or standard input.
 bool is_points_path(const std::string& path);
 
 /// Scaling of columns.
@@ -188,23 +190,24 @@ struct Scaling {
   std::vector<double> divisor;
 };
 Scaling find_scaling(const PointsView& points, Scale kind, int threads = 0, int64_t memory = 0);
-/// The same for the rows of all ranks, which all call it.
+/// Finds the scaling for the rows of all ranks. All ranks call it.
 Scaling find_scaling(const PointsView& points, Scale kind, int threads, int64_t memory, Comm& comm);
 /// A new matrix of scaled points, computed in binary64 and rounded once to float32 (float64 for float64 points).
 Matrix apply_scaling(const PointsView& points, const Scaling& scaling, int threads = 0);
 
-/// The same, in a temporary file where `memory` asks for that (as in ReadOptions).
+/// Scales the points in a new array, or in a temporary file if `memory` demands it (as in ReadOptions).
 Dataset scale_points(const PointsView& points, const Scaling& scaling, int threads, int64_t memory);
 
 /// A new matrix of the rows, each scaled to length one as a fit with Metric::kCosine has them: in float32 (float64 for
 /// float64 points). Throws Error(kBadData) naming the first row that is all zeros, or a value that is not finite.
 Matrix rows_of_length_one(const PointsView& points, int threads = 0);
 
-/// The rows of a file for which labels are written: those of the points, and those between them that were left out.
+/// The rows of a file for which labels are written: the rows of the points, and the rows between them that were left
+/// out.
 struct FileRows {
   /// As in Dataset; empty fields in a .csv, nulls in a .parquet, -1 or NaN in a .npy.
   std::span<const int64_t> dropped = {};
-  std::span<const std::string> ids = {};  ///< likewise; the first column of a .csv or a .parquet
+  std::span<const std::string> ids = {};  ///< as in Dataset; the first column of a .csv or a .parquet
   std::string id_name = {};
 };
 FileRows file_rows(const Dataset& points);
@@ -218,7 +221,7 @@ std::string write_labels(const std::string& path, const Labels& labels);
 /// writes its own rows. Other files are written by rank 0, which gathers the labels meanwhile.
 std::string write_labels(const std::string& path, const FitResult& result, Comm& comm, const FileRows& rows = {});
 std::string write_labels(const std::string& path, const Labels& labels, Comm& comm, const FileRows& rows = {});
-/// N float64 values as .npy, .csv or .parquet; with `comm`, those of all ranks, as labels are.
+/// Writes N float64 values as .npy, .csv or .parquet. With `comm` it writes the values of all ranks, as for labels.
 void write_values(const std::string& path, std::span<const double> values, const std::string& name);
 void write_values(const std::string& path, std::span<const double> values, const std::string& name, Comm& comm,
                   const FileRows& rows = {});
@@ -237,13 +240,13 @@ struct AppendedColumn {
   const Labels* labels = nullptr;  ///< null: the column is `values`
   std::span<const double> values = {};
 };
-/// A table that is written again with more columns at its end: text line by line as it is, or text, Parquet and
-/// Arrow files as Parquet or Arrow, in which each column keeps its type.
+/// Writes a table again with more columns at its end. Text is copied line by line, or text, Parquet and Arrow files are
+/// written as Parquet or Arrow. There each column keeps its type.
 class AppendedTable {
  public:
-  /// To be made before its points are read; `options` are those of the reading. The ending of `output` says what is
-  /// written: .parquet, .arrow, .feather, .tsv (tabs), .csv (commas or semicolons), else lines as they are.
-  /// Throws Error(kUsage) unless the file can be read twice, and Error(kUnavailable) for what is not built in.
+  /// To be made before its points are read; `options` are the options of that reading. The ending of `output` says what
+  /// is written: .parquet, .arrow, .feather, .tsv (tabs), .csv (commas or semicolons), else lines as they are. Throws
+  /// Error(kUsage) unless the file can be read twice, and Error(kUnavailable) for what is not built in.
   AppendedTable(const std::string& path, const std::string& output, const ReadOptions& options);
   /// `points` came from this file. Rows that were left out get empty fields. A name that the table has already gets a
   /// number: cluster_2. Throws Error(kBadData) where the file was written to since the object was made.
@@ -279,7 +282,7 @@ void write_matrix(const std::string& path, const MadeMatrix& matrix, const std::
 /// written at this path now.
 void check_points_path(const std::string& path, const std::string& format = "auto");
 
-/// What a column of points holds.
+/// A summary of a column of points.
 struct ColumnSummary {
   int64_t missing = 0;   ///< NaN
   int64_t infinite = 0;  ///< infinities
@@ -289,10 +292,10 @@ struct ColumnSummary {
   double deviation = 0;   ///< biased (divided by their number), as --scale standard has it
   bool constant = false;  ///< all values are the same, and none is missing
 };
-/// Reads the points twice. The same bits for any number of threads.
+/// Reads the points twice. Returns the same bits for any number of threads.
 std::vector<ColumnSummary> summarise_columns(const PointsView& points, int threads = 0);
 
-/// What a column of a file holds, as it stands there.
+/// A summary of a column of a file, before any conversion.
 struct TableColumn {
   int64_t number = 1;                 ///< in the file, from 1
   std::string name;                   ///< empty where the file names no columns
@@ -313,16 +316,17 @@ struct TableSummary {
   std::vector<TableColumn> columns;
   std::vector<std::string> warnings;
 };
-/// Describes a file that read_points() may refuse: with columns of text, empty fields, nulls. The same answer for any
-/// number of threads. Throws Error as read_points() does, for what is no table.
+/// Describes a file that read_points() may refuse: with columns of text, empty fields, nulls. Returns the same answer
+/// for any number of threads. Throws Error as read_points() does, for what is no table.
 TableSummary describe_table(const std::string& path, const ReadOptions& options = {});
 
-/// Columns of which a clustering should not be made without a thought, as sentences for people. Both look at rows that
+/// Return warnings, as sentences for people, about columns that are doubtful for a clustering. Both look at rows that
 /// are spread evenly where there are many. `points` names the columns; `scaled` are its points as they are fitted;
-/// `memory` is that of ReadOptions.
+/// `memory` is as in ReadOptions.
 std::vector<std::string> row_number_warnings(const Dataset& points, int64_t memory = 0);
 std::vector<std::string> dominance_warnings(const Dataset& points, const PointsView& scaled, int64_t memory = 0);
-/// The same for the rows of all ranks, which all call it: the warnings of one process that has them all.
+/// Returns the warnings for the rows of all ranks, equal to the warnings of one process that has all rows. All ranks
+/// call it.
 std::vector<std::string> row_number_warnings(const Dataset& points, int64_t memory, Comm& comm);
 std::vector<std::string> dominance_warnings(const Dataset& points, const PointsView& scaled, int64_t memory,
                                             Comm& comm);
@@ -331,7 +335,7 @@ std::vector<std::string> dominance_warnings(const Dataset& points, const PointsV
 std::vector<std::string> earlier_cluster_warnings(const Dataset& points, Comm& comm);
 
 /// Says so where most rows lie far outside the points of a fit: unscaled ones, other units, swapped columns. At most 32
-/// rows are looked at. `points` name the columns and are not scaled yet; `scaling` is that of the fit.
+/// rows are looked at. `points` name the columns and are not scaled yet; `scaling` is the scaling of the fit.
 std::vector<std::string> outside_warnings(const Dataset& points, const ColumnRanges& fitted,
                                           const Scaling& scaling = {});
 
@@ -339,21 +343,22 @@ std::vector<std::string> outside_warnings(const Dataset& points, const ColumnRan
 /// names, else all columns.
 PointsOfFit points_of_fit(const Dataset& points);
 
-/// A file, and how whoever named it calls it: a flag, a parameter.
+/// A file, and the name of the flag or parameter that it came from.
 struct NamedFile {
   std::string name;
   std::string path;  ///< empty: not asked for
 };
-/// Whether two paths are one file, or will be: through links, mounts, "." and "..", whether it is there yet or not.
+/// Returns true if two paths are one file, or will be, even through links, mounts, "." and "..". The file need not
+/// exist yet.
 bool same_file(const std::string& a, const std::string& b);
 /// Throws Error(kUsage) where an output will be the same file as another output or as an input. Terminals and devices
 /// such as /dev/null may be named twice.
 void check_file_names(std::span<const NamedFile> outputs, std::span<const NamedFile> inputs);
 
-/// Throws Error(kUnavailable) unless a file could be written at this path now. Opens no pipe and no device: whoever
-/// reads from a pipe would see it end.
+/// Throws Error(kUnavailable) unless a file could be written at this path now. Opens no pipe and no device, because the
+/// reader of a pipe would see it end.
 void check_writable(const std::string& path);
-/// The same for a checkpoint: throws Error(kUsage) for a pipe, a device, and a file that is there and is no whole
+/// Checks the path of a checkpoint. Throws Error(kUsage) for a pipe, a device, and an existing file that is no whole
 /// checkpoint. fit() calls it, too.
 void check_checkpoint_path(const std::string& path);
 /// Removes a checkpoint, where links lead. Throws Error(kUnavailable), or Error(kUsage) while a fit has it.

@@ -7,9 +7,8 @@
 
 namespace manymeans {
 
-/// What guard_mapped_files() of <manymeans/io.h> does, as long as there is such an object, for processes in which
-/// SIGBUS is somebody else's: the handler that was there comes back with the end of the last one. Any thread may have
-/// one.
+/// Does what guard_mapped_files() of <manymeans/io.h> does while an object exists, for processes with another owner of
+/// SIGBUS. The end of the last object restores the previous handler. Any thread may have one.
 class GuardedFiles {
  public:
   GuardedFiles();
@@ -26,8 +25,8 @@ class GuardedFiles {
 
 class MappedRange;
 
-/// Memory that somebody else has mapped from a file, as numpy.memmap does: while the object lives, this memory counts
-/// as that of a file that the library has mapped.
+/// Memory that other code has mapped from a file, as numpy.memmap does. While the object lives, this memory counts as
+/// memory of a file that the library has mapped.
 class ForeignMapping {
  public:
   ForeignMapping(const void* data, size_t bytes);

@@ -14,7 +14,7 @@
 
 namespace manymeans {
 
-/// What a model file holds.
+/// The contents of a model file.
 struct StoredModel {
   int64_t k = 0;
   uint64_t seed = 0;
@@ -46,7 +46,7 @@ struct ModelFile {
 PointsOfFit points_of_fit(const ModelFile& file);
 /// How to read features for a linear model of this file, where the target is not known.
 PointsOfFit features_of_fit(const ModelFile& file);
-/// Whether there is a .npz at this path that has the keys of a model file.
+/// Returns true if this path is a .npz with the keys of a model file.
 bool is_model_file(const std::string& path);
 /// Writes a .npz that numpy.load opens; docs/user/model-file.md lists the keys. Models that had not begun are left out;
 /// throws Error(kInterrupted) and writes nothing when there is no other.

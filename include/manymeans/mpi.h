@@ -1,5 +1,5 @@
-// Ranks that are the processes of an MPI program. This header is all there is: it is compiled with the MPI of the
-// program that includes it, whichever that is, and the library itself knows nothing of MPI.
+// Ranks that are the processes of an MPI program. This header is the whole of it. It is compiled with the MPI of the
+// program that includes it, and the library itself does not depend on MPI.
 //
 //   MPI_Init_thread(...);
 //   fit(points_of_this_rank, {}, options, {.comm = mpi_comm(MPI_COMM_WORLD)});
@@ -24,7 +24,7 @@
 
 namespace manymeans {
 
-/// What may be said about a transport over MPI beside the communicator.
+/// Settings of a transport over MPI, in addition to the communicator.
 struct MpiSettings {
   /// Is told why before all processes are ended by MPI_Abort.
   std::function<void(const Error&)> last_words = {};
@@ -73,8 +73,8 @@ class MpiComm final : public PlainComm {
     for (size_t first = 0; first < all; first += most) call(first, static_cast<int>(std::min(most, all - first)));
   }
 
-  // Not blocking on any rank, since a rank that gives up waits only for a while, and MPI matches like with like. This
-  // is where ranks wait for the slowest one: unlike MPI_Wait, a rank leaves its processor to whoever else wants it.
+  // Not blocking on any rank, since a rank that gives up waits only for a while, and MPI matches like with like. Ranks
+  // wait here for the slowest one. Unlike in MPI_Wait, a waiting rank yields its processor.
   bool share(std::span<const std::byte> mine, std::span<std::byte> all, double seconds) override {
     const auto bytes = static_cast<int>(mine.size());
     MPI_Request request{};
@@ -145,8 +145,8 @@ class MpiComm final : public PlainComm {
   int size_ = 1;
 };
 
-/// The ranks of this communicator, for FitHooks::comm. All of them call this, between MPI_Init_thread (which has to
-/// give MPI_THREAD_FUNNELED at least; the thread that calls fit() is the only one that calls MPI) and MPI_Finalize.
+/// The ranks of this communicator, for FitHooks::comm. All of them call this between MPI_Init_thread and MPI_Finalize.
+/// MPI_Init_thread must give MPI_THREAD_FUNNELED at least. The thread that calls fit() is the only one that calls MPI.
 inline std::shared_ptr<Comm> mpi_comm(MPI_Comm ranks, MpiSettings settings = {}) {
   return std::make_shared<MpiComm>(ranks, std::move(settings));
 }

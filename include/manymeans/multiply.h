@@ -20,7 +20,7 @@ struct MatrixView {
   DataType type = DataType::kFloat32;
   int64_t row_stride = 0;
   int64_t column_stride = 1;
-  MemoryPlace place = {};  ///< the host's memory, or that of a CUDA device
+  MemoryPlace place = {};  ///< host memory, or the memory of a CUDA device
 
   MatrixView() = default;
   /// Row-major without gaps.
@@ -45,7 +45,7 @@ struct ProductView {
   void* data = nullptr;
   int64_t rows = 0;
   int64_t columns = 0;
-  DataType type = DataType::kFloat32;  ///< that of product_type()
+  DataType type = DataType::kFloat32;  ///< the type of product_type()
   int64_t row_stride = 0;              ///< as in MatrixView, but no two values lie at one place
   int64_t column_stride = 1;
   MemoryPlace place = {};  ///< as in MatrixView
@@ -56,11 +56,11 @@ constexpr DataType product_type(DataType a, DataType b) {
   return a == DataType::kFloat64 || b == DataType::kFloat64 ? DataType::kFloat64 : DataType::kFloat32;
 }
 
-/// None of these changes a bit of the product.
+/// Options that do not change a bit of the product.
 struct MultiplyOptions {
   bool transpose_a = false;  ///< the factor is the transpose of `a`
-  bool transpose_b = false;  ///< likewise
-  /// "cpu", "cuda", of a device as "cuda:1", or "reference": slow, and written to be read. auto: cuda where a factor
+  bool transpose_b = false;  ///< the factor is the transpose of `b`
+  /// "cpu", "cuda" ("cuda:1" names a device), or "reference" (slow, and written to be read). "auto": cuda if a factor
   /// or the output lies on a device, else cpu.
   std::string backend = "auto";
   std::string instruction_set = {};  ///< of cpu, a name that info() lists; empty: the best, or MANYMEANS_CPU_ISA
@@ -82,12 +82,12 @@ struct ProductCounts {
 /// The product A B. Entry (i, j) is the exact sum of a_il b_lj, rounded once (contract, "Products"); what is exactly
 /// zero is +0, and what is not finite follows IEEE 754.
 ///
-/// Throws Error: kUsage (shapes, options, an output of a wrong type or shape, or one that overlaps a factor, memory of
-/// a device and a backend that does not read it), kUnavailable (memory, a device's too, backend), kInterrupted. Time
-/// O(rows * columns * depth), memory as in MultiplyOptions::memory beside the product.
+/// Throws Error(kUsage) for shapes, options, an output of a wrong type or shape or that overlaps a factor, or memory of
+/// a device that the backend does not read. Throws Error(kUnavailable) for memory, a device's too, or a backend;
+/// Error(kInterrupted). Time O(rows * columns * depth). Memory: the product, and MultiplyOptions::memory.
 Matrix multiply(const MatrixView& a, const MatrixView& b, const MultiplyOptions& options = {},
                 ProductCounts* counts = nullptr);
-/// The same, written to memory of the caller; without an Error all of it is written.
+/// Writes the product to memory of the caller. If it throws no Error, all of it is written.
 ProductCounts multiply_into(const MatrixView& a, const MatrixView& b, const ProductView& out,
                             const MultiplyOptions& options = {});
 

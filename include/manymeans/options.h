@@ -17,7 +17,7 @@ enum class Strategy : uint8_t {
   kTask,          ///< a model per thread
 };
 
-/// What happens to a cluster that has lost all its points.
+/// The treatment of a cluster that has lost all its points.
 enum class EmptyPolicy : uint8_t {
   kFarthest,  ///< it takes the point that is farthest from its prototype
   kKeep,      ///< its prototype stays where it was
@@ -49,7 +49,7 @@ std::string name_of(ByteSize size);
 /// Throws Error(kUsage) naming "memory".
 ByteSize parse_byte_size(const std::string& text);
 
-/// All options of fit(). The defaults are those of scikit-learn's KMeans where both have the option.
+/// All options of fit(). The defaults are the defaults of scikit-learn's KMeans if both have the option.
 struct FitOptions {
   std::vector<int64_t> k = {8};
   int64_t models = 1;
@@ -70,7 +70,7 @@ struct FitOptions {
   int threads = 0;
   ByteSize memory = {};
 
-  /// Whether clusters have sizes to keep to.
+  /// Returns true if the sizes of clusters have bounds.
   bool balanced() const { return min_size > 0 || max_size > 0; }
 };
 
@@ -153,7 +153,7 @@ void for_each_option(Options& options, Visitor&& visit) {
         options.memory);
 }
 
-/// Whether the value of this option can change the answer of a fit that runs to its end.
+/// Returns true if the value of this option can change the answer of a fit that runs to its end.
 bool decides_the_answer(std::string_view option);
 
 /// The numbers in "8", "8,16,32", "2..20" or "2..20:2", in order. Throws Error(kUsage).

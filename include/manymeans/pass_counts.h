@@ -1,4 +1,4 @@
-// What passes count of their labels.
+// Counts of the labels of passes.
 #pragma once
 
 #include <array>
@@ -7,7 +7,7 @@
 
 namespace manymeans {
 
-/// What is counted of the labels of a pass, or of several passes.
+/// Counts of the labels of one pass, or of several passes.
 struct PassCounts {
   int64_t changed = 0;     ///< other than after the pass before (first pass: all)
   int64_t repeated = 0;    ///< came with the label of a duplicate
@@ -19,7 +19,7 @@ struct PassCounts {
 
   PassCounts& operator+=(const PassCounts& other);
 };
-/// One of these counts.
+/// The name and the member of one count.
 struct PassCount {
   using Member = int64_t PassCounts::*;
   std::string_view name;

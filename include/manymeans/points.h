@@ -1,4 +1,4 @@
-// What the data is: N points of D columns, row-major, in one of six number types.
+// The data: N points of D columns, row-major, in one of six number types.
 #pragma once
 
 #include <cstddef>
@@ -40,11 +40,11 @@ constexpr DataType prototype_type(DataType points) {
   return points == DataType::kFloat64 ? DataType::kFloat64 : DataType::kFloat32;
 }
 
-/// Where values lie: in the host's memory, or in that of a device.
+/// The place of values: host memory, or the memory of a device.
 struct MemoryPlace {
   std::string_view space =
       {};                 ///< the kind of device: "cuda"; empty: the host's memory. The text must outlive the view
-  int device = 0;         ///< its number among those of its kind
+  int device = 0;         ///< its number among the devices of its kind
   void* queue = nullptr;  ///< whose work so far is waited for (a cudaStream_t); null: the device's default one
 
   bool on_host() const { return space.empty(); }
@@ -53,8 +53,8 @@ struct MemoryPlace {
 /// A view of N x D values, row-major without gaps. The memory belongs to the caller
 /// and must stay unchanged while a function of the library reads it.
 ///
-/// Points in the memory of a device are read where they lie, by the backend of that device ("auto" is that one for
-/// them); whatever else takes points fetches a few rows at a time.
+/// Points in the memory of a device are read in place by the backend of that device, which "auto" selects for them. All
+/// other functions fetch a few rows at a time.
 struct PointsView {
   const void* data = nullptr;
   int64_t n = 0;  ///< rows
@@ -80,7 +80,7 @@ class Matrix {
   Matrix() = default;
   /// All values are 0 at first.
   Matrix(int64_t rows, int64_t columns, DataType type);
-  /// For whoever writes every value: they are whatever the memory holds.
+  /// For callers that write every value. The values are uninitialised.
   static Matrix unwritten(int64_t rows, int64_t columns, DataType type);
   Matrix(const Matrix& other);
   Matrix& operator=(const Matrix& other);

@@ -1,5 +1,5 @@
-// Regression clustering: k linear models in the place of k centroids. A row is D features x and a target y; a row
-// belongs to the model that predicts its target best, and a model is the least squares of its rows.
+// Regression clustering: k linear models instead of k centroids. A row is D features x and a target y. It belongs to
+// the model that predicts its target best. A model is the least squares of its rows.
 #pragma once
 
 #include <manymeans/fit.h>
@@ -20,14 +20,14 @@ namespace manymeans {
 /// Most features D that regress() takes: a row adds about D^2 terms to the sums of its cluster.
 constexpr int64_t kMaxFeatures = 256;
 
-/// All options of regress(): those of fit(), some with other defaults, and its own.
+/// All options of regress(): the options of fit(), some with other defaults, and its own.
 ///
 /// init       auto, random-subsets (auto; each model is the least squares of D + 1 random rows), kmeans (the least
-///            squares of each cluster of a k-means fit of the rows [x, y]) or kmeans-x (of the rows x, of which there
-///            is a copy then). Given models: FitHooks::initial, K x (D + 1).
+///            squares of each cluster of a k-means fit of the rows [x, y]) or kmeans-x (of the rows x, which are
+///            copied then). Given models: FitHooks::initial, K x (D + 1).
 /// stop       strict unless told otherwise. `tol` and `shift` measure coefficients, so they depend on the features'
 ///            units.
-/// max_iter   counts all updates of a model, those of its swap search included.
+/// max_iter   counts all updates of a model, including the updates of its swap search.
 /// empty      `farthest` re-seeds an empty cluster from the largest squared residual.
 /// algorithm  auto or what the backend has for linear models.
 struct RegressOptions : FitOptions {
@@ -38,11 +38,11 @@ struct RegressOptions : FitOptions {
 
   double ridge = 0;       ///< each centred sum of squares of a feature grows by this share of itself; 0: least squares
   bool intercept = true;  ///< false: the models go through the origin
-  int64_t swaps = 10;     ///< the swap search of a model ends after so many failures in a row; 0: there is none
+  int64_t swaps = 10;     ///< the swap search of a model ends after this number of failures in a row; 0: no search
 };
 
-/// Calls visit(info, member) for every option of regress(), in the order of --help: those of fit(), with the help texts
-/// that hold for linear models, and its own. `Options` is RegressOptions or const RegressOptions.
+/// Calls visit(info, member) for every option of regress(), in the order of --help. The options of fit() come first,
+/// with the help texts that hold for linear models. `Options` is RegressOptions or const RegressOptions.
 template <class Options, class Visitor>
 void for_each_regress_option(Options& options, Visitor&& visit) {
   for_each_option(options, [&](OptionInfo info, auto& value) {
@@ -86,9 +86,9 @@ void check(const RegressOptions& options);
 /// Rows of [x, y]: D features and, as the last column, the target.
 class RegressionRows {
  public:
-  /// Column `target` of the points, counted from 0, is the target; -1 is the last. Nothing is copied if it is the last:
-  /// then the points' memory has to outlive this. Else the rows are copied once, in their own type.
-  /// Throws Error(kUsage) for a column that is not there, kBadData where there is no other column.
+  /// Column `target` of the points, counted from 0, is the target; -1 is the last. If it is the last, nothing is
+  /// copied, and the points' memory must outlive this. Else the rows are copied once, in their own type. Throws
+  /// Error(kUsage) for a column that does not exist, kBadData if there is no other column.
   static RegressionRows with_target(const PointsView& points, int64_t target = -1);
   /// Features (N x D) and target (N x 1) that lie apart: copied once, in their own type where both have the same, else
   /// as float64. Throws Error(kBadData) when the rows differ or y has several columns.
@@ -109,27 +109,27 @@ struct RegressionGate {
   std::vector<double> weights;  ///< K: the weight of each cluster
 };
 
-/// What is known of one model of a RegressResult beside its ModelResult.
+/// Facts about one model of a RegressResult, in addition to its ModelResult.
 struct RegressionSummary {
   /// 1 - (sum of squared residuals) / (weighted sum of squares of the target around its mean). Where the target is
   /// constant: 1 without residuals, else 0. NaN where it is not constant and that sum underflows to 0.
   double r2 = 0;
-  /// n (ln(2 pi s / n) + 1) + p ln n: the Bayesian information criterion of Gaussian residuals, s the sum of their
-  /// weighted squares, n the sum of all weights, and p = K (D + 2) - 1 coefficients, intercepts and shares of the
-  /// clusters (K (D + 1) - 1 without intercepts). The lowest is best; minus infinity where s = 0, NaN where
-  /// r2 is NaN.
+  /// n (ln(2 pi s / n) + 1) + p ln n: the Bayesian information criterion of Gaussian residuals. The sum of their
+  /// weighted squares is s, the sum of all weights n. Coefficients, intercepts and shares of the clusters count p = K
+  /// (D + 2) - 1 (K (D + 1) - 1 without intercepts). The lowest is best; minus infinity where s = 0, NaN where r2 is
+  /// NaN.
   double bic = 0;
   RegressionGate gate;
-  /// For each cluster the features (from 0) that have no coefficient of their own: they are constant in it, or
-  /// combinations of features before them, or it has too few rows, or one of them, or the intercept, would be above
-  /// 2^500 (in float32: above its largest value) and only the mean of the target is left.
+  /// The features (from 0) of each cluster that have no coefficient of their own. Such a feature is constant in the
+  /// cluster, or a combination of features before it, or the cluster has too few rows. If a coefficient or the
+  /// intercept would be above 2^500 (in float32: above its largest value), only the mean of the target is left.
   std::vector<std::vector<int64_t>> left_out;
 };
 
 /// Models of an ensemble and their summaries, in the same order.
 struct RegressResult {
   /// Prototypes are K x (D + 1): D coefficients and the intercept. `inertia` is the weighted sum of squared residuals.
-  /// Digests are made as those of centroids are. The provenance's options are those that fit() has, too.
+  /// Digests are computed in the same way as for centroids. The provenance's options are those that fit() has, too.
   FitResult fit;
   std::vector<RegressionSummary> summaries;
   RegressOptions options;  ///< as given
@@ -137,8 +137,8 @@ struct RegressResult {
 
 /// Fits options.models sets of k linear models for every k in options.k to the same rows.
 ///
-/// Models are float64 for float64 rows, else float32, and then rounded to it: for columns that lie far from zero beside
-/// their spread, float32 does not hold the least squares. Take float64 rows for those.
+/// Models are float64 for float64 rows, else they are rounded to float32. For columns that lie far from zero relative
+/// to their spread, float32 does not hold the least squares. Take float64 rows for those.
 ///
 /// weights  empty, or N non-negative weights. A weight of 2 is the row twice, bit for bit, where rows are not drawn or
 ///          moved one by one: with given models, no swaps, and no cluster that `farthest` re-seeds. Other weights are
@@ -148,10 +148,10 @@ struct RegressResult {
 /// Returns the same bits for any thread count, instruction set, backend, strategy, algorithm and number of ranks.
 /// Warnings name clusters of fewer than D + 1 rows and the columns that they leave out. Other warnings: the target is
 /// constant; all rows are equal; no magnitude of a column is above 2^-400, so squares underflow (scale it up: it takes
-/// part as it is). Throws Error: kUsage (options, an initialisation for centroids, D above
-/// kMaxFeatures, fewer rows than coefficients), kBadData (NaN, infinity, weights, magnitudes above 2^500),
-/// kUnavailable (memory, backend); with a checkpoint as fit(). Time O(iterations N D (sum K + D)) with exact sums of
-/// D^2 terms; memory as fit() with D^2 terms a cluster.
+/// part as it is). Throws Error: kUsage (options, an initialisation for centroids, D above kMaxFeatures, fewer rows
+/// than coefficients), kBadData (NaN, infinity, weights, magnitudes above 2^500), kUnavailable (memory, backend). With
+/// a checkpoint it throws as fit() does. Time O(iterations N D (sum K + D)) with exact sums of D^2 terms; memory as
+/// fit() with D^2 terms a cluster.
 RegressResult regress(const RegressionRows& rows, std::span<const double> weights, const RegressOptions& options,
                       const FitHooks& hooks = {});
 
@@ -164,7 +164,7 @@ Prediction regress_labels(const RegressionRows& rows, const PointsView& models, 
 enum class Gating : uint8_t {
   kNearest,  ///< by the model of the cluster whose mean is nearest in scaled features: clusters that lie apart
   kPrior,    ///< by the mean of all models, weighted by their clusters: clusters that overlap everywhere
-  kColumns,  ///< by every model: whoever asks chooses
+  kColumns,  ///< by every model; the caller chooses
 };
 std::string_view name_of(Gating gating);  ///< "nearest", "prior", "columns"
 std::optional<Gating> gating_from_name(std::string_view name);

@@ -14,24 +14,24 @@
 
 namespace manymeans {
 
-/// What one criterion says of every k: for tables and charts.
+/// The values of one criterion for every k, for tables and charts.
 struct CriterionSeries {
   std::string name;                 ///< as in Vote
   std::string title;                ///< for a chart
   std::string heading;              ///< short, for a column of a table
   std::string meaning;              ///< which values are good ones
   std::vector<double> values;       ///< one for each evidence; NaN where it is undefined
-  std::vector<double> errors = {};  ///< likewise, of a criterion that has some: half the width of a band
+  std::vector<double> errors = {};  ///< for a criterion that has errors: half the width of a band
   int64_t vote = 0;                 ///< the k that it chooses; 0: it has no vote
   std::string reason = {};          ///< of the vote
 };
 /// All criteria of a choice, in the order of tables.
 std::vector<CriterionSeries> criterion_series(const ChosenK& chosen);
 
-/// What a page is about. Whatever is left out costs the parts that need it, and nothing else.
+/// The contents of a page. Whatever is left out costs the parts that need it, and nothing else.
 struct ReportInput {
   std::string name = {};                           ///< what was clustered: a file, usually
-  const FitResult* fit = nullptr;                  ///< has to be there
+  const FitResult* fit = nullptr;                  ///< required
   std::span<const std::string> digests = {};       ///< of its models, where they are known already
   int64_t k = 0;                                   ///< whose best model is shown; 0: the chosen k, else the first one
   std::span<const SearchSummary> searches = {};    ///< of each of its models, where they were searched for
@@ -46,8 +46,8 @@ struct ReportInput {
 };
 
 /// The page, in UTF-8, of less than two megabytes: charts as SVG, light or dark as the reader has it, readable without
-/// JavaScript. Of more clusters, columns, models and rows than it can show it says which ones it shows. The same bytes
-/// for the same result, but for times. Reads the points three times at most, beside sampled rows.
+/// JavaScript. Of more clusters, columns, models and rows than it can show it says which ones it shows. Equal results
+/// give equal bytes, except for times. Reads the points three times at most, in addition to sampled rows.
 ///
 /// Throws Error(kUsage) without a model that has begun, and for models that are not of the points.
 std::string html_report(const ReportInput& input);

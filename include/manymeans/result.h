@@ -1,4 +1,4 @@
-// What a fit returns.
+// The result of a fit.
 #pragma once
 
 #include <manymeans/options.h>
@@ -47,8 +47,9 @@ struct ModelResult {
   int64_t iterations = 0;       ///< updates done
   StopReason stop_reason = StopReason::kNotBegun;
   double seconds = 0;  ///< its share of the passes
-  /// What digests contain of the labels of all rows, a number of 128 bits, low half first, where `labels` do not tell
-  /// it: several ranks share the rows, shards have them, or FitHooks::labels asked for those of the best only.
+  /// The part of digests that comes from the labels of all rows, a number of 128 bits, low half first. It is set if
+  /// `labels` do not hold all labels. Reasons: several ranks share the rows, the rows are in shards, or
+  /// FitHooks::labels asked for the best model's labels only.
   std::optional<std::array<uint64_t, 2>> label_sum = std::nullopt;
 
   /// 32 hexadecimal digits that two fits share only if k, D, type, prototypes, inertia, iterations,
@@ -56,7 +57,7 @@ struct ModelResult {
   std::string digest() const;
 };
 
-/// What one pass did, all models together. Under the strategies task and data: pass i of every model together.
+/// The work of one pass, all models together. Under the strategies task and data: pass i of every model together.
 struct PassLog : PassCounts {
   int64_t models = 0;    ///< that took part
   int64_t labelled = 0;  ///< labels found: rows times models
@@ -82,7 +83,7 @@ struct Provenance {
   PassLog total;                                        ///< of all passes
   std::vector<PassLog> pass_log;                        ///< of the first passes, in order
   std::vector<std::pair<std::string, double>> seconds;  ///< per phase, in order
-  std::vector<std::string> warnings;  ///< those of FitResult::warnings that equal answers need not share
+  std::vector<std::string> warnings;  ///< the part of FitResult::warnings that equal answers need not share
 };
 
 /// Between which values the points of a fit lay, in the units in which it measured them: after scaling.

@@ -1,9 +1,9 @@
 // Fits whose rows are spread over processes that know nothing of each other, as under Dask, Ray or Spark.
 //
 // One process fits, and has no rows. It asks questions, of bytes. Every shard (some rows, wherever they are) answers a
-// question by a pure function of its rows and the question; what two shards answer merges, in any order, to what one
-// shard with the rows of both would answer, to the bit, since answers are made of integers. So a scheduler may ask any
-// shard anywhere, again, or twice, and a process that is lost costs time and no digit of the answer.
+// question by a pure function of its rows and the question. Two answers merge, in any order, to the answer of one shard
+// with the rows of both, to the bit, since answers are made of integers. So a scheduler may ask any shard anywhere,
+// again, or twice, and a process that is lost costs time and no digit of the answer.
 #pragma once
 
 #include <manymeans/comm.h>
@@ -32,8 +32,8 @@ struct RowShardOptions {
 };
 
 /// Neighbouring rows of a data set: number `first_row` of all and those behind it, counted from 0. There may be none.
-/// It keeps what makes the next answer fast (packed points, the last labels, least distances), O(N D) bytes, and needs
-/// none of it: a shard that was asked nothing before answers the same.
+/// It keeps data that make the next answer fast (packed points, the last labels, min distances), O(N D) bytes. It does
+/// not depend on them: a new shard gives the same answer.
 class RowShard {
  public:
   /// Points and weights (empty, or one a row) are read in place and must outlive the shard. Throws Error(kUsage) for
@@ -44,8 +44,8 @@ class RowShard {
   RowShard(RowShard&& other) noexcept;
   RowShard& operator=(RowShard&& other) noexcept;
 
-  /// What this shard says to a question of a fit. What is wrong with the rows is part of the answer, so that the first
-  /// row that is wrong counts, whoever answers first. Throws Error(kBadData) for bytes that are no question, and
+  /// Returns the answer of this shard to a question of a fit. Errors in the rows are part of the answer, so the first
+  /// wrong row counts, in any order of the answers. Throws Error(kBadData) for bytes that are no question, and
   /// Error(kUnavailable) where memory runs out. Threads take turns. Time as one reading of the rows needs.
   Bytes answer(std::span<const std::byte> question);
 
@@ -54,12 +54,13 @@ class RowShard {
   std::unique_ptr<State> state_;
 };
 
-/// What one shard with the rows of both would answer. Throws Error(kUsage) where the two answer different questions or
-/// have rows in common, Error(kBadData) for bytes that are no answers. O(bytes).
+/// Returns the answer of one shard with the rows of both. Throws Error(kUsage) where the two answer different questions
+/// or have rows in common, Error(kBadData) for bytes that are no answers. O(bytes).
 Bytes merge_answers(std::span<const std::byte> a, std::span<const std::byte> b);
 
-/// What the answers of all shards merge to tells whoever loops without fit_shards(). The questions follow each other:
-/// shape, scan, statistics for every pass; each is made of the merged answer to the one before.
+/// For callers that loop without fit_shards(): these functions make the questions, and read the merged answers of all
+/// shards. The questions follow each other: shape, scan, statistics for every pass; each is made of the merged answer
+/// to the one before.
 Bytes shape_question();
 /// Throws Error(kUsage) where rows are missing, or shards differ in columns, type or weights; Error(kBadData) with what
 /// is wrong with the first shard that has an error.
@@ -76,7 +77,7 @@ struct Answered {
 Bytes statistics_question(const Answered& scan, std::span<const PointsView> models,
                           std::span<const PointsView> previous = {});
 
-/// What the labels of one model are, of all rows.
+/// Facts about the labels of all rows by one model.
 struct ClusterStatistics {
   std::vector<int64_t> counts;  ///< rows per cluster
   std::vector<double> weights;  ///< weight per cluster
@@ -85,19 +86,19 @@ struct ClusterStatistics {
 };
 std::vector<ClusterStatistics> read_statistics(const Answered& statistics);
 
-/// The prototypes that follow from these statistics; that of a cluster that weighs nothing stays as it was.
+/// Returns the prototypes that follow from these statistics. The prototype of a cluster without weight stays as it was.
 std::vector<Matrix> solve(const Answered& statistics);
 
 /// Asks all shards the same, and merges what they answer.
 using Ask = std::function<Bytes(std::span<const std::byte> question)>;
 
-/// fit() of the rows of all shards: everything but the labels, which are left out, has the bits that fit() of all rows
-/// gives, digests too. predict() of a shard's rows gives its labels. Throws what fit() throws, what `ask` throws, and
-/// Error(kUsage) where rows are missing, for a checkpoint, ranks, or a memory limit.
+/// Fits the rows of all shards, without labels. Everything else has the bits that fit() of all rows gives, digests too.
+/// predict() of a shard's rows gives its labels. Throws what fit() throws, what `ask` throws, and Error(kUsage) where
+/// rows are missing, for a checkpoint, ranks, or a memory limit.
 ///
-/// `ask` is called by one thread: up to four times at first, once a pass (three times with the rule `inertia`, two or
-/// three more where clusters are empty), three times in the end; 13 times a model for k-means||, 4 times a prototype
-/// for k-means++. Here it takes O(D sum K) memory, and 8 bytes a row where there are weights.
+/// One thread calls `ask`: up to four times at first, once a pass, and three times in the end. A pass takes three calls
+/// with the rule `inertia`, and two or three more if clusters are empty. k-means|| takes 13 calls a model, k-means++
+/// takes 4 a prototype. Here it takes O(D sum K) memory, and 8 bytes a row where there are weights.
 FitResult fit_shards(const Ask& ask, const FitOptions& options, const FitHooks& hooks = {});
 
 }  // namespace manymeans

@@ -13,7 +13,7 @@
 
 namespace manymeans {
 
-/// All options of search(): those of fit(), and its own. Each of the models (of every k) is searched for by itself.
+/// All options of search(): the options of fit(), and its own. Each of the models (of every k) has its own search.
 ///
 /// init, initial prototypes   what a search begins with
 /// max_iter, stop, tol, empty of the fit that begins with what the search has found
@@ -24,8 +24,8 @@ struct SearchOptions : FitOptions {
   int64_t trials = 16;     ///< most of a round
 };
 
-/// Calls visit(info, member) for every option of search(), in the order of --help: those of fit(), with the help texts
-/// that hold for searches, and its own. `Options` is SearchOptions or const SearchOptions.
+/// Calls visit(info, member) for every option of search(), in the order of --help. The options of fit() come first,
+/// with the help texts that hold for searches. `Options` is SearchOptions or const SearchOptions.
 template <class Options, class Visitor>
 void for_each_search_option(Options& options, Visitor&& visit) {
   for_each_option(options, [&](OptionInfo info, auto& value) {
@@ -58,7 +58,7 @@ void for_each_search_option(Options& options, Visitor&& visit) {
 /// Throws Error(kUsage) unless every option is in its range and the options agree with each other.
 void check(const SearchOptions& options);
 
-/// What a search had found after a round.
+/// The state of a search after a round.
 struct SearchStep {
   int64_t round = 0;   ///< 0: what it began with
   double seconds = 0;  ///< since the search began
@@ -67,7 +67,7 @@ struct SearchStep {
 
 /// How one model was found.
 struct SearchSummary {
-  int64_t rounds = 0;                  ///< done: so many of them give the same model again
+  int64_t rounds = 0;                  ///< rounds that were done; this number of rounds gives the same model again
   bool ended = false;                  ///< there was nothing left to search for
   std::vector<SearchStep> steps = {};  ///< the first one, and every one that found something better
 };
@@ -78,20 +78,20 @@ struct SearchResult {
   SearchOptions options;                ///< as given
 };
 
-/// Searches for the best model: the centroids of a first model are swapped as long as that helps; then each round tries
-/// variations of the best model, `trials` at most, and joins those that are better. At last fit() begins with the best
+/// Searches for the best model. The centroids of a first model are swapped as long as that helps. Then each round tries
+/// at most `trials` variations of the best model, and joins the better ones. At last fit() begins with the best
 /// prototypes, so that the model is one that fit() can give, with labels and digest.
 ///
 /// With options.rounds the answer is a function of points, weights, options and seed: the same bits for any thread
 /// count, instruction set and backend. A search that is stopped, by its time or by hooks, has the answer of the rounds
 /// that it has done. Progress has the phase "search", with the round and the best inertia so far.
 ///
-/// A checkpoint is written between rounds, and in the fit after the search; `search_time` is that of all runs that it
-/// joins.
+/// A checkpoint is written between rounds, and in the fit after the search; `search_time` covers all runs that a
+/// checkpoint joins.
 ///
 /// Throws what fit() throws; Error(kUsage) with hooks.comm of several ranks, or points that are to be read from
-/// their file in every pass. Memory: that of fit() with `trials` models, and 8 (2 D + 6) bytes a row for each
-/// thread that has a trial.
+/// their file in every pass. Memory: as fit() with `trials` models, and 8 (2 D + 6) bytes a row for each thread that
+/// has a trial.
 SearchResult search(const PointsView& points, std::span<const double> weights, const SearchOptions& options,
                     const FitHooks& hooks = {});
 

@@ -1,4 +1,4 @@
-// Points of which most values are zero: of each row only the others are there (CSR, as SciPy calls it).
+// Points with mostly zero values. Only the other values of each row are stored (CSR, as SciPy calls it).
 #pragma once
 
 #include <manymeans/points.h>
@@ -8,14 +8,14 @@
 
 namespace manymeans {
 
-/// What PointsView::place.space says of points that are a SparseView.
+/// The value of PointsView::place.space for points that are a SparseView.
 inline constexpr std::string_view kSparseSpace = "csr";
 
-/// A view of N x D values. Those of row i are values[starts[i]] to values[starts[i + 1] - 1], in the columns that
-/// `indices` names in the same places: counted from 0, ascending, none twice. All others are zero. The memory belongs
-/// to the caller and must stay unchanged while a function of the library reads it.
+/// A view of N x D values. Row i has values[starts[i]] to values[starts[i + 1] - 1]. `indices` holds their columns in
+/// the same places: counted from 0, ascending, none twice. All others are zero. The memory belongs to the caller and
+/// must stay unchanged while a function of the library reads it.
 ///
-/// Sparse points stand for the dense points of the same values: whatever is found out of them has the same bits.
+/// Sparse points mean the dense points of the same values. All results have the same bits.
 struct SparseView {
   const void* values = nullptr;        ///< of `type`
   const void* indices = nullptr;       ///< int32, or int64 where `wide_indices` says so
@@ -36,9 +36,9 @@ struct SparseView {
   }
 };
 
-/// The values of these points where each row is scaled to length one, as a fit with Metric::kCosine has them: a matrix
-/// of one row, to be taken for `values` beside the same `indices` and `starts`. Throws Error(kBadData) naming the first
-/// row that is all zeros, or a value that is not finite.
+/// Returns the values of the points with each row scaled to length one, as a fit with Metric::kCosine uses them. The
+/// result is a matrix of one row, which replaces `values` and keeps `indices` and `starts`. Throws Error(kBadData)
+/// naming the first row that is all zeros, or a value that is not finite.
 Matrix values_of_length_one(const SparseView& points, int threads = 0);
 
 }  // namespace manymeans

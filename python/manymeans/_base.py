@@ -1,4 +1,4 @@
-"""What the estimators share: checking input as scikit-learn does, without copies."""
+"""Common parts of the estimators: checking input as scikit-learn does, without copies."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ from ._sklearn import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMix
 from ._tables import columns_by_name
 from ._wording import printable
 
-# What newer versions import for their first fit, where a fork might come between.
+# Newer versions import this for their first fit, where a fork might come between.
 with contextlib.suppress(ImportError):
     import sklearn.callback._callback_support  # noqa: F401
 
@@ -67,7 +67,7 @@ def at_least(least: int) -> Interval:
 
 @parameters
 class Common:
-    """What all estimators take."""
+    """The parameters of all estimators."""
 
     max_iter: int = parameter(
         default=300, accepts=[at_least(1)], option=True,
@@ -100,7 +100,7 @@ class Common:
 
 @parameters
 class Fitting(Common):
-    """What estimators take whose fit is one fit of the library."""
+    """The parameters of estimators with one fit of the library."""
 
     stop: str = parameter(
         default="tol", accepts=[str], option=True,
@@ -134,7 +134,7 @@ class Fitting(Common):
 
 @parameters
 class Clustering(Fitting):
-    """What estimators take that fit centres so."""
+    """The parameters of estimators that fit centres with the library."""
 
     metric: str = parameter(
         default="euclidean", accepts=[StrOptions({"euclidean", "cosine"})], option=True,
@@ -153,7 +153,7 @@ class Clustering(Fitting):
     )  # fmt: skip
 
 
-# Of what types the library takes what is annotated so.
+# The types that the library takes for a parameter with this annotation.
 _PLAIN: dict[str, Callable[[Any], Any]] = {"int": int, "float": float}
 
 
@@ -162,7 +162,7 @@ def _as_is(value: Any) -> Any:
 
 
 class _ObjectsError(BadDataError, TypeError):
-    """Objects that are no numbers: scikit-learn's check_estimator wants a TypeError, and these words."""
+    """Objects that are no numbers: scikit-learn's check_estimator requires a TypeError, and these words."""
 
 
 def _without_objects(X: Any) -> Any:
@@ -241,7 +241,7 @@ class _FittingEstimator(Common, BaseEstimator):
             raise
 
     def _is_as_fitted(self, X: Any) -> bool:
-        """Whether scikit-learn's checks have nothing to say: they take longer than the labels of a few rows."""
+        """Return whether scikit-learn's checks can be skipped: they take longer than the labels of a few rows."""
         return is_ready(X) and X.shape[1] == vars(self).get("n_features_in_") and not hasattr(self, "feature_names_in_")
 
     @staticmethod
@@ -399,11 +399,11 @@ class _BaseEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterM
 
 
 class _NoResultError(UsageError, AttributeError):
-    """What only a `FitResult` has: hasattr says no."""
+    """An attribute that only a `FitResult` has: hasattr returns False."""
 
 
 def hosted(points: Points) -> Points:
-    """Give points whose rows can be chosen: those of a device are copied to the host's memory."""
+    """Return points whose rows can be chosen: points of a device are copied to the host's memory."""
     return points._replace(array=points.numbers, bfloat16=False) if points.on_device else points
 
 
@@ -529,8 +529,8 @@ class _Clusterer(_BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), default=None
-            Points to describe the clusters by; None: those of the fit, for as long as the program keeps them. They are
-            read twice.
+            Points to describe the clusters by; by default the points of the fit, as long as the program keeps them.
+            They are read twice.
         sample_weight : array-like of shape (n_samples,), default=None
             Their weights.
 
@@ -539,8 +539,8 @@ class _Clusterer(_BaseEstimator):
         summary : pandas.DataFrame
             A row for each cluster; a dict of lists where pandas is not installed. ``size`` is the number of rows,
             ``share`` their share of the weight, ``spread`` the root of the mean squared distance to the centre. Each
-            feature has a column of its name with the centres, and one named ``"name (sd)"`` that says how far the
-            centre is from the mean of all rows, in standard deviations of the column.
+            feature has a column of its name with the centres, and one named ``"name (sd)"``. This one has the distance
+            of the centre from the mean of all rows, in standard deviations of the column.
 
         """
         self._check_fitted()

@@ -82,10 +82,10 @@ class BisectingKMeans(_WithoutResult):
 
     All rows are one cluster at first. Then, until there are `n_clusters`, the cluster of the largest inertia (or of
     most rows) is split in two by a k-means fit of its own rows. The clusters form a tree, and `predict` goes down that
-    tree. That suits many clusters, and a hierarchy of them; the inertia is a little higher than that of `KMeans`.
+    tree. This suits many clusters, and a hierarchy of them. The inertia is a little higher than with `KMeans`.
 
-    Every split is a fit of this package, so the answer is a function of the points, the weights, the parameters and the
-    seed: never of the number of threads, the instruction set or the backend.
+    Every split is a fit of this package, so the answer depends on the points, the weights, the parameters and the seed.
+    It never depends on the number of threads, the instruction set or the backend.
 
     Attributes
     ----------
@@ -215,7 +215,7 @@ class BisectingKMeans(_WithoutResult):
         Returns
         -------
         labels : ndarray of shape (n_samples,)
-            int32; for the points of the fit those of the fit.
+            int32; the points of the fit get the labels of the fit.
 
         """
         check_is_fitted(self)
@@ -240,7 +240,7 @@ class BisectingKMeans(_WithoutResult):
 
 
 class _Splits:
-    """What the splits of one fit share."""
+    """The common data of the splits of one fit."""
 
     def __init__(self, estimator: BisectingKMeans, points: Points, weights: npt.NDArray[np.float64] | None) -> None:
         self._estimator = estimator

@@ -27,7 +27,7 @@ _CRITERIA = ("calinski_harabasz", "davies_bouldin", "bic", "simplified_silhouett
 
 
 class Evidence(NamedTuple):
-    """What speaks for or against one k: of the best of its models, by inertia.
+    """The evidence for or against one k, from the best of its models by inertia.
 
     Attributes
     ----------
@@ -41,9 +41,9 @@ class Evidence(NamedTuple):
     agreement : float
         Mean adjusted Rand index between the labels of the best model and of the next best, at most five; NaN of one.
     prediction_strength, prediction_strength_error : float
-        How well models of other rows tell which rows of a cluster belong together, of the worst cluster (Tibshirani and
-        Walther 2005); the mean of pairs of members that see different rows, and its standard error. NaN without
-        bootstraps; 1 for k = 1.
+        How well models of other rows tell which rows of a cluster belong together, for the worst cluster (Tibshirani
+        and Walther 2005). It is the mean over pairs of members that see different rows, and its standard error. NaN
+        without bootstraps; 1 for k = 1.
     stability, stability_error : float
         Mean adjusted Rand index of two such members, and its standard error.
     pac : float
@@ -66,7 +66,7 @@ class Evidence(NamedTuple):
     pac: float
 
 
-# Those of them by which k is chosen.
+# The criteria of stability, by which k is chosen.
 _STABILITY = ("prediction_strength", "stability", "pac")
 
 
@@ -84,7 +84,7 @@ class Choice(NamedTuple):
     evidence : list of Evidence
         For k = 1 and each k to choose from, ascending.
     interrupted : bool
-        Whether a time limit ended it early: what there was is judged.
+        True if a time limit ended it early. The finished part is judged.
     result : FitResult
         The ensemble that was judged; ``choice.result.best(choice.k)`` is the model of the recommended k.
     left_out : list of str
@@ -174,24 +174,24 @@ def choose_k(
 
     The answer is 1 where the gap statistic cannot tell the points from uniform ones. Else it is the k that most of gap,
     Calinski-Harabasz, Davies-Bouldin, BIC, simplified and squared silhouette, prediction strength, stability and PAC
-    choose, the least of equals. No criterion is right alone: look at the votes. The same bits on every machine.
+    choose, the least of equals. No criterion is right alone: look at the votes. Every machine returns the same bits.
 
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features), Dataset or path
         Points; scale columns of different units first.
     k : iterable of int or str, default=range(2, 21)
-        The numbers to choose from, or text such as ``"2..30"``. k = 1 is judged beside them. Of the default, numbers
-        above that of the rows are left out.
+        The numbers to choose from, or text such as ``"2..30"``. k = 1 is judged in addition. Numbers of the default
+        above the number of rows are left out.
     models : int, default=10
         Models of each k.
     references : int, default=10
-        Data sets without clusters, to each of which a tenth of the models is fitted; 0: no gap statistic.
+        Data sets without clusters. A tenth of the models is fitted to each. 0: no gap statistic.
     bootstraps : int, default=20
-        Members for the stability, an even number: two and two see different rows, half of all each, but no more than
-        about 32,768, and the best of a third of the models is fitted to these; 0: no stability.
+        Members for the stability, an even number; 0: no stability. The members of a pair see different rows, half of
+        all each, but at most about 32,768. The best of a third of the models is fitted to these rows.
     sample : int, default=1000
-        Rows of which the silhouette by Euclidean distances is computed; it is evidence, and has no vote.
+        Rows for which the silhouette by Euclidean distances is computed. It is evidence without a vote.
     seed : int or numpy.random.RandomState, default=0
         Seed of models, references, members and sample.
     init : str, default="auto"
@@ -199,9 +199,9 @@ def choose_k(
     max_iter : int, default=300
         Most iterations of a model.
     time_limit : float, optional
-        Seconds, of fits and judging together: after them k is chosen by what there is, and a warning names the criteria
-        that were not made. The criteria of labels are made in any case; where not even two numbers of clusters had a
-        model by then, it is a StoppedError.
+        Seconds for fits and judging together. After this time k is chosen by the finished criteria, and a warning names
+        the others. The criteria of labels are made in any case; where not even two numbers of clusters had a model by
+        then, it is a StoppedError.
     backend : str, default="auto"
         Where to compute. Never changes the answer.
     n_threads : int, optional

@@ -23,7 +23,7 @@ class Comparison(NamedTuple):
     ----------
     adjusted_rand : float or None
         1 for equal clusterings, whatever the numbers of the clusters are; about 0 for those that are no more alike than
-        chance; None where there were no labels to compare.
+        chance; it is None without labels to compare.
     moved : int
         Rows in `moves`.
     pairs : list of (int, int, int)
@@ -36,7 +36,7 @@ class Comparison(NamedTuple):
         Of models: centres of a and of b, matched one to one so that the sum of the squared distances is least, and
         their Euclidean distance.
     classes_a, classes_b : list of str or None
-        Where the labels of a or b are texts: the text of each number, in the order in which they first stand there.
+        Where the labels of a or b are texts: the text of each number, in the order of first appearance.
 
     """
 
@@ -54,13 +54,13 @@ class Comparison(NamedTuple):
 def compare(a: Any, b: Any) -> Comparison:
     """Compare two clusterings of the same rows: labels, models, or fitted estimators.
 
-    The adjusted Rand index is that of scikit-learn, computed of exact integers.
+    The adjusted Rand index equals scikit-learn's, computed from exact integers.
 
     Parameters
     ----------
     a, b : array-like of shape (n_samples,), Model, FitResult or estimator
-        Labels: integers, floats with whole values, texts or categories, of which each is a class. A row has none where
-        its label is negative or missing (None, NaN, pandas.NA, ""). Or a model, a result (its best model), or a fitted
+        Labels: integers, floats with whole values, texts or categories. Each value is a class. A row has none where its
+        label is negative or missing (None, NaN, pandas.NA, ""). Or a model, a result (its best model), or a fitted
         `KMeans`, whose labels are compared where both have them, and whose centres are where both have those.
 
     Returns
@@ -71,7 +71,7 @@ def compare(a: Any, b: Any) -> Comparison:
     Raises
     ------
     UsageError
-        For labels of different numbers of rows, and where there is nothing to compare.
+        For labels of different numbers of rows, and if nothing can be compared.
     BadDataError
         For labels that are no whole numbers and no texts.
 
@@ -165,7 +165,7 @@ def _whole(name: str, labels: npt.NDArray[Any], numbers: npt.NDArray[np.float64]
 
 
 def _is_gap(value: Any) -> bool:
-    """Whether this is no label: what a gap is in files (docs/user/tables.md)."""
+    """Return whether this is no label but a gap, as in files (docs/user/tables.md)."""
     if isinstance(value, (str, bytes)):
         return _text_of(value).strip().lower() in ("", "na", "n/a", "nan", "null", "none", "#n/a", "<na>")
     return (
@@ -186,7 +186,7 @@ def _is_number(text: str) -> bool:
 
 
 def _classes_of(texts: list[str | None]) -> tuple[npt.NDArray[np.int64], list[str]]:
-    """Number texts in the order in which they first stand there."""
+    """Number texts in the order of first appearance."""
     places: dict[str, int] = {}
     labels = [-1 if text is None else places.setdefault(text, len(places)) for text in texts]
     return np.array(labels, dtype=np.int64), list(places)

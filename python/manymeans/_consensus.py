@@ -29,11 +29,11 @@ class Consensus(NamedTuple):
     labels : ndarray of shape (n_samples,)
         The cluster of each row for which most models vote, the lowest of equals; in the smallest unsigned type.
     votes : ndarray of shape (n_samples,)
-        How many models vote for it, likewise.
+        The number of models that vote for it, in the smallest unsigned type.
     counts : ndarray of shape (k,)
         Rows of each cluster; 0 where no row has it.
     cluster_centers : ndarray of shape (k, n_features)
-        Of the fit of all centres, or of the model that the others are matched to.
+        Centres of the fit of all centres, or of the model that the others are matched to.
     n_models : int
         Models that vote.
     between : ndarray of shape (n_models, n_models)
@@ -80,7 +80,7 @@ def consensus(
 ) -> Consensus:
     """Find the clusters on which many models agree: each row gets the one for which most models vote.
 
-    No label of a model is kept, so memory is that of two labels a row; the same bits on every machine.
+    No label of a model is kept, so the memory is two labels a row. Every machine returns the same bits.
 
     Parameters
     ----------
@@ -89,17 +89,17 @@ def consensus(
     k : int
         Clusters of the consensus. Models may have more or fewer.
     X : array-like of shape (n_samples, n_features), Dataset or path, optional
-        Points to label. None: the points of the fit, whose labels the models have, unless they come from a file.
+        Points to label. By default the points of the fit. The models have their labels, unless they come from a file.
     method : {"centroids", "matched"}, default="centroids"
         ``"centroids"``: the centres of all models are clustered, weighted by their rows, and a model votes for the
-        cluster into which its centre came. ``"matched"``: the clusters of the models that have `k` are matched one to
-        one to those of the model of least inertia.
+        cluster into which its centre came. With ``"matched"``, the clusters of the models that have `k` are matched one
+        to one to the clusters of the model of min inertia.
     fits : int, default=10
-        Fits of the centres, of which the one of least inertia counts.
+        Fits of the centres; the fit of min inertia counts.
     pairs : int, default=100_000
         Pairs of rows by which models are compared: all where there are no more; 0: none.
     seed : int or numpy.random.RandomState, default=0
-        Of the fits and of the pairs.
+        Seed of the fits and of the pairs.
     backend : str, default="auto"
         Where to compute. Never changes the answer.
     n_threads : int, optional

@@ -42,7 +42,7 @@ class Criteria(NamedTuple):
     silhouette_rows : int
         How many rows that were.
     silhouette_error : float
-        In 19 of 20 samples that of all rows is no farther away; 0 where all rows were taken.
+        In 19 of 20 samples the silhouette of all rows is at most this far away. 0 if all rows were taken.
 
     """
 
@@ -61,17 +61,17 @@ class Criteria(NamedTuple):
 def criteria(
     X: Any, labels: Any, *, sample: int = 1000, random_state: int | Any = 0, n_threads: int | None = None
 ) -> Criteria:
-    """Judge a clustering by the criteria from which a number of clusters is chosen. The same bits on every machine.
+    """Judge a clustering by the criteria from which a number of clusters is chosen. All machines give equal bits.
 
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features), Dataset or path
         Points.
     labels : array-like of shape (n_samples,), Model, FitResult or estimator
-        Labels as `compare` takes them; rows without one are left out. Texts are numbered in the order in which they
-        first stand there. Or a model, a result (its best model) or a fitted estimator that has the labels of `X`.
+        Labels as `compare` takes them; rows without one are left out. Texts are numbered in the order of first
+        appearance. Or a model, a result (its best model) or a fitted estimator that has the labels of `X`.
     sample : int, default=1000
-        Rows of which `silhouette` is computed, O(sample n_samples n_features); 0: none.
+        Rows for which `silhouette` is computed, O(sample n_samples n_features); 0: none.
     random_state : int or numpy.random.RandomState, default=0
         Seed of the sample, 0 to 2**64 - 1, or a generator to draw one from.
     n_threads : int, optional
@@ -80,7 +80,7 @@ def criteria(
     Returns
     -------
     criteria : Criteria
-        The numbers. None of them is right alone: each has its own idea of what a cluster is.
+        The numbers. No number is right alone: each has its own idea of a cluster.
 
     Raises
     ------

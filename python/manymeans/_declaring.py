@@ -28,7 +28,7 @@ _WIDTH = 116  # of documentation
 
 
 class Parameter(NamedTuple):
-    """What is known of a parameter.
+    """The facts about a parameter.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class Parameter(NamedTuple):
     type : str
         As documentation has it; empty: as the annotation says.
     option : bool
-        Whether it is an option of the library, under the same name.
+        True for an option of the library, under the same name.
     kw_only : bool
     hint : str
         Its annotation.
@@ -70,7 +70,7 @@ def parameter(
 
 
 def merged(own: dict[str, Parameter], inherited: list[dict[str, Parameter]]) -> dict[str, Parameter]:
-    """Put new parameters of a class before those of its bases, of which it may change some."""
+    """Put new parameters of a class before the parameters of its bases; it may change some."""
     every: dict[str, Parameter] = {}
     for base in inherited:
         every = base | every

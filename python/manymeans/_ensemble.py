@@ -29,7 +29,7 @@ from ._kmeans import _describe_input
 from ._result import Criterion, FitResult
 from ._sklearn import checks_parameters
 
-# What exists where one of the models is the best.
+# Attributes that exist if one of the models is the best.
 _OF_ONE_MODEL = ("best_", "cluster_centers_", "labels_", "inertia_", "_n_features_out")
 
 
@@ -49,7 +49,7 @@ class EnsembleKMeans(Clustering, _BaseEstimator):
         The model of lowest inertia, or the one that `criterion` chooses. With several numbers of clusters and no
         `criterion`, it and the attributes of the next line are an error that says so.
     cluster_centers_, labels_, inertia_
-        Those of `best_`; labels int32.
+        Attributes of `best_`; labels int32.
     best_of_k_ : dict of int to Model
         The model of lowest inertia for each number of clusters.
     answer_ : str
@@ -166,11 +166,11 @@ class EnsembleKMeans(Clustering, _BaseEstimator):
         Returns
         -------
         self : EnsembleKMeans
-            Fitted: each of `models_` was searched for by itself, and has `Model.rounds` and `Model.search`.
+            Fitted. Each model in `models_` has its own search, `Model.rounds` and `Model.search`.
 
         See Also
         --------
-        manymeans.search : The same as a function, which says more of what a search does.
+        manymeans.search : The function, with more about searches.
 
         """
         options = library_options({"time": time, "rounds": rounds, "trials": trials})
@@ -222,7 +222,7 @@ class EnsembleKMeans(Clustering, _BaseEstimator):
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def _check_one(self) -> None:
-        """Say before a long fit that nobody could tell which model is meant after it."""
+        """Refuse a long fit after which it would be open which model is meant."""
         ks = list(dict.fromkeys(k_list(self.n_clusters)))
         if self.criterion is None and len(ks) > 1:
             raise UsageError(
@@ -234,7 +234,7 @@ class EnsembleKMeans(Clustering, _BaseEstimator):
         return self._fitted_centers() if k is None else self.result_.best(k).cluster_centers
 
     def _with_best_of(self, k: int | None) -> EnsembleKMeans:
-        """Give this ensemble with the best model of k in the place of the best of all."""
+        """Return this ensemble with the best model of k instead of the best of all."""
         check_is_fitted(self)
         if k is None:
             return self
@@ -381,15 +381,15 @@ class EnsembleKMeans(Clustering, _BaseEstimator):
         k : int
             Clusters of the consensus. Models may have more or fewer.
         X : array-like of shape (n_samples, n_features), default=None
-            Points to label. None: those of the fit, unless the ensemble was loaded from a file.
+            Points to label. By default the points of the fit, unless the ensemble was loaded from a file.
         method : {"centroids", "matched"}, default="centroids"
             As in `manymeans.consensus`.
         fits : int, default=10
-            Fits of the centres, of which the one of least inertia counts.
+            Fits of the centres; the fit of min inertia counts.
         pairs : int, default=100_000
             Pairs of rows by which models are compared; 0: none.
         seed : int or numpy.random.RandomState, default=0
-            Of the fits and of the pairs.
+            Seed of the fits and of the pairs.
 
         Returns
         -------
@@ -423,8 +423,8 @@ class EnsembleKMeans(Clustering, _BaseEstimator):
         path : str, bytes or path-like
             A ``.npz``.
         criterion : "inertia", callable or None, default=None
-            How `best_` is chosen where the file holds models of several numbers of clusters. None: not at all, as in
-            the class.
+            How `best_` is chosen where the file holds models of several numbers of clusters. With None it is not
+            chosen, as in the class.
 
         Returns
         -------

@@ -10,7 +10,7 @@ from ._wording import in_python, printable
 
 
 class Error(Exception):
-    """What every function of manymeans raises when it fails; its subclasses say what kind of thing went wrong."""
+    """The base class of every error of manymeans; its subclasses tell the kind of the error."""
 
     def __init__(self, *args: object) -> None:
         super().__init__(*(printable(text) if isinstance(text, str) else text for text in args))
@@ -72,7 +72,7 @@ def _both_warnings(convergence: type[Warning]) -> type[Warning]:
 
 
 def exception_of(code: int, message: str) -> Error:
-    """Give the exception for an error of the library; the numbers are those of include/manymeans/error.h."""
+    """Return the exception for an error of the library; the numbers are as in include/manymeans/error.h."""
     message = in_python(message)
     if code == 4 and message.startswith("[memory]"):  # with another code it is the parameter of that name
         return OutOfMemoryError(message)

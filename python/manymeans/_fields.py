@@ -30,7 +30,7 @@ def _is_built_in(format: str) -> bool:
 
 
 def format_by_pyarrow(path: bytes, format: str) -> str | None:
-    """Give the format of a file that pyarrow has to read, parquet or arrow; None for one that the library reads."""
+    """Give the format of a file that pyarrow has to read, parquet or arrow; return None for the others."""
     if format == "auto":
         format = _ENDINGS.get(os.path.splitext(os.fsdecode(path).lower())[1], "")
     return format if format in ("parquet", "arrow") and not _is_built_in(format) else None
@@ -115,7 +115,7 @@ def _is_number(type: Any) -> bool:
 
 
 def _is_period(field: Any) -> bool:
-    """Whether these are periods of pandas: integers that mean nothing without their frequency."""
+    """Return whether these are periods of pandas: integers that mean nothing without their frequency."""
     names = ((field.metadata or {}).get(b"ARROW:extension:name"), getattr(field.type, "extension_name", None))
     return b"pandas.period" in names or "pandas.period" in names
 
@@ -143,7 +143,7 @@ def _plain(column: Any) -> Any:
 
 
 def _needs_float64(column: Any) -> bool:
-    """Say what the library says of these integers or decimals (docs/user/files.md, "Types")."""
+    """Return the library's answer for these integers or decimals (docs/user/files.md, "Types")."""
     import pyarrow
 
     if _is_list(column.type):
@@ -162,7 +162,7 @@ def _needs_float64(column: Any) -> bool:
         return bool(_manymeans.read(file, PLAIN)["points"].dtype == np.float64)
 
 
-#: The options of `read` that nobody has set.
+#: The default options of `read`.
 PLAIN: dict[str, Any] = {
     "format": "auto", "dtype": None, "columns": [], "exclude": [], "numeric_only": False, "missing": "error",
     "missing_value": 0.0, "one_hot": False, "max_categories": 100, "decimal": "\0", "header": "auto", "id": "",

@@ -1,4 +1,4 @@
-"""Functions for people who want no estimator."""
+"""Functions, as an alternative to the estimators."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def run_fit_shards(
 
 
 class _Columns(NamedTuple):
-    """What the columns of a fit are called."""
+    """The names of the columns of a fit."""
 
     names: list[str] | None
     source: Source | None
@@ -150,7 +150,7 @@ def _run(
     progress: bool = False,
     verbose: int | bool = False,
 ) -> FitResult:
-    """Fit, and show how far that is; the parameters from `n_threads` on are those of all fits."""
+    """Fit, and show the progress. The parameters from `n_threads` on are common to all fits."""
     reporter = Reporter(callback, progress, verbose=bool(verbose))
     options = {name: value for name, value in options.items() if value is not None}
     options["threads"] = _threads.effective(n_threads)
@@ -234,10 +234,10 @@ def fit(
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features), Dataset or path
-        Points, what `read` gives, or the name of a file that it can read. C-contiguous arrays (memory maps too) of
-        float32, float64, float16, uint8 and int8, tensors (also of CUDA devices, where built with CUDA) and
-        single-chunk Arrow columns are read in place, and so are SciPy's CSR matrices of float32 and float64, which are
-        never made dense (backends cpu and reference); all else is copied once.
+        Points, what `read` gives, or the name of a file that it can read. Data that are read in place: C-contiguous
+        arrays (memory maps too) of float32, float64, float16, uint8 and int8, tensors (also of CUDA devices, where
+        built with CUDA) and single-chunk Arrow columns. SciPy's CSR matrices of float32 and float64 are read in place,
+        too, and never made dense (backends cpu and reference). All else is copied once.
     k : int, str or iterable of int, default=8
         Numbers of clusters: ``8``, ``[8, 16]``, ``range(2, 21)``, ``"8,16"`` or ``"2..20:2"``.
     models : int, default=1
@@ -256,7 +256,7 @@ def fit(
         Fewest and most rows of a cluster; 0: any number. Rows are assigned at the least total cost that the sizes
         allow.
     sample_weight : array-like of shape (n_samples,), optional
-        Weights, 0 or larger; by default those of a `Dataset`, else all equal.
+        Weights, 0 or larger; by default the weights of a `Dataset`, else all equal.
     max_iter : int, default=300
         Most iterations (updates of the centres) of a model.
     tol : float, default=1e-4
@@ -265,7 +265,7 @@ def fit(
         Comma-separated stop rules: ``tol``, ``strict``, ``labels:F``, ``shift:E[:P]``, ``inertia:R``,
         ``error:E``.
     empty : {"farthest", "keep", "drop", "error"}, default="farthest"
-        What happens to a cluster without points.
+        The treatment of a cluster without points.
     time_limit : float, optional
         Seconds; the fit stops after the pass during which they are used up, but not before the first pass of the first
         model: there is one at least.
@@ -273,7 +273,7 @@ def fit(
         How and where to compute; see ``manymeans fit --help`` and `info`. A device has a number: ``"opencl:1"``. They
         never change the answer.
     memory : int or str, optional
-        Most memory to use beside `X`, in bytes or as "2GB"; by default what the machine has. A ``numpy.memmap`` that
+        Max memory in addition to `X`, in bytes or as "2GB"; by default the machine's memory. A ``numpy.memmap`` that
         does not fit is read from its file in every pass. With ``backend="cuda"`` or ``"opencl"``: most memory of the
         device. Never changes the answer.
     n_threads : int, optional
@@ -288,12 +288,12 @@ def fit(
     checkpoint_every : int, default=0
         Iterations between two writes; 0: every ten seconds, or as seldom as it takes to cost less than 1 % of the time.
     resume : bool, default=False
-        Go on from `checkpoint`, if it is there, to the result of a fit that nobody disturbed. `X`, the weights and all
+        Continue from `checkpoint`, if it exists, to the result of a fit without interruption. `X`, the weights and all
         parameters must be the same, but for those that never change the answer, `time_limit` and `callback`.
     comm : mpi4py.MPI.Intracomm, optional
         The ranks that share the points: `X` and `sample_weight` are the rows of this one, and the ranks have them in
-        their order. All ranks call `fit` with the same parameters. `labels` are those of this rank's rows; all else of
-        the models, `digest` too, is the same on all ranks, and that of one process with all rows.
+        their order. All ranks call `fit` with the same parameters. This rank gets the `labels` of its rows. All else of
+        the models, `digest` too, is the same on all ranks, and equals the result of one process with all rows.
 
     Returns
     -------
@@ -392,7 +392,7 @@ def _initial(init: Any, points: Points) -> npt.NDArray[Any] | None:
 def _checkpoint_of(
     inputs: tuple[Any, ...], checkpoint: Any, checkpoint_every: Any, resume: Any
 ) -> tuple[bytes, int, bool] | None:
-    """Check what a fit is told of its checkpoint; None: it has none."""
+    """Check what a fit is told of its checkpoint; return None if it has no checkpoint."""
     every, resume = integer("checkpoint_every", checkpoint_every, 0), switch("resume", resume)
     if checkpoint is None:
         if resume or every:
@@ -432,8 +432,8 @@ def search(
     """Search for the k-means model of lowest inertia.
 
     One run of k-means ends in the nearest local optimum, and many runs gain little. A search swaps centres instead, and
-    tries variations of the best model; what it finds is a model that `fit` could give. docs/user/search.md says when
-    not to trust it.
+    tries variations of the best model. It finds models that `fit` could give. docs/user/search.md says when not to
+    trust it.
 
     Parameters
     ----------
@@ -460,7 +460,7 @@ def search(
         As in `fit`. A callback that returns something false other than None ends the search, and what it has found is
         kept.
     checkpoint, checkpoint_every, resume : optional
-        As in `fit`; a round counts as an iteration. `time` is that of all runs that a checkpoint joins.
+        As in `fit`; a round counts as an iteration. `time` covers all runs that a checkpoint joins.
 
     Returns
     -------
@@ -511,7 +511,7 @@ def predict(
     criterion : "inertia" or callable, optional
         Of a `FitResult`: how the model is chosen; see `FitResult.best`.
     distances : bool, default=False
-        Also give the Euclidean distances to the nearest centre.
+        Return the Euclidean distances to the nearest centre, too.
     n_threads : int, optional
         Threads; by default all that are usable.
     backend : str, default="auto"
@@ -578,7 +578,7 @@ def kmeans_plusplus(
     n_clusters : int
         Number of centres.
     sample_weight : array-like of shape (n_samples,), optional
-        Weights, 0 or larger; by default those of a `Dataset`, else all equal.
+        Weights, 0 or larger; by default the weights of a `Dataset`, else all equal.
     random_state : int or numpy.random.RandomState, default=0
         Seed, 0 to 2**64 - 1, or a generator to draw one from.
     n_threads : int, optional

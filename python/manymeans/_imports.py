@@ -8,7 +8,7 @@ import logging  # noqa: F401
 import os
 import threading
 
-#: Held by whoever imports something after this package was imported.
+#: A thread holds this lock while it imports something after this package was imported.
 importing = threading.RLock()
 
 _PATIENCE = 60  # seconds: an import that forks, and waits for an import of another thread, would wait for ever

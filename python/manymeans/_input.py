@@ -38,7 +38,7 @@ class Points(NamedTuple):
     array : ndarray, DeviceArray or SparseArray
         Of one of `DTYPES`, or uint16 where `bfloat16`; the other two have nothing but a shape and a dtype.
     bfloat16 : bool
-        Whether the numbers are bfloat16, for which NumPy has no type.
+        True for bfloat16 numbers, for which NumPy has no type.
     names : list of str or None
         Names of the columns where `X` had some.
     source : Source or None
@@ -53,12 +53,12 @@ class Points(NamedTuple):
 
     @property
     def on_device(self) -> bool:
-        """Whether the array lies in the memory of a CUDA device."""
+        """Return whether the array lies in the memory of a CUDA device."""
         return isinstance(self.array, _manymeans.DeviceArray)
 
     @property
     def is_sparse(self) -> bool:
-        """Whether they are a sparse matrix."""
+        """Return whether the points are a sparse matrix."""
         return isinstance(self.array, _manymeans.SparseArray)
 
     @property
@@ -76,19 +76,19 @@ class Points(NamedTuple):
 
     @property
     def wide(self) -> bool:
-        """Whether prototypes of these points are float64."""
+        """Return whether prototypes of the points are float64."""
         return bool(self.array.dtype == np.float64)
 
 
 class Target(NamedTuple):
-    """What a regression predicts.
+    """The target of a regression.
 
     Attributes
     ----------
     values : ndarray of shape (n_samples, 1)
         Of float64.
     name : str
-        What it is called.
+        Its name.
 
     """
 
@@ -101,17 +101,17 @@ def _is_dataframe(X: Any) -> bool:
 
 
 def _is_arrow_type(dtype: Any) -> bool:
-    """Whether a column of this type of pandas is kept by pyarrow."""
+    """Return whether pyarrow keeps the columns of this type of pandas."""
     return hasattr(dtype, "pyarrow_dtype") or getattr(dtype, "storage", "") == "pyarrow"
 
 
 def is_tensor(X: Any) -> bool:
-    """Whether this is no NumPy array, but an array of another library that speaks DLPack."""
+    """Return whether this is no NumPy array, but an array of another library that speaks DLPack."""
     return not isinstance(X, np.ndarray) and hasattr(X, "__dlpack_device__") and hasattr(X, "__dlpack__")
 
 
 def is_on_cuda(X: Any) -> bool:
-    """Whether this array lies in the memory of a CUDA device."""
+    """Return whether this array lies in the memory of a CUDA device."""
     if is_tensor(X):
         return int(X.__dlpack_device__()[0]) == _CUDA_DEVICE
     return hasattr(X, "__cuda_array_interface__")
@@ -120,7 +120,7 @@ def is_on_cuda(X: Any) -> bool:
 def check_arrow(X: Any, name: str) -> Any:
     """Give Arrow data of pyarrow or pandas checked in full, and anything else as it is.
 
-    Whoever reads them relies on their lengths, offsets and codes, and finds no size of a buffer.
+    Readers rely on their lengths, offsets and codes, and find no size of a buffer.
 
     Raises
     ------
@@ -209,7 +209,7 @@ def refuse_files(X: Any, name: str) -> None:
         raise BadDataError(f"{name} is {X!r:.60}; points are needed, and manymeans.read gives those of a file")
 
 
-# What no number is made of, although NumPy would do so with some of it.
+# Values that are not made into numbers, although NumPy would do so with some of them.
 _NO_NUMBERS: list[tuple[tuple[type, ...], str]] = [
     ((str, bytes), "text"),
     ((datetime.date, np.datetime64), "dates or times"),
@@ -232,7 +232,7 @@ _ADVICE = {
 
 
 def _no_number(value: Any) -> str | None:
-    """Say what a value is that is no number; None: it is one, or a gap, which has its own error."""
+    """Say what a value is that is no number; return None for a number, or for a gap, which has its own error."""
     known = next((what for kinds, what in _NO_NUMBERS if isinstance(value, kinds)), None)
     if known or value is None or hasattr(value, "__float__") or hasattr(value, "__index__"):
         return known
@@ -241,7 +241,7 @@ def _no_number(value: Any) -> str | None:
 
 
 def _refuse(name: str, dtype: Any, value: Any = None, where: str = "") -> NoReturn:
-    """Refuse such values, of which this one stands there."""
+    """Refuse such values; `value` is one of them."""
     what = _no_number(value)
     begin = "Complex data not supported: " if "complex" in f"{dtype} {what}" else ""  # as scikit-learn says it
     held = f" and holds {what}, {value!r:.60} in {where or 'it'}" if what else where and f" in {where}"
@@ -325,7 +325,7 @@ def _numbers_of(array: npt.NDArray[Any], name: str, columns: list[str] | None = 
 
 
 def plain_numbers(given: Any, name: str) -> npt.NDArray[Any]:
-    """Give the numbers of what a user passes beside X, by the rules for X: a target, weights or centres of any shape.
+    """Return the numbers of a target, weights or centres of any shape, by the rules for X.
 
     Raises
     ------
@@ -363,7 +363,7 @@ def on_host(X: Any) -> Any:
 
 
 def is_arrow(X: Any) -> bool:
-    """Whether this is a table or column of Arrow (pyarrow, polars, ...); pandas has its own way."""
+    """Return whether this is a table or column of Arrow (pyarrow, polars, ...); pandas has its own way."""
     return not _is_dataframe(X) and (hasattr(X, "__arrow_c_stream__") or hasattr(X, "__arrow_c_array__"))
 
 
@@ -388,7 +388,7 @@ def _readable_on_device(X: Any) -> Any:
 
 
 def _its_device(X: Any) -> Any:
-    """Give a context in which the array's device is the current one, as torch and CuPy want it to be exported."""
+    """Return a context in which the array's device is the current one, as torch and CuPy require for an export."""
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(X, torch.Tensor):
         return torch.cuda.device(X.device)
@@ -455,7 +455,7 @@ def _is_list(value: Any) -> bool:
 
 
 def has_lists(X: Any) -> bool:
-    """Whether this is a frame or a column of pandas that holds lists or arrays, as embeddings are often kept."""
+    """Return whether this is a frame or a column of pandas that holds lists or arrays, as embeddings often are."""
     if not _is_dataframe(X):
         return False
     if X.ndim == 2:
@@ -467,7 +467,7 @@ def has_lists(X: Any) -> bool:
 
 
 def has_objects(X: Any) -> bool:
-    """Whether this is a frame of pandas with other columns than plain numbers, as objects, or sparse ones of gaps."""
+    """Return whether a frame of pandas has columns other than plain numbers: objects, or sparse ones of gaps."""
     return (
         _is_dataframe(X)
         and X.ndim == 2
@@ -517,7 +517,7 @@ def _from_lists(X: Any) -> Points:
 
 
 def unwrap(X: Any) -> Points | None:
-    """Give the array of a tensor or an Arrow table; None for what NumPy and scikit-learn understand."""
+    """Give the array of a tensor or an Arrow table; return None for arrays that NumPy and scikit-learn understand."""
     if isinstance(X, Dataset):
         return Points(X.points, names=X.column_names or None, source=X.source)
     if isinstance(X, np.ndarray):
@@ -546,7 +546,7 @@ def _from_frame(X: Any, name: str) -> Points:
 
 
 def is_scipy_sparse(X: Any) -> bool:
-    """Whether this is a sparse matrix or array of SciPy, in whatever format."""
+    """Return whether this is a sparse matrix or array of SciPy, in any format."""
     return hasattr(X, "toarray") and hasattr(X, "tocsr")
 
 
@@ -598,7 +598,7 @@ def densify(X: Any) -> npt.NDArray[Any]:
 
 
 def is_ready(X: Any) -> bool:
-    """Whether this is an array of NumPy that the library reads where it lies: checks and conversions change nothing."""
+    """Return whether the library reads this array of NumPy in place: checks and conversions change nothing."""
     return (
         type(X) is np.ndarray
         and X.dtype in _READY
@@ -633,7 +633,7 @@ def plain_points(X: Any, name: str = "X", *, empty: bool = False, keep_sparse: b
 
 
 def plain_centers(X: Any, name: str, columns: list[str] | None = None) -> npt.NDArray[Any]:
-    """Give centres that a user passes: an array of two dimensions, in the order of these columns of the points.
+    """Return the centres of a user: an array of two dimensions, in the order of `columns` of the points.
 
     Raises
     ------
@@ -650,7 +650,7 @@ def plain_centers(X: Any, name: str, columns: list[str] | None = None) -> npt.ND
 
 
 def in_order(X: Any, name: str, columns: list[str] | None) -> Any:
-    """Give centres as an array whose columns are those of the points, where both have names; else as they are.
+    """Return centres as an array with the points' order of columns, if both have names; else unchanged.
 
     Raises
     ------
@@ -715,7 +715,7 @@ def readable(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def plain_weights(sample_weight: Any, n: int) -> npt.NDArray[np.float64] | None:
-    """Give weights as the library wants them."""
+    """Return weights as the library requires them."""
     if sample_weight is None:
         return None
     name = "sample_weight"

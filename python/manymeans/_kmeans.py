@@ -120,9 +120,9 @@ class KMeans(Clustering, _Clusterer):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Points. C-contiguous arrays (memory maps too) of float32, float64, float16, uint8 and int8, tensors
-            (also of CUDA devices, where built with CUDA) and single-chunk Arrow columns are read in place; all else,
-            also Fortran order and strides, is copied once. A sparse matrix is never made dense: CSR of float32 or
+            Points. Data that are read in place: C-contiguous arrays (memory maps too) of float32, float64, float16,
+            uint8 and int8, tensors (also of CUDA devices, where built with CUDA) and single-chunk Arrow columns. All
+            else, also Fortran order and strides, is copied once. A sparse matrix is never made dense: CSR of float32 or
             float64 is read in place, other ones become that.
         y : Ignored
             There by convention.
@@ -266,7 +266,7 @@ def _describe_input(estimator: _BaseEstimator, result: FitResult) -> None:
 
 
 def _joined(results: list[FitResult]) -> FitResult:
-    """Make one ensemble of fits from different initial centres; the provenance is that of the first."""
+    """Make one ensemble of fits from different initial centres, with the provenance of the first fit."""
     first = results[0]
     for replica, other in enumerate(results[1:], 1):
         for model in other.models:

@@ -13,7 +13,7 @@ from ._tables import naming
 
 
 def as_measured(points: Points, metric: str, centers: npt.NDArray[Any], n_threads: int | None = None) -> Points:
-    """Scale rows to length one where the metric is cosine. That is one copy."""
+    """Scale rows to length one where the metric is cosine. This makes one copy."""
     if metric == "euclidean":
         return points
     points = matching(points, centers)
@@ -28,7 +28,7 @@ def as_measured(points: Points, metric: str, centers: npt.NDArray[Any], n_thread
 
 
 def matching(points: Points, centers: npt.NDArray[Any]) -> Points:
-    """Widen points to float64 where the centres are, so that no centre is rounded. That is one copy."""
+    """Widen points to float64 where the centres are, so that no centre is rounded. This makes one copy."""
     if centers.dtype != np.float64 or points.wide:
         return points
     wide = points.numbers.astype(np.float64)

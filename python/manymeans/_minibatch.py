@@ -30,14 +30,14 @@ class MiniBatchKMeans(_WithoutResult):
     """Mini-batch k-means: a drop-in for `sklearn.cluster.MiniBatchKMeans`.
 
     Every step takes a sample of the rows, labels them, and moves each centre to the mean of all rows that it was ever
-    given. That is for points that come one by one (`partial_fit`) and for a good answer after a part of a pass; where
-    all points are there and a minute is to be had, `KMeans` finds a lower inertia, often in the same time.
+    given. This suits points that come one by one (`partial_fit`), and a good answer after a part of a pass. If all
+    points exist and a minute is available, `KMeans` finds a lower inertia, often in the same time.
 
-    The same points, weights, parameters and seed give the same bits with any number of threads, on any backend and
-    instruction set: labels and inertia are the library's, the random numbers are those of ``RandomState``, and the sums
-    of a batch are added in one order, row after row, in float64. The answer is **not** part of the library's contract
-    ("one answer"): it has no digest, no other implementation has to give it, and another release may sample otherwise.
-    It also depends on how the points are cut into batches: `partial_fit` of two halves is not a `fit` of the whole.
+    Equal points, weights, parameters and seed give equal bits with any number of threads, on any backend and
+    instruction set. The library computes labels and inertia, and ``RandomState`` the random numbers. The sums of a
+    batch are added in one order, row after row, in float64. The answer is **not** part of the library's contract ("one
+    answer"): it has no digest, no other implementation has to give it, and another release may sample otherwise. It
+    also depends on how the points are cut into batches: `partial_fit` of two halves is not a `fit` of the whole.
 
     Attributes
     ----------
@@ -46,8 +46,8 @@ class MiniBatchKMeans(_WithoutResult):
     labels_ : ndarray of shape (n_samples,)
         int32, with `compute_labels`: of the rows of the last `fit` or `partial_fit`.
     inertia_ : float
-        Weighted sum of squared distances of these rows to the nearest centre; without `compute_labels` an estimate by
-        the batches of `fit`.
+        Weighted sum of squared distances of the rows to the nearest centre. Without `compute_labels` it is an estimate
+        by the batches of `fit`.
     n_iter_ : int
         Passes over as many rows as there are, the last one begun.
     n_steps_ : int
@@ -275,7 +275,7 @@ class MiniBatchKMeans(_WithoutResult):
     def _best_initial(
         self, points: Points, weights: npt.NDArray[np.float64] | None, random: np.random.RandomState
     ) -> npt.NDArray[Any]:
-        """Choose centres of a sample, some times, and keep those of the lowest inertia on another sample."""
+        """Choose centres of a sample several times, and keep the centres with the lowest inertia on another sample."""
         if self._n_init == 1:
             return self._initial(points, weights, random)
         n = points.array.shape[0]
@@ -471,7 +471,7 @@ def _chosen(
 def _sums_of(
     batch: Points, weights: npt.NDArray[np.float64] | None, labels: npt.NDArray[Any], k: int
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Give the weight and the sum of the rows of each cluster: in float64, added one after the other as they stand."""
+    """Return the weight and the sum of the rows of each cluster, in float64, added in the order of the rows."""
     mass = np.bincount(labels, weights, minlength=k).astype(np.float64)
     rows = batch.numbers
     if rows.dtype not in (np.float32, np.float64):

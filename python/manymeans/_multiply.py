@@ -56,8 +56,8 @@ def multiply(
 ) -> Any:
     """Multiply two matrices; each entry is the exact sum of its products, rounded once.
 
-    So there is no better float32 (or float64), and the bits are the same for any number of threads, in any order of the
-    rows and on any machine. `a @ b` of NumPy promises neither.
+    No better float32 (or float64) exists, and the bits are the same for any number of threads, in any order of the rows
+    and on any machine. `a @ b` of NumPy promises neither.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def multiply(
         Where to write the product: of its shape and type, apart from `a` and `b`; with any strides in the memory of the
         CPU, C-contiguous on a device.
     return_counts : bool, default=False
-        Also give the `ProductCounts`.
+        Return the `ProductCounts`, too.
 
     Returns
     -------

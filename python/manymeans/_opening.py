@@ -43,7 +43,7 @@ def existing(path: bytes) -> bytes:
 
 
 def dataset_of(file: bytes, options: dict[str, Any], others: tuple[bytes, ...] = ()) -> Dataset:
-    """Read a file with options by the library's names, silently; `others` are files that were read beside it."""
+    """Read a file with options by the library's names, silently; `others` are files that are read with it."""
     whole = existing(_manymeans.points_file(file))
     by_pyarrow = format_by_pyarrow(whole, options["format"])
     found = read_fields(whole, by_pyarrow, options) if by_pyarrow else _manymeans.read(file, options)

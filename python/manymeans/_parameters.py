@@ -1,4 +1,4 @@
-"""What users pass beside the points: integers, reals, switches, paths."""
+"""Parameters other than the points: integers, reals, switches, paths."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What clusters look like: sizes, spreads and centres, in the units of the points."""
+"""Properties of clusters: sizes, spreads and centres, in the units of the points."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _sum(block: npt.NDArray[np.float64], weights: npt.NDArray[np.float64] | None
 
 
 class Remembered:
-    """What an estimator was fitted to, for as long as the caller keeps it. A copy or a pickle has nothing."""
+    """The data of an estimator's fit, as long as the caller keeps them. A copy or a pickle has nothing."""
 
     def __init__(self, *objects: Any) -> None:
         self._references: list[Any] | None

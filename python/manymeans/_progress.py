@@ -1,4 +1,4 @@
-"""What a running fit tells: the callback's argument and the progress bar."""
+"""The reports of a running fit: the callback's argument and the progress bar."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ class Progress(NamedTuple):
     iteration : int
         Updates done by the model that has most of them; while initialising, steps done; while searching, rounds.
     max_iteration : int
-        What `iteration` can reach at most; 0 for a search that its time ends.
+        The max of `iteration`; 0 for a search that its time ends.
     active_models : int
         Models that still iterate.
     models : int
         All models of the fit.
     inertia : float
         Lowest inertia over the active models: an estimate, not part of the answer; NaN where it is not known. While
-        searching, that of the best model so far.
+        searching, the inertia of the best model so far.
     points_per_second : float
         Rows times active models, over the last pass.
     seconds : float
@@ -49,7 +49,7 @@ Callback = Callable[[Progress], Any]
 
 
 class _Lines:
-    """What scikit-learn's ``verbose=1`` prints on standard output, a line a pass; all models iterate together."""
+    """The output of scikit-learn's ``verbose=1``, a line a pass; all models iterate together."""
 
     def __init__(self) -> None:
         self._begun = False
@@ -65,7 +65,7 @@ class _Lines:
         self._held = f"Iteration {progress.iteration}" + (f", inertia {progress.inertia}." if known else ".")
 
     def finish(self, models: list[Any], tol: float) -> None:
-        """Tell how each model's iterations have ended: of those that converged, in scikit-learn's words."""
+        """Print how each model's iterations have ended, in scikit-learn's words for models that converged."""
         if self._begun and self._last < max(model.n_iter + (model.stop_reason == "strict") for model in models):
             print(self._held)
         ends = [_end_of(model, tol) for model in models]
@@ -116,7 +116,7 @@ def _state(progress: Progress) -> str:
 
 
 class _PlainBar:
-    """Stands for tqdm where that is not installed: one line of a terminal, rewritten; elsewhere nothing."""
+    """A replacement for tqdm: one line of a terminal, rewritten; elsewhere nothing."""
 
     def __init__(self) -> None:
         self._shown = False
@@ -174,13 +174,13 @@ class Reporter:
 
     @property
     def hook(self) -> Callable[[dict[str, Any]], Any] | None:
-        """What the library is to call; None where nobody wants to know."""
+        """Return the callback for the library; return None if no report is required."""
         if all(part is None for part in (self._callback, self._lines, self._tqdm_bar, self._plain_bar)):
             return None
         return self._report
 
     def finish(self, models: list[Any], tol: float) -> None:
-        """Tell those who want every iteration how the models have ended."""
+        """Print how the models have ended, if ``verbose`` prints every iteration."""
         if self._lines is not None:
             self._lines.finish(models, tol)
 

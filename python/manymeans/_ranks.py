@@ -16,9 +16,9 @@ _MOST = 1 << 30
 
 
 class Ranks:
-    """The processes of a communicator, for one call of the library, all of which use one as a context.
+    """The processes of a communicator, for one call of the library. All of them use one as a context.
 
-    What is raised in there before the library is called on this rank is raised on the others, which are in the library.
+    An error on this rank before the call of the library is raised on the others, too, which are in the library.
     """
 
     def __init__(self, comm: Any) -> None:
@@ -48,7 +48,7 @@ class Ranks:
             raise self._interrupt
 
     def share(self, mine: bytes, everybody: memoryview, seconds: float) -> bool:
-        """Give all ranks everybody's bytes; whether all came within so many seconds, above 0.
+        """Send all bytes to all ranks, and return whether all came within `seconds`, if these are above 0.
 
         A Ctrl-C that comes meanwhile waits for the next call, since the others go on as soon as they have all bytes.
         """
@@ -77,7 +77,7 @@ class Ranks:
             self._comm.Allreduce(self._mpi.IN_PLACE, [part, len(part) // 8, self._mpi.INT64_T], op=operation)
 
     def collect(self, mine: bytes, sizes: list[int], everybody: memoryview) -> None:
-        """Put the bytes of all ranks, of which there are so many each, one after the other."""
+        """Put the bytes of all ranks one after the other; `sizes` has the number of bytes of each."""
         first = 0
         for rank, size in enumerate(sizes):
             part = everybody[first : first + size]

@@ -50,12 +50,12 @@ def read(
         comma goes into a list. Names that are no UTF-8 in the file have
         the surrogates of ``bytes.decode("utf-8", "surrogateescape")``, here and in the result.
     exclude : str, int or iterable of them, optional
-        Columns not to take, likewise.
+        Columns not to take, in the same notation.
     numeric_only : bool, default=False
         Leave out columns that hold text, with a warning that names them.
     missing : {"error", "drop", "mean", "median"} or float, default="error"
-        Gaps, which are empty fields, nulls, NaN, and in text also NA, N/A, null and None: an error, rows to leave out,
-        or filled with the mean or median of the column, or with this number. A model of these points remembers it.
+        Gaps are empty fields, nulls, NaN, and in text also NA, N/A, null and None. They are an error, rows to leave
+        out, or filled with the mean or median of the column, or with this number. A model of the points remembers it.
     categories : {"error", "drop", "onehot"}, default="error"
         Columns of text: an error, left out (as with `numeric_only`), or a column of 0 and 1 for each of their texts.
     most_categories : int, default=100
@@ -63,7 +63,7 @@ def read(
     decimal : {".", ","}, optional
         Decimal sign of numbers in text; with a comma there may be points between thousands.
     header : {"auto", "yes", "no"}, default="auto"
-        Whether the first line of a text table holds the names of its columns; ``"auto"``: found from the first lines,
+        Tells if the first line of a text table holds the names of its columns; ``"auto"``: found from the first lines,
         with a warning where they leave it open.
     id : str or int, optional
         Column of a text file that names the rows and is no column of the points.
@@ -78,8 +78,8 @@ def read(
     Returns
     -------
     dataset : Dataset
-        Points, names of columns, weights. `fit` and `predict` take it in place of an array. What was left out or
-        filled in is a warning, and in ``dataset.warnings``.
+        Points, names of columns, weights. `fit` and `predict` take it in place of an array. A warning names what was
+        left out or filled in, and ``dataset.warnings`` holds it.
 
     Raises
     ------

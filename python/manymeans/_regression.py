@@ -36,8 +36,8 @@ class RegressionClustering(Fitting, RegressorMixin, _FittingEstimator):
     Attributes
     ----------
     coef_ : ndarray of shape (n_clusters, n_features)
-        Coefficients, float64 (float32 in a file that ``manymeans regress --dtype float32`` has written). 0 for a
-        feature that a cluster cannot tell from others: it is constant there, or the cluster has too few rows.
+        Coefficients, float64 (float32 in a file of ``manymeans regress --dtype float32``). A feature that a cluster
+        cannot tell from others has 0: it is constant there, or the cluster has too few rows.
     intercept_ : ndarray of shape (n_clusters,)
         Intercepts.
     labels_ : ndarray of shape (n_samples,)
@@ -48,8 +48,8 @@ class RegressionClustering(Fitting, RegressorMixin, _FittingEstimator):
         1 - `inertia_` / weighted sum of squares of the target around its mean: how well the models explain rows whose
         target is known, which `score` does not say.
     bic_ : float
-        n (ln(2 pi inertia_ / n) + 1) + p ln n, with n the sum of the weights and p the number of coefficients,
-        intercepts and shares of clusters; the lowest is best.
+        n (ln(2 pi inertia_ / n) + 1) + p ln n; the lowest is best. The sum of the weights is n, the number of
+        coefficients, intercepts and shares of clusters is p.
     cluster_means_ : ndarray of shape (n_clusters, n_features)
         Mean of the features of each cluster's rows.
     n_iter_ : int
@@ -144,9 +144,9 @@ class RegressionClustering(Fitting, RegressorMixin, _FittingEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Features; see `KMeans.fit` for what is taken. Features and target are copied once, side by side, as float64:
-            models have the type of their rows, and float32 cannot hold the least squares of columns far from zero. That
-            is 8 (n_features + 1) bytes a row.
+            Features; see `KMeans.fit` for what is taken. Features and target are copied once, side by side, as float64.
+            Models have the type of their rows, and float32 cannot hold the least squares of columns far from zero. The
+            copy has 8 (n_features + 1) bytes a row.
         y : array-like of shape (n_samples,)
             Target.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -183,7 +183,7 @@ class RegressionClustering(Fitting, RegressorMixin, _FittingEstimator):
         return self
 
     def _columns_of_models(self, points: Points, target: Target) -> list[str]:
-        """Give the names of the columns of initial models: behind the features stands the intercept, however called."""
+        """Return the names of the columns of initial models: the features, then the intercept, under any name."""
         names = list(points.names or ())
         # A column of pandas may be called column_names.
         given = () if hasattr(self.init, "iloc") else getattr(self.init, "column_names", ())
@@ -239,14 +239,14 @@ class RegressionClustering(Fitting, RegressorMixin, _FittingEstimator):
         return {"backend": self.backend, "threads": _threads.effective(self.n_threads)}
 
     def predict(self, X: Any, gating: str | None = None) -> npt.NDArray[np.float64]:
-        """Predict the target of rows of which only the features are known.
+        """Predict the target of rows from their features alone.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Features.
         gating : {"nearest", "prior", "columns"}, default=None
-            In the place of the parameter of that name.
+            Replaces the parameter of that name.
 
         Returns
         -------
@@ -275,7 +275,7 @@ class RegressionClustering(Fitting, RegressorMixin, _FittingEstimator):
         Returns
         -------
         labels : ndarray of shape (n_samples,)
-            int32; those of a fit for its own rows.
+            int32; for its own rows the labels of the fit.
 
         """
         points = self._features(X)
@@ -307,7 +307,7 @@ class RegressionClustering(Fitting, RegressorMixin, _FittingEstimator):
         return self.labels_
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Give R2 of `predict`: of targets that the models did not see. (`r2_` is that of the fit, which saw them.)
+        """Give R2 of `predict`: of targets that the models did not see. (`r2_` comes from the fit, which saw them.)
 
         Parameters
         ----------
@@ -351,11 +351,10 @@ class RegressionClustering(Fitting, RegressorMixin, _FittingEstimator):
     def load(cls, path: str | bytes | os.PathLike[Any], k: int | None = None) -> RegressionClustering:
         """Read a model file that `save` or ``manymeans regress --model`` has written; the best of its fits is taken.
 
-        The parameters are those of the fit, so that a clone of the estimator fits the same models to the same rows
-        (unless initial models were given, or the command line had ``--scale``, ``--model-seed``, ``--dtype`` or
-        ``--max-iter 0``: such fits have no parameters here). What belongs to
-        the run and not to the answer has its default: `algorithm`, `backend`, `n_threads`,
-        `time_limit`, `verbose`, `progress`, `callback`.
+        The parameters are the parameters of the fit, so that a clone of the estimator fits the same models to the same
+        rows. Fits with initial models, or with ``--scale``, ``--model-seed``, ``--dtype`` or ``--max-iter 0`` on the
+        command line, have no parameters here. Parameters of the run that do not affect the answer have their defaults:
+        `algorithm`, `backend`, `n_threads`, `time_limit`, `verbose`, `progress`, `callback`.
 
         Parameters
         ----------
@@ -380,7 +379,7 @@ class RegressionClustering(Fitting, RegressorMixin, _FittingEstimator):
         return estimator
 
 
-#: What a model file calls the parameters that it may know.
+#: Names in a model file of the parameters that it may hold.
 _PARAMETERS = {
     "n_init": "models", "init": "init", "swaps": "swaps", "fit_intercept": "intercept", "ridge": "ridge",
     "gating": "gating", "max_iter": "max_iter", "tol": "tol", "stop": "stop", "empty": "empty", "random_state": "seed",

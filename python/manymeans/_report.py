@@ -28,24 +28,24 @@ def report(
 ) -> str:
     """Make a page about a result: one file of HTML that opens without a network, light or dark, on any screen.
 
-    It has charts of sizes, centroids, silhouettes, of the criteria of a choice of k, of what becomes of clusters from
-    one k to the next, of how far models agree and of how a search went, and tables to copy. The same page is written by
-    ``manymeans fit --report``.
+    The page has charts of sizes, centroids, silhouettes and the criteria of a choice of k. It shows what becomes of
+    clusters from one k to the next, how far models agree and how a search went, and has tables to copy. The command
+    ``manymeans fit --report`` writes the same page.
 
     Parameters
     ----------
     result : FitResult, Choice or fitted estimator
-        What `fit`, `search` or `choose_k` gave, or an estimator that has a ``result_``.
+        The result of `fit`, `search` or `choose_k`, or an estimator that has a ``result_``.
     X : array-like of shape (n_samples, n_features), Dataset or path, optional
         The points of the fit. Without them the page has no centroids in their units, no silhouettes and no rows.
     path : str, bytes or path-like, optional
         Where to write the page, which appears whole or not at all.
     k : int, optional
-        Of which number of clusters the best model is shown; by default the recommended one of a choice, else the first.
+        The number of clusters whose best model is shown; by default the recommended one of a choice, else the first.
     sample_weight : array-like of shape (n_samples,), optional
         Weights of the fit.
     title : str, optional
-        What the points are called; by default their file.
+        A name for the points; by default their file.
     n_threads : int, optional
         Threads; by default all that are usable. Never changes the page.
 
@@ -57,7 +57,7 @@ def report(
     Raises
     ------
     UsageError
-        For points that are not those of the fit; for linear models.
+        For points other than the points of the fit; for linear models.
     StoppedError
         When no model had begun.
 

@@ -1,4 +1,4 @@
-"""What a fit gives back: models, and where they came from."""
+"""The result of a fit: models, and where they came from."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _FIELDS = (
 )  # fmt: skip
 
 
-# The same of linear models, beside those.
+# Further fields of linear models.
 _LINEAR_FIELDS = ("r2", "bic", "means", "feature_scales")
 
 
@@ -57,7 +57,7 @@ class Model:
     cluster_centers : ndarray of shape (k, n_features)
         float64 for float64 points, else float32; in the scaled space if the model file has a scaling.
     labels : ndarray of shape (n_samples,) or None
-        In the smallest unsigned type that holds them; None for a model that was loaded from a file.
+        In the smallest unsigned type that holds them; it is None for a model from a file.
     counts : ndarray of shape (k,)
         Rows per cluster.
     weights : ndarray of shape (k,)
@@ -72,7 +72,7 @@ class Model:
     seconds : float
         Its share of the passes; NaN after loading and unpickling: equal models have equal files.
     rounds : int or None
-        Of a model that was searched for: rounds of the search; so many of them give the same model again.
+        For a model with a search: the rounds that it did. This number of rounds gives the same model again.
     search : list of (int, float, float) or None
         How it was found: round, seconds and inertia of what the search began with, and of everything better. Seconds
         are NaN after unpickling.
@@ -111,12 +111,12 @@ class Model:
 
     @property
     def linear(self) -> bool:
-        """Whether `cluster_centers` are linear models: coefficients, and last the intercept."""
+        """Return whether `cluster_centers` are linear models: coefficients, and last the intercept."""
         return self.means is not None
 
     @property
     def begun(self) -> bool:
-        """Whether there are centres; False only if the fit was stopped early."""
+        """Return whether the model has centres. False only if the fit was stopped early."""
         return self.stop_reason != "not_begun"
 
     @property
@@ -150,9 +150,9 @@ class FitResult:
     models : list of Model
         k in the order given, replicas inside.
     warnings : list of str
-        What the user should know.
+        Messages for the user.
     interrupted : bool
-        Whether a time limit or a callback ended the fit.
+        True if a time limit or a callback ended the fit.
     metric : str
         ``"euclidean"``, or ``"cosine"``: then points are scaled to rows of length one before they are labelled.
     scaling : dict
@@ -219,7 +219,7 @@ class FitResult:
         )
 
     def best(self, k: int | None = None, criterion: Criterion | None = None) -> Model:
-        """Give the best model: for one number of clusters that of lowest inertia, the first of equals.
+        """Return the best model: for one number of clusters the model of lowest inertia, the first of equals.
 
         Parameters
         ----------
@@ -227,8 +227,8 @@ class FitResult:
             The number of clusters that was asked for at the fit, also where ``empty="drop"`` left fewer. May be left
             out where there are models of one k only, or with `criterion`.
         criterion : "inertia" or callable, optional
-            How models are compared: by lowest inertia (which among several k means the largest, nearly always), or by
-            a function that gives a number for a `Model`, of which the least wins.
+            How models are compared: by lowest inertia (among several k nearly always the largest k), or by a function
+            that returns a number for a `Model`. The lowest number wins.
 
         Returns
         -------
@@ -313,7 +313,7 @@ class FitResult:
         return as_measured(points, self.metric, centers, n_threads)
 
     def _best_models(self) -> dict[int, Model]:
-        """Give the best model of each k of which a model has begun; `best` for one k takes as long as this for all."""
+        """Return the best model of each k that has centres; `best` for one k takes as long as this for all."""
         best: dict[int, Model] = {}
         for model in self.models:
             known = best.get(model.k_requested)
@@ -347,7 +347,7 @@ class FitResult:
         return pandas.DataFrame(rows)
 
     def _with_options(self, options: dict[str, Any]) -> FitResult:
-        """Give the same result, of which the provenance tells these options, too."""
+        """Return the result with a provenance that has these options, too."""
         other = copy.copy(self)
         provenance = self.provenance
         provenance["options"] |= options

@@ -13,9 +13,8 @@ from ._parameters import integer
 def seed_of(random_state: Any) -> int:
     """Give the seed that a scikit-learn random_state means.
 
-    An int is taken as it is. A generator gives a number, and goes on; from one that is as ``RandomState(s)`` or
-    ``numpy.random.seed(s)`` made it, so that nothing was drawn yet, that number is s: as in scikit-learn, it means
-    what s means.
+    An int is taken as it is. A generator draws a number. If nothing was drawn from it since ``RandomState(s)`` or
+    ``numpy.random.seed(s)``, this number is s, with the meaning that s has in scikit-learn.
 
     Raises
     ------

@@ -21,7 +21,7 @@ Ask = Callable[[bytes], bytes]
 
 
 class Answer:
-    """What shards say to one question. Answers add up, in any order, to that of one shard with the rows of all.
+    """The answer of shards to one question. Answers add up, in any order, to the answer of one shard with all rows.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class Answer:
         return type(self)(self._question, _manymeans.merge_answers(self._answer, other._answer))
 
     def to_bytes(self) -> bytes:
-        """Give bytes, of which `from_bytes` makes this again in another process.
+        """Return bytes, from which `from_bytes` makes this again in another process.
 
         Returns
         -------
@@ -66,7 +66,7 @@ class Answer:
         Returns
         -------
         answer : Answer
-            Of the class that this is called of. Bytes that are damaged are an error where the answer is used.
+            An object of this class. Bytes that are damaged are an error where the answer is used.
 
         """
         end = 8 + int.from_bytes(data[:8], "little")
@@ -87,11 +87,11 @@ class Shape(Answer):
 
 
 class Scan(Answer):
-    """What the values of the columns span, by which sums become integers."""
+    """The range of the values of the columns, which turns sums into integers."""
 
 
 class Statistics(Answer):
-    """What the labels of all rows are, by the prototypes that `Shard.statistics` was given.
+    """The labels of all rows, counted and summed, by the prototypes that `Shard.statistics` was given.
 
     The attributes are lists, one entry for each model. They, and `solve`, need the statistics of all rows, added up.
 
@@ -136,12 +136,12 @@ class Shard:
     """Neighbouring rows of a data set, wherever they are.
 
     Its answers are functions of its rows and the question alone, so any process that has the rows may answer, and
-    answer again. What makes the next answer fast is kept, and not pickled.
+    answer again. Data for a fast next answer are kept, and not pickled.
 
     Parameters
     ----------
     X : array-like of shape (n_rows, n_features)
-        Points; there may be none. What the library can read is not copied, and must not be changed.
+        Points; there may be none. Points that the library can read are not copied, and must not be changed.
     sample_weight : array-like of shape (n_rows,), optional
         Weights, 0 or larger; for all shards or for none.
     first_row : int, default=0
@@ -228,13 +228,13 @@ class Shard:
         Parameters
         ----------
         question : bytes
-            What the function that `fit_shards` calls was given.
+            The question that the function of `fit_shards` was given.
 
         Returns
         -------
         answer : bytes
-            For `merge_answers`. What is wrong with the rows is part of it, so that the first row counts, whoever
-            answers first.
+            For `merge_answers`. Errors in the rows are part of it, so the first row counts, in any order of the
+            answers.
 
         Raises
         ------
@@ -264,7 +264,7 @@ class Shard:
         Parameters
         ----------
         shape : Shape
-            Of all shards, added up.
+            The sum over all shards.
 
         Returns
         -------
@@ -286,7 +286,7 @@ class Shard:
         Parameters
         ----------
         scan : Scan
-            Of all shards, added up.
+            The sum over all shards.
         models : list of array-like of shape (k, n_features)
             Prototypes, of one model or of several. They are rounded to float64 for float64 points, else to float32.
         previous : list of array-like of shape (k, n_features), optional
@@ -317,7 +317,7 @@ def solve(statistics: Statistics) -> list[npt.NDArray[Any]]:
     Parameters
     ----------
     statistics : Statistics
-        Of all shards, added up.
+        The sum over all shards.
 
     Returns
     -------
@@ -397,13 +397,13 @@ def fit_shards(
     callback: Callback | None = None,
     progress: bool = False,
 ) -> FitResult:
-    """Fit an ensemble to the rows of all shards: the digests are those of `fit` of all rows in one array.
+    """Fit an ensemble to the rows of all shards. The digests equal those for `fit` of all rows in one array.
 
     Parameters
     ----------
     ask : callable
-        Is given a question, and gives back what the answers of all shards merge to: ``Shard.answer`` of each, by
-        `merge_answers` in any order. It may ask a shard anywhere, again or twice; each shard's answer counts once.
+        Is given a question, and returns the merged answers of all shards: ``Shard.answer`` of each, by `merge_answers`
+        in any order. It may ask a shard anywhere, again or twice; each shard's answer counts once.
     k : int, str or iterable of int, default=8
         Numbers of clusters, as in `fit`.
     models, seed, model_seed, max_iter, tol, stop, empty, time_limit, strategy, callback, progress : optional
@@ -411,12 +411,12 @@ def fit_shards(
     init : str or array-like of shape (k, n_features), default="k-means||"
         As in `fit`, but for the default: ``"k-means||"`` asks 13 questions, ``"k-means++"`` four for each centre.
     n_threads : int, optional
-        Threads of this process, which has no rows; those of shards are their own.
+        Threads of this process, which has no rows; shards have their own threads.
 
     Returns
     -------
     result : FitResult
-        All models, without labels: those of a shard are ``result.predict`` of its rows.
+        All models, without labels: ``result.predict`` of the rows of a shard returns them.
 
     Raises
     ------

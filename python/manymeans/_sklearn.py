@@ -1,4 +1,4 @@
-"""What this package takes from scikit-learn for its classes; the stub says of what types that is."""
+"""Names from scikit-learn for the classes of this package; the stub has their types."""
 
 from sklearn.base import (
     BaseEstimator,

@@ -17,7 +17,7 @@ _Key = tuple[int, int, int]
 
 
 class Summary:
-    """What a model file tells in its JSON, beside what its arrays hold.
+    """The JSON of a model file, which adds to its arrays.
 
     Attributes
     ----------
@@ -26,7 +26,7 @@ class Summary:
     warnings : list of str
         Of the fit.
     interrupted : bool
-        Whether a time limit or a callback ended the fit.
+        True if a time limit or a callback ended the fit.
     provenance : dict
         Where the answer came from; its `options` hold `k`, `models`, `max_iter` and `tol`.
 
@@ -75,7 +75,7 @@ def _number(value: Any) -> float:
 
 
 def seed_value(value: Any) -> int:
-    """Give a seed of the JSON as a number: it is text, of which no reader rounds a digit; once it was a number."""
+    """Return a seed of the JSON as a number: it is text, which no reader rounds; once it was a number."""
     if isinstance(value, str) and re.fullmatch("[0-9]{1,20}", value):
         return int(value)
     return _whole(value)
@@ -93,7 +93,7 @@ def read_provenance(text: str) -> dict[str, Any]:
 
 
 def written_provenance(provenance: dict[str, Any]) -> dict[str, Any]:
-    """Give the provenance as it stands in a JSON, where seeds are text."""
+    """Return the provenance as a JSON has it, with seeds as text."""
     options = provenance["options"]
     texts = {name: str(options[name]) for name in _SEEDS if options.get(name) is not None}
     return provenance | {"options": options | texts}
@@ -120,7 +120,7 @@ def _truth(value: Any) -> bool:
     return bool(_of(bool, value))
 
 
-#: Options of which files of other versions or programs may say nothing.
+#: Options that files of other versions or programs may lack.
 _OPTIONS: dict[str, Callable[[Any], object]] = {
     "swaps": _whole, "seed": seed_value, "model_seed": seed_value, "ridge": _number,
     "init": _text, "stop": _text, "empty": _text, "gating": _text, "intercept": _truth,

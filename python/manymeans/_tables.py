@@ -17,10 +17,10 @@ from . import _manymeans
 from ._errors import BadDataError, UsageError
 from ._parameters import path_of
 
-# How the library says where a value stands.
+# The library's notation for the place of a value.
 _PLACE = re.compile(r"^\[X\] row (\d+), column (\d+)")
 
-# What a column of lists adds to its name for each of their values.
+# The end of the name of a column of lists, for each of their values.
 _ELEMENT = re.compile(r"\[\d+\]$")
 
 
@@ -37,18 +37,18 @@ class Source:
     names : list of str
         Their names; empty where the file has none.
     first_line : int
-        Line of a text file, from 1, in which the first row stands; 0 for others.
+        Line of a text file, from 1, with the first row; 0 for others.
     rules : list of dict
         How each of them became columns of the points: ``categories`` (a list, or None for a column of numbers) and
-        ``fill`` (what stands for a gap, or None). Empty where the columns are taken as they stand.
+        ``fill`` (the value for a gap, or None). Empty if the columns are taken unchanged.
     drops_gaps : bool
-        Whether rows with gaps are left out.
+        True if rows with gaps are left out.
     decimal : str
         Decimal sign of numbers in text.
     path : bytes
         The file itself.
     others : tuple of bytes
-        Files of weights and initial centres, and those of memory maps. No output replaces any of these files.
+        Files of weights and initial centres, and files of memory maps. No output replaces any such file.
     dropped : ndarray of int64
         Rows of the file, from 0, that have gaps and are no points.
 
@@ -88,9 +88,9 @@ class Dataset:
     weights : ndarray of shape (n_samples,) or None
         float64.
     warnings : list of str
-        What the user should know.
+        Messages for the user.
     ids : list of str
-        What names each row of the file, those that were dropped too, where ``id`` chose a column for that.
+        The name of each row of the file, dropped rows too, if ``id`` chose a column of names.
 
     """
 
@@ -168,7 +168,7 @@ def _label_of(column: int, names: list[str] | None, source: Source | None) -> st
 
 
 def _check_each_once(names: list[str], wanted: list[str], shown: list[str]) -> None:
-    """Refuse names among which those that are wanted do not stand once each; `shown` are all of a model."""
+    """Refuse names unless each wanted name is there once; `shown` are all of a model."""
     theirs, ours = Counter(names), Counter(wanted)
     for name in wanted:
         if theirs[name] == 1 and ours[name] == 1:
@@ -180,15 +180,15 @@ def _check_each_once(names: list[str], wanted: list[str], shown: list[str]) -> N
 
 
 def _are_numbers(names: list[str]) -> bool:
-    """Whether these names only number the columns, as pandas does where nobody has named them."""
+    """Return whether these names only number the columns, as pandas does for columns without names."""
     return names == [str(place) for place in range(len(names))]
 
 
 def columns_of_fit(X: Any, wanted: list[str]) -> Any:
     """Leave out of a frame or table (pandas, polars, pyarrow) the columns that a model was not fitted to.
 
-    They may hold anything then. Other things, and frames whose columns are only numbered, are given as they are, and so
-    is the order of the columns that are left where nothing is left out.
+    They may hold anything then. All other objects, and frames whose columns are only numbered, are returned unchanged.
+    If nothing is left out, the columns keep their order.
 
     Raises
     ------

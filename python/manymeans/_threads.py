@@ -18,7 +18,7 @@ except ImportError:
 else:
 
     class _Controller(threadpoolctl.LibController):
-        """Lets `threadpoolctl.threadpool_limits` limit manymeans like the OpenMP library that it stands for."""
+        """Lets `threadpoolctl.threadpool_limits` limit manymeans in the same way as OpenMP."""
 
         user_api = "openmp"
         internal_api = "manymeans"
@@ -29,7 +29,8 @@ else:
             return int(self.dynlib.manymeans_get_num_threads()) or unlimited()
 
         def set_num_threads(self, num_threads: int) -> None:
-            # What get_num_threads said without a limit means, given back at the end of a `with`, no limit.
+            # A `with` ends by setting the earlier value of get_num_threads. If there was no limit, this value means no
+            # limit.
             self.dynlib.manymeans_set_num_threads(0 if num_threads == unlimited() else int(num_threads))
 
         def get_version(self) -> Any:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 
-# What the library calls what a user of Python has passed.
+# The library's names for the arguments of a user of Python.
 _PARAMETERS = {
     "points": "X", "initial prototypes": "init", "prototypes": "centers", "weights": "sample_weight",
     "every": "checkpoint_every", "members": "ensemble",
 }  # fmt: skip
 
-# Of these, columns are counted as rows are; those of files from 1, as in `columns=`.
+# Arrays, whose columns are counted as rows are. The columns of files are counted from 1, as in `columns=`.
 _ARRAYS = {"points", "initial prototypes", "prototypes", "target"}
 
-# What says more than one flag, or has another name in Python.
+# Texts with more than one flag, or with another name in Python.
 _PHRASES = {
     "--missing mean, median or a number": 'missing="mean", missing="median" or a number',
     "--scale standard": "sklearn.preprocessing.StandardScaler",
@@ -53,7 +53,7 @@ def printable(text: str) -> str:
 
 
 def in_python(text: str) -> str:
-    """Say what the library says as users of Python need it. What stands in quotes stays as it is.
+    """Say what the library says as users of Python need it. Quoted text stays unchanged.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def in_python(text: str) -> str:
     return f"{found['rank'] or ''}[{place}] {rest}"
 
 
-# Parameters of `read` that its messages name, with their value; what stands in quotes stays as it is.
+# Parameters of `read` that its messages name, with their value. Quoted text stays unchanged.
 _OF_READ = re.compile(
     r"(?<!\w)'[^']*'|^\[[^\]]*\]"
     r"|(?<!\w)(?P<name>columns|exclude|numeric_only|missing|categories|most_categories|decimal|dtype|id|weights|format|header)="

@@ -1,7 +1,7 @@
-"""Estimators on dask arrays and dataframes, wherever their partitions are: one answer, that of one machine.
+"""Estimators on dask arrays and dataframes, wherever their partitions are: one answer, equal to one machine's.
 
-A pass is a pure function of every partition, so the scheduler's own retries are what survives a worker that is lost:
-they cost time, and no bit of the answer. See docs/user/devices.md.
+A pass is a pure function of every partition, so the scheduler's own retries survive the loss of a worker. They cost
+time, and no bit of the answer. See docs/user/devices.md.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ _AT_ONCE = 16  # workers that are asked past the scheduler's queue, and whose an
 class Partitions:
     """The rows of a dask collection as shards, which live on the workers.
 
-    `ask` is what `manymeans.fit_shards` calls. Only the shards are kept between two questions, each by the scheduler
-    where it was made; a shard that is lost with its worker is made again from its partition.
+    `ask` is what `manymeans.fit_shards` calls. The scheduler keeps only the shards between two questions, each where it
+    was made. If a worker is lost, its shards are made again from their partitions.
 
     Parameters
     ----------
     X : dask.array.Array of shape (n_samples, n_features), or dask.dataframe.DataFrame
-        Points. Chunks may be of any number of rows, also unknown ones; those of several columns are joined.
+        Points. Chunks may have any number of rows, also unknown ones; chunks of several columns are joined.
     sample_weight : array-like or dask collection of shape (n_samples,), optional
         Weights. A dask collection has the partitions of `X`, or known chunks.
     n_threads : int, default=1
@@ -102,9 +102,9 @@ class Partitions:
     def _ask_workers(self, question: bytes) -> bytes:
         """Do the same where a distributed scheduler has the shards.
 
-        Workers that have them are asked at once, past the scheduler's queue, which takes 5 ms instead of 20, and merge
-        what theirs say. Where one is gone, or anything else is wrong, tasks ask again: then the scheduler makes shards
-        anew where it likes, and says what went wrong if that does not help.
+        The workers with shards are called at once, past the scheduler's queue, and merge their own answers. This takes
+        5 ms instead of 20. If a worker is gone, or anything else is wrong, tasks ask again. Then the scheduler makes
+        shards anew where it likes, and reports the error if that does not help.
         """
         client = self._futures[0].client
         places = self._places_of_shards()
@@ -195,7 +195,7 @@ def _is_frame(X: Any) -> bool:
 
 
 def is_dask(X: Any) -> bool:
-    """Whether this is a dask collection of rows."""
+    """Return whether this is a dask collection of rows."""
     return isinstance(X, da.Array) or (_is_frame(X) and dask.is_dask_collection(X))
 
 
@@ -305,7 +305,7 @@ _N_THREADS = "Threads of a task; None: one, since dask runs as many tasks at a t
 
 
 class _OnDask:
-    """What the two estimators do with dask collections; what is none goes to the classes of one process."""
+    """The work of the two estimators for dask collections; other data go to the classes of one process."""
 
     init: Any
     n_threads: int | None
@@ -341,7 +341,7 @@ class _OnDask:
         return None if result is None else result._ranges
 
     def _checked(self, X: Any) -> Any:
-        """Check that the columns are those of the fit."""
+        """Check that the columns are the columns of the fit."""
         X = _tall(X)
         columns = X.shape[1] if isinstance(X, da.Array) else len(X.columns)
         if columns != self.n_features_in_:
@@ -378,13 +378,13 @@ class KMeans(_OnDask, _kmeans.KMeans):
     Raises
     ------
     UsageError, BadDataError
-        For parameters out of range, n_clusters above n_samples, NaN and infinity (with the first row and column),
-        partitions of different types, weights that are not one for each row. ValueErrors.
+        For parameters out of range, n_clusters above n_samples, and NaN and infinity (with the first row and column).
+        For partitions of different types, and unless each row has one weight. ValueErrors.
 
     Notes
     -----
     `X` should be of a kind that dask can make again (files, `from_array`): what was scattered to a worker is lost with
-    it. A fit asks three questions at first, one a pass, and three at the end; each is a round trip through the
+    it. A fit asks three questions at first, one a pass, and three at the end. Each question is a round trip through the
     scheduler, and O(n_samples n_features n_clusters) work. This process holds O(n_features n_clusters), and 8 bytes a
     row where there are weights; a worker holds its rows and about as much again.
 
@@ -472,8 +472,8 @@ class KMeans(_OnDask, _kmeans.KMeans):
 class EnsembleKMeans(_OnDask, _ensemble.EnsembleKMeans):
     """Many k-means models of a dask array or dataframe: the answers of `manymeans.EnsembleKMeans`, to the bit.
 
-    Attributes are those of `manymeans.EnsembleKMeans`, with what `manymeans.dask.KMeans` says of them. All models share
-    the questions of a pass.
+    Attributes are as in `manymeans.EnsembleKMeans`, with the remarks of `manymeans.dask.KMeans`. All models share the
+    questions of a pass.
 
     Examples
     --------

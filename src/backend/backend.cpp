@@ -29,7 +29,7 @@ std::span<const BackendEntry> backends() {
   return kEntries;
 }
 
-// Of backend/composite/, which stands on everything here.
+// Defined in backend/composite/, which uses everything here.
 std::unique_ptr<Backend> make_composite_backend(std::string_view names, const BackendOptions& options);
 
 bool names_several(std::string_view name) {
@@ -47,7 +47,7 @@ void check_algorithm(std::string_view algorithm) {
 void Backend::bind_to_destroy() noexcept {
   try {
     bind_thread();
-  } catch (const std::exception&) {  // said before, by whoever made what ends
+  } catch (const std::exception&) {  // the maker of the object has reported it
   }
 }
 

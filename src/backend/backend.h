@@ -1,4 +1,4 @@
-// What the engine asks of hardware. The engine holds the only Lloyd loop; a backend does passes.
+// Interface of the engine to hardware. The engine holds the only Lloyd loop; a backend does passes.
 //
 //   Backend::copy(points)    points on the device, before anybody has looked at them
 //   Backend::upload(input)   points on the device, once per fit
@@ -44,19 +44,19 @@ namespace device {
 class TeamMember;
 }
 
-/// What a backend is made with.
+/// Options for making a backend.
 struct BackendOptions {
   int threads = 0;                           ///< 0: all usable
   std::string algorithm = "auto";            ///< auto, matrix, bounds, kdtree, brute
   const std::atomic<bool>* abort = nullptr;  ///< set by the caller to be thrown Error(kInterrupted) within a second
-  /// Set by the caller who waits for the step at hand and no longer: a device gets as much time as that may take.
+  /// The caller sets it to wait only for the step at hand: a device gets as much time as that may take.
   const std::atomic<bool>* cancel = nullptr;
   int device = 0;             ///< number among those of its kind
   int64_t device_memory = 0;  ///< most bytes to take of the device's memory; 0: what is free
   Tuning tuning = {};
 };
 
-/// What one pass found out about one model.
+/// Results of one pass for one model.
 struct PassResult : PassCounts {
   LabelSum hash_delta = 0;  ///< change of the label sum (first pass: 0)
 
@@ -101,8 +101,8 @@ struct ModelPrototypes {
   const Matrix* prototypes = nullptr;
 };
 
-/// Questions about all rows, each answered by canonical distances. Those that name a slot are about the rows and the
-/// prototypes that its labels assign them to; they hold after a pass, or after renumber(), of this model.
+/// Questions about all rows, each answered by canonical distances. Questions with a slot concern the rows and the
+/// prototypes that the slot's labels assign them to. They hold after a pass of this model, or after renumber().
 class RowQueries {
  public:
   virtual ~RowQueries() = default;
@@ -111,17 +111,17 @@ class RowQueries {
   virtual std::vector<DistantRow> farthest_rows(int slot, const Matrix& prototypes, int64_t count) = 0;
   /// For each model the sum of RN(w' * d2) of every row to the assigned prototype.
   virtual std::vector<InertiaSum> inertias(std::span<const ModelPrototypes> models) = 0;
-  /// The limbs of that sum in a given format: rows elsewhere may be farther than all of these.
+  /// The limbs of that sum in a given format: rows elsewhere may be farther than all rows here.
   virtual std::vector<int64_t> inertia_limbs(int slot, const Matrix& prototypes, const SumFormat& format) = 0;
   /// d2 of every row to the assigned prototype.
   virtual std::vector<double> distances(int slot, const Matrix& prototypes) = 0;
-  /// sqrt(d2) of every row to every one of these prototypes, rounded to their type: `distances` is N x K of it. The
+  /// Writes sqrt(d2) of every row to every prototype, rounded to the prototypes' type: `distances` is N x K of it. The
   /// points are read once. No labels are needed.
   virtual void transform(const Matrix& prototypes, Matrix& distances) = 0;
 
   using TakeTwoNearest = std::function<void(int64_t first, std::span<const TwoNearest> rows)>;
-  /// The two nearest of these prototypes to every row, part by part of the rows. False, and nothing was said, where the
-  /// host should find them. No labels are needed.
+  /// Passes the two nearest prototypes of every row to `take`, part by part of the rows. False, and nothing was said,
+  /// where the host should find them. No labels are needed.
   virtual bool two_nearest(const Matrix& prototypes, const TakeTwoNearest& take);
 };
 
@@ -131,13 +131,13 @@ class Session {
   virtual ~Session() = default;
 
   /// Passes for these models within the limits, with updates on the device between them. Returns how many are done. A
-  /// backend that leaves all updates to the engine does one. Afterwards labels(slot) and statistics(slot) are those of
-  /// the last pass, whose update is the engine's.
+  /// backend that leaves all updates to the engine does one. Afterwards labels(slot) and statistics(slot) are results
+  /// of the last pass; the engine does its update.
   virtual int advance(std::span<PassModel> models, const PassLimits& limits) = 0;
 
   virtual const Labels& labels(int slot) = 0;
   virtual const Statistics& statistics(int slot) = 0;
-  /// The statistics of these models, and labels of some of them (`labels_of`), will be asked for, each once: a session
+  /// Announces that the statistics of all `slots`, and the labels of `labels_of`, will be read once each. A session
   /// that has them elsewhere may fetch them together.
   virtual void fetch(std::span<const int> slots, std::span<const int> labels_of) {
     static_cast<void>(slots);
@@ -145,9 +145,9 @@ class Session {
   }
   /// Hands the labels over; the slot is empty afterwards.
   virtual Labels take_labels(int slot) = 0;
-  /// The label sums of these models after a pass, for a session whose first row is number `first_row` of all. None
-  /// where labels() has to tell them: a session that has its labels elsewhere may know the sums without handing them
-  /// over.
+  /// The label sums of the models in `slots` after a pass, for a session whose first row is number `first_row` of all.
+  /// Empty if labels() must provide them. A session that has its labels elsewhere may know the sums without handing
+  /// them over.
   virtual std::vector<LabelSum> label_sums(std::span<const int> slots, int64_t first_row) {
     static_cast<void>(slots);
     static_cast<void>(first_row);
@@ -156,8 +156,8 @@ class Session {
 
   /// Moves one row to another cluster, statistics included.
   virtual void move_row(int slot, int64_t row, uint32_t label) = 0;
-  /// Replaces every label l by new_label[l] < kept.size(), and the statistics by those of `kept` (ascending). The other
-  /// clusters weigh nothing; rows of weight zero that they may hold count under their new label.
+  /// Replaces every label l by new_label[l] < kept.size(). The statistics become the statistics of the clusters `kept`
+  /// (ascending). The other clusters weigh nothing; rows of weight zero that they may hold count under their new label.
   virtual void renumber(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) = 0;
 
   /// Questions about the rows under this session's labels; they live as long as the session.
@@ -167,7 +167,7 @@ class Session {
   virtual device::TeamMember* team_member() { return nullptr; }
 };
 
-/// Centres to add to those of one model.
+/// Centres to add to one model.
 struct SeedCentres {
   int slot = 0;
   const Matrix* centres = nullptr;
@@ -186,7 +186,7 @@ struct SeedDraw {
   std::vector<uint64_t> u = {};
 };
 
-/// Steps of greedy k-means++ that a seeding makes by itself for one model.
+/// Steps of greedy k-means++ that a seeding makes alone for one model.
 struct SeedRun {
   int slot = 0;
   uint64_t key = 0;                ///< the model's seed
@@ -206,16 +206,16 @@ struct SeedSample {
 };
 
 /// Seeding (k-means++ and k-means||) of models 0 .. M - 1 over the uploaded points. For each model it holds m_i, the
-/// least d2 of row i to the centres so far, and the terms T_i = RNE(v_i * 2^s) of v_i = RN(w'_i * m_i), of
-/// kDistanceLimbs limbs. What it holds is freed with it.
+/// least d2 of row i to the centres so far. It also holds the terms T_i = RNE(v_i * 2^s) of v_i = RN(w'_i * m_i), of
+/// kDistanceLimbs limbs. Its memory is freed with it.
 class Seeding {
  public:
   virtual ~Seeding() = default;
 
-  /// Begins each of these models with its first centres, whatever it had before. Returns the largest v of each, in
-  /// their order. fix_scale() comes next.
+  /// Begins each model with its first centres and discards its former ones. Returns the largest v of each, in their
+  /// order. fix_scale() comes next.
   virtual std::vector<double> begin(std::span<const SeedCentres> models) = 0;
-  /// Fixes s by the largest v of all rows: the one that begin() returned, or that of rows elsewhere. Later centres only
+  /// Fixes s by the largest v of all rows, which begin() returned or which rows elsewhere have. Later centres only
   /// lower v, so it holds for all of them.
   virtual void fix_scale(int slot, double largest) = 0;
   /// Adds centres. A centre that was a candidate of the model's last trial costs no reading of the points.
@@ -228,20 +228,20 @@ class Seeding {
   virtual std::vector<std::vector<int64_t>> draw(std::span<const SeedDraw> draws);
   virtual void trial(std::span<SeedTrial> trials) = 0;
   /// For each trial the candidate that trial() would give the least potential, the first of equals. Potentials are not
-  /// filled in: who can tell the least without them may.
+  /// filled in: a backend may find the least without them.
   virtual std::vector<int64_t> choose(std::span<SeedTrial> trials);
-  /// Up to `steps` steps for each of these models, the contract's way: candidates are drawn and tried, and the best is
-  /// added. False, and nothing has happened, where the caller has to make them by draw(), choose() and add().
+  /// Makes up to `steps` steps for each model of `runs`, the contract's way: candidates are drawn and tried, and the
+  /// best is added. False, and nothing has happened, where the caller has to make them by draw(), choose() and add().
   virtual bool run(std::span<SeedRun> runs, int64_t steps);
   /// The rows of a sample, ascending.
   virtual std::vector<int64_t> sample(int slot, const SeedSample& sample) = 0;
-  /// The sum of q of the rows whose nearest centre is the first, the second ... of those that were added, the first of
-  /// equals. Nothing where that is not known.
+  /// For each added centre, the sum of q of the rows that are nearest to it; the first of equals counts. Empty if that
+  /// is not known.
   virtual std::vector<int64_t> attracted(int slot);
-  /// Whether attracted() knows it of models that began with one centre and whose centres were not tried.
+  /// Returns whether attracted() knows it for models that began with one centre and whose centres were not tried.
   virtual bool knows_attracted() const { return false; }
-  /// m_i of all rows, for whoever chooses rows itself; valid until the next call. A row of weight zero may have a
-  /// larger one: its T is zero.
+  /// m_i of all rows, for callers that choose rows themselves; valid until the next call. A row of weight zero may have
+  /// a larger one: its T is zero.
   virtual std::span<const double> least(int slot) = 0;
 
  protected:
@@ -249,7 +249,7 @@ class Seeding {
   std::vector<int64_t> draw_by_picking(const SeedDraw& draw);
 };
 
-/// What will be done with uploaded points, as far as it is known: for choosing how to go about it, never for what.
+/// The known future use of uploaded points. It guides how results are computed, never the results.
 struct Workload {
   int64_t max_clusters = 64;           ///< of one model
   int64_t all_clusters = 64;           ///< of all models that share passes
@@ -286,10 +286,10 @@ class Upload {
     return nullptr;
   }
   /// The devices among which the models should be dealt out by deal_models(), each group with a thread of its own.
-  /// None: all models are fitted here.
+  /// Empty: all models are fitted here.
   virtual std::vector<ModelShare> shares() { return {}; }
   virtual std::string plan() const = 0;  ///< for people: what was chosen for this shape, and why
-  virtual std::vector<std::string> warnings() const { return {}; }  ///< what the user should know or mend
+  virtual std::vector<std::string> warnings() const { return {}; }  ///< what the user should know or fix
 };
 
 /// How a Labeller works at one call.
@@ -299,12 +299,12 @@ struct LabelCall {
 };
 
 /// Prototypes that are prepared once for whatever points come: what predict and transform ask, without statistics.
-/// Several threads may ask at once. A function returns false, and has written nothing of use, where a value of the
-/// points is not finite or too large; prepare_input() says which.
+/// Several threads may ask at once. A function returns false, and has written nothing of use, if a value of the points
+/// is not finite or too large. Then prepare_input() says which.
 class Labeller {
  public:
   virtual ~Labeller() = default;
-  /// The label of every row and, where there is room for it, the canonical distance to the prototype that it names.
+  /// Writes the label of every row and, if there is room for it, the canonical distance to the prototype that it names.
   virtual bool label(const PointsView& points, const LabelCall& call, Labels& labels, double* d2) const = 0;
   /// RowQueries::transform().
   virtual bool transform(const PointsView& points, const LabelCall& call, Matrix& distances) const = 0;
@@ -327,20 +327,20 @@ class Backend {
   virtual void bind_thread() {}
   /// Binds the thread before objects of this backend are destroyed. Does nothing if the device is gone.
   void bind_to_destroy() noexcept;
-  /// Passes of less than so many products, rows times clusters times (columns + 8), are shorter on one such device than
-  /// on several that share the rows.
+  /// Below this many products, rows times clusters times (columns + 8), a pass is shorter on one such device than on
+  /// several that share the rows.
   virtual double min_shared_products() const { return 0; }
-  /// How many of these rows would stay in the device's memory; the others are read over its link in every pass.
+  /// How many rows of the input would stay in the device's memory; the others are read over its link in every pass.
   virtual int64_t resident_rows(const Input& input, const Workload& /*workload*/) { return input.points.n; }
-  /// Whether what it holds follows Input::memory.
+  /// Returns whether its memory follows Input::memory.
   virtual bool keeps_to_memory() const { return false; }
-  /// Whether it has memory of its own that follows BackendOptions::device_memory.
+  /// Returns whether it has memory of its own that follows BackendOptions::device_memory.
   virtual bool keeps_to_device_memory() const { return false; }
-  /// Whether its statistics and seeding follow Input::counted. What its sessions say of inertia, picked or farthest
-  /// rows, and of how many rows there are or changed, does not have to.
+  /// Returns whether its statistics and seeding follow Input::counted. Its sessions' answers about inertia, picked or
+  /// farthest rows, and numbers of rows or changes need not.
   virtual bool counts_duplicates() const { return false; }
   /// Points of the host's memory where an upload reads them without another copy, so that the device is the one that
-  /// checks them. Of the workload the models and their clusters are known. Null: they are better left where they are.
+  /// checks them. Only the models and clusters of the workload are known. Null: they are better left where they are.
   virtual std::unique_ptr<CopiedPoints> copy(const PointsView& /*points*/, const Workload& /*workload*/) {
     return nullptr;
   }
@@ -361,12 +361,12 @@ struct BackendEntry {
 std::span<const BackendEntry> backends();
 /// Throws Error(kUsage) for the name of an algorithm that no backend has.
 void check_algorithm(std::string_view algorithm);
-/// Whether this name is one of several devices, as "cuda:0,cuda:1" or "cuda:all".
+/// Returns whether this name means several devices, as "cuda:0,cuda:1" or "cuda:all".
 bool names_several(std::string_view name);
 /// "auto" is the first entry. Several names, with commas between them, are one backend of all these. Throws
 /// Error(kUsage) for an unknown name.
 std::unique_ptr<Backend> make_backend(std::string_view name, const BackendOptions& options);
-/// The same for these points: of those on a device, only one backend on that device can take any.
+/// Makes a backend for these points. Points on a device require a single backend on that device.
 std::unique_ptr<Backend> make_backend(std::string_view name, const PointsView& points, BackendOptions options);
 /// Instruction sets of the cpu backend, best first.
 std::vector<Choice> cpu_instruction_sets();

@@ -14,11 +14,11 @@
 namespace manymeans {
 
 /// Rows that may not keep their label fall into classes by what they lack, in halves of what their prototype moved in
-/// the last pass. An exact distance cannot gain much more than twice that movement, so the class tells nearly all: of
-/// the first two classes nine rows in ten are kept after it, of the later ones hardly any.
+/// the last pass. An exact distance cannot gain much more than twice that movement, so the class predicts nearly all.
+/// In the first two classes it keeps nine rows in ten, in the later ones hardly any.
 constexpr int kLackClasses = 8;
 
-/// What tightening was good for in one pass, by class.
+/// The gain of tightening in one pass, by class.
 struct TighteningTrials {
   std::array<int64_t, kLackClasses> tried = {};
   std::array<int64_t, kLackClasses> spared = {};
@@ -47,7 +47,7 @@ class TighteningChoice {
 
 enum class BoundsUse : uint8_t { kNever, kAlways, kWhenTheyPay };
 
-/// Whether one model carries bounds in its next pass.
+/// Decides whether one model carries bounds in its next pass.
 class BoundsPolicy {
  public:
   /// Shares of all rows.
@@ -66,10 +66,10 @@ class BoundsPolicy {
   bool carries_ = false;
   BoundsUse use_;
   Rule rule_;
-  int poor_passes_ = 0;  // in a row, of those with bounds
+  int poor_passes_ = 0;  // in a row, among passes with bounds
 };
 
-/// What became of the bounds of an upload's models, for people. Sessions in several threads may write.
+/// A log for people of the bounds of an upload's models. Sessions in several threads may write.
 class BoundsLog {
  public:
   void began(int64_t pass, double changed_share);

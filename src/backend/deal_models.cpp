@@ -13,7 +13,7 @@ std::vector<int64_t> deal_models(std::span<const int64_t> clusters, size_t devic
   int64_t model = 0, before = 0;
   for (int64_t device = 1; device < count; ++device) {
     const int64_t least = model + 1, most = models - (count - device);
-    // The model in which a share would end goes to whoever has more of it.
+    // The model in which a share would end goes to the share that has more of it.
     while (model < most &&
            (model < least || (2 * before + clusters[static_cast<size_t>(model)]) * count <= 2 * all * device)) {
       before += clusters[static_cast<size_t>(model++)];

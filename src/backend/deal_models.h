@@ -8,8 +8,8 @@
 
 namespace manymeans {
 
-/// Where the shares of so many devices end, each of neighbouring models (of which there are at least as many) with
-/// about as many clusters as the others; none is empty.
+/// Where the shares of `devices` devices end. Each has neighbouring models, with about as many clusters as the others
+/// have. There are at least as many models as devices; no share is empty.
 std::vector<int64_t> deal_models(std::span<const int64_t> clusters, size_t devices);
 
 }  // namespace manymeans

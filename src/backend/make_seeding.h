@@ -1,4 +1,4 @@
-// Who seeds: the upload, or the host in its place; and what a seeding may not know.
+// Choice of the seeding: by the upload, or by the host instead; and what a seeding may not know.
 #pragma once
 
 #include "backend/backend.h"
@@ -19,11 +19,11 @@ struct SeedingOwner {
   Seeding* operator->() const { return seeding.get(); }
 };
 
-/// The upload's seeding of models with these numbers of prototypes, or, where it leaves that to the host, one of the
-/// cpu backend over the same points. All arguments but k must outlive it.
+/// The upload's seeding of models with these numbers of prototypes. If the upload leaves that to the host, a seeding of
+/// the cpu backend over the same points. All arguments but k must outlive it.
 SeedingOwner make_seeding(Upload& upload, const Input& input, std::span<const int64_t> k, ThreadPool& pool);
 
-/// What Seeding::attracted() says of these centres, by a pass over all points: for whoever has no seeding that knows
+/// Computes Seeding::attracted() for the centres by a pass over all points: for callers without a seeding that knows
 /// it.
 std::vector<int64_t> attracted_by_pass(Upload& upload, const Matrix& centres, int threads);
 

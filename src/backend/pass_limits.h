@@ -1,4 +1,4 @@
-// How far a session goes on its own before the engine judges.
+// Limits of a session's passes before the engine judges.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +6,7 @@
 namespace manymeans {
 
 /// The squared shifts of an update that may be the last one of its model. They are wide enough for all roundings of
-/// binary64: whoever adds up the shifts, in whatever order, and finds more than that has proved that no stop rule
-/// holds.
+/// binary64. A sum of the shifts, in any order, that exceeds them proves that no stop rule holds.
 struct ShiftLimits {
   double sum = -1;   ///< all prototypes together at most this; below 0: no rule asks
   double each = -1;  ///< one prototype at most this, ...
@@ -16,9 +15,9 @@ struct ShiftLimits {
   bool any() const { return sum >= 0 || each >= 0; }
 };
 
-/// A session stops after `passes` passes, or earlier: after one that changed at most `changed` labels or left a cluster
-/// empty, or after one whose update may be the last one. Then the engine judges; where the session went on, there was
-/// nothing to judge.
+/// A session stops after `passes` passes, or earlier. It stops after a pass that changed at most `changed` labels or
+/// left a cluster empty, or whose update may be the last one. Then the engine judges; where the session went on, there
+/// was nothing to judge.
 struct PassLimits {
   int passes = 1;
   int64_t changed = 0;
@@ -27,13 +26,13 @@ struct PassLimits {
   PassLimits(int most = 1) : passes(most) {}  // NOLINT(google-explicit-constructor): the plain limit is a number
 };
 
-/// What an update moved, of one model.
+/// The shifts of an update of one model.
 struct ShiftCounts {
   double sum = 0;     ///< of the squared shifts
   int64_t still = 0;  ///< prototypes whose squared shift is at most ShiftLimits::each
 };
 
-/// Whether an update of k prototypes may be the last one of its model. What is not a number may be anything.
+/// Returns whether an update of k prototypes may be the last one of its model. NaN may be anything.
 inline bool may_be_last(const ShiftLimits& limits, const ShiftCounts& counts, int64_t k) {
   if (limits.sum >= 0 && !(counts.sum > limits.sum)) return true;
   return limits.each >= 0 && static_cast<double>(counts.still) >= limits.share * static_cast<double>(k);

@@ -1,5 +1,5 @@
-// What is proved about the sums of a screened product, for all backends that screen in binary64
-// (docs/developer/screens.md, "Products").
+// Proved bounds of the sums of a screened product, for all backends that screen in binary64 (docs/developer/screens.md,
+// "Products").
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace manymeans {
 
-/// Bits of `depth` - 1: so many more has a sum of `depth` numbers at most.
+/// Bits of `depth` - 1: a sum of `depth` numbers has at most that many bits more.
 inline int bits_of_sum(int64_t depth) {
   return static_cast<int>(std::bit_width(static_cast<uint64_t>(std::max<int64_t>(depth, 1) - 1)));
 }
@@ -29,7 +29,7 @@ inline double gamma_of_roundings(int64_t roundings) {
   return static_cast<double>(roundings) * 0x1p-53 * (1 + 0x1p-10);
 }
 
-/// Of the low sums of sliced lines, whose largest value is below 1; `gamma` is that of their roundings.
+/// The error of the low sums of sliced lines, whose largest value is below 1; `gamma` covers their roundings.
 inline double sliced_error(int64_t depth, double gamma) {
   const auto count = static_cast<double>(depth);
   return gamma * count * 1.25 * std::ldexp(1.0, -2 * slice_bits(depth)) * (1 + 0x1p-10) +

@@ -1,5 +1,5 @@
-// What the sums of a screen prove of an entry of a product (docs/developer/screens.md, "Products"), for compilers of
-// device code as well. Binary64, each operation rounded by itself.
+// Proofs of an entry of a product from the sums of a screen (docs/developer/screens.md, "Products"), also for compilers
+// of device code. Binary64, each operation rounded alone.
 #pragma once
 
 #include "core/everywhere.h"
@@ -25,8 +25,8 @@ MANYMEANS_EVERYWHERE inline bool same_bits(double a, double b) {
 }
 }  // namespace detail
 
-/// Whether both ends of the interval round to the same number, which is `entry`. What two sums round is less than 2^-51
-/// of the sum; an exact one has no interval. NaN and infinite errors prove nothing.
+/// Returns whether both ends of the interval round to the same number, which is `entry`. The two sums round by less
+/// than 2^-51 of the sum; an exact one has no interval. NaN and infinite errors prove nothing.
 MANYMEANS_EVERYWHERE inline bool certify_float(double sum, double bound, bool exact, float& entry) {
   const double error = exact ? 0.0 : bound + fabs(sum) * 0x1p-51;
   const double low = sum - error, high = sum + error;
@@ -50,7 +50,7 @@ struct SlicedSums {
   double high, middle, low;
 };
 
-/// The same of float64, of sums of scaled slices whose low ones are off by at most `error`; `scale` brings them back.
+/// For float64, with sums of scaled slices whose low ones are off by at most `error`; `scale` brings them back.
 MANYMEANS_EVERYWHERE inline bool certify_double(const SlicedSums& sums, double scale, double error, bool exact,
                                                 double& entry) {
   const SumAndRest upper = two_sum(sums.high, sums.middle);

@@ -1,5 +1,5 @@
-// What a swap would gain: a centroid is removed, and a row becomes one. Estimates of binary64, each computed in one
-// order, so they have the same bits wherever they are computed: contract, "Search".
+// Gains of swaps: a centroid is removed, and a row becomes one. Estimates of binary64, each computed in one order, so
+// they have the same bits wherever they are computed: contract, "Search".
 #pragma once
 
 #include <manymeans/points.h>
@@ -33,7 +33,7 @@ struct SearchDraw {
 /// The swaps of one model after the other. To be used by one thread at a time.
 class SwapScores {
  public:
-  /// Of these rows, which must outlive it.
+  /// For the rows of `input`, which must outlive it.
   explicit SwapScores(const Input& input) : input_(input) {}
   SwapScores(const SwapScores&) = delete;
   SwapScores& operator=(const SwapScores&) = delete;
@@ -43,7 +43,7 @@ class SwapScores {
   virtual void assign(const Matrix& centroids, ThreadPool& pool) = 0;
   /// `count` rows, in proportion to weight and squared distance to the nearest centroid; none where all of that is 0.
   std::vector<int64_t> draw(const SearchDraw& draw, int64_t count);
-  /// For each of these rows the best swap, if there is one, in the order of what they promise. O(N K D) for K rows.
+  /// For each row of `rows` the best swap, if there is one, in the order of the promised gains. O(N K D) for K rows.
   std::vector<Swap> swaps(std::span<const int64_t> rows, ThreadPool& pool);
   /// Makes the rows centroids.
   void put(std::span<const Swap> swaps, Matrix& centroids) const;
@@ -52,7 +52,7 @@ class SwapScores {
   const Input& input() const { return input_; }
   /// P of the contract: the running sums of weight * squared distance, one a row.
   virtual std::span<const double> prefix() = 0;
-  /// For each of these rows the best swap; where there is none, its change is infinite.
+  /// For each row of `rows` the best swap; without one its change is infinite.
   virtual std::vector<Swap> best_swaps(std::span<const int64_t> rows, ThreadPool& pool) = 0;
 
  private:

@@ -24,7 +24,7 @@ auto or_abort(Comm& comm, Body&& body) {
   }
 }
 
-/// The same, and no rank comes back before all have done it: one that fails after its last collective is heard, too.
+/// Calls or_abort(). No rank returns before all have done it: an error after a rank's last collective is heard, too.
 template <class Body>
 auto all_or_abort(Comm& comm, Body&& body) {
   return or_abort(comm, [&] {

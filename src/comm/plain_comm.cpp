@@ -1,8 +1,8 @@
 // How ranks hear that one of them has given up where the transport does not tell them.
 //
 // Every collective begins with an exchange of headers, so that is where all ranks listen. A rank that gives up takes
-// part in one more exchange: what it posts there is no header but the length of a text, and then all ranks, which have
-// seen that, exchange the texts. After that they are as much together as after any other collective.
+// part in one more exchange. It posts the length of a text there instead of a header. All ranks see that, and then
+// exchange the texts. After that they are as much together as after any other collective.
 #include <manymeans/comm.h>
 
 #include <fmt/format.h>
@@ -26,14 +26,14 @@ Error of_all(ErrorCode code, const std::string& text) {
 
 }  // namespace
 
-// What a rank says before every collective.
+// The message of a rank before every collective.
 struct PlainComm::Post {
   CollectiveHeader header;
   uint64_t code = 0;  // of the error with which it gives up; 0: it does not
   uint64_t text = 0;  // bytes of that error's text
 };
 
-// Nothing where not all came in time.
+// Returns nothing if a rank did not come in time.
 std::optional<std::vector<PlainComm::Post>> PlainComm::post(const Post& mine, double seconds) {
   std::vector<Post> posts(static_cast<size_t>(size()));
   if (!share(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(posts)), seconds)) {
@@ -55,7 +55,7 @@ void PlainComm::hear(const std::vector<Post>& posts, const std::string& mine) {
   if (first < 0) return;
   const std::vector<std::byte> texts = collect(std::as_bytes(std::span(mine)), sizes);
   const Post& said = posts[static_cast<size_t>(first)];
-  const std::string text(reinterpret_cast<const char*>(texts.data()), said.text);  // nobody before it said anything
+  const std::string text(reinterpret_cast<const char*>(texts.data()), said.text);  // no rank before it posted a text
   const auto code = static_cast<ErrorCode>(said.code);
   aborted_ = {first, everybody ? of_all(code, text) : with_place(first, code, text)};
 }

@@ -48,7 +48,7 @@ class AlignedBuffer {
     if (mapped > 0) manymeans::give_back(data_.get(), mapped, first * sizeof(T), count * sizeof(T));
   }
 
-  /// Hands memory that is no file's over to whoever calls std::free.
+  /// Hands memory that belongs to no file over to the caller, who calls std::free.
   T* release() {
     size_ = 0;
     return data_.release();

@@ -8,7 +8,7 @@
 
 namespace manymeans {
 
-/// All labels, as uint32 or, for whoever wants a place for "none", as int64. O(N).
+/// Returns all labels as uint32, or as int64 for callers that need a value for "none". O(N).
 template <class T = uint32_t>
 std::vector<T> all_labels(const Labels& labels) {
   std::vector<uint32_t> all(static_cast<size_t>(labels.size()));

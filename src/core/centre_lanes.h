@@ -7,7 +7,7 @@
 
 namespace manymeans {
 
-/// Rows of a block: value j of row i stands at x[j * kCentreRows + i].
+/// Rows of a block: value j of row i is x[j * kCentreRows + i].
 constexpr int64_t kCentreRows = 64;
 
 /// Of each row of a block.
@@ -21,7 +21,7 @@ struct CentreLanes {
   const char* name;
   /// Of k centres, which are k x d values: of equally far ones the lowest comes first.
   void (*two_nearest)(const double* x, int64_t d, const double* centres, int64_t k, TwoCentres* found);
-  /// distances[i] of row i to the point; the bits of those that are below limits[i].
+  /// distances[i]: of row i to the point. Returns a bit for each row whose distance is below limits[i].
   uint64_t (*below)(const double* x, int64_t d, const double* point, const double* limits, double* distances);
 };
 /// Those that this processor can run, the best one first.

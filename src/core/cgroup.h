@@ -12,8 +12,8 @@ struct CgroupFolder {
   int version = 2;
 };
 
-/// The folders of this process's group, and of all groups that hold it, that may have files of this controller: of
-/// version 2, and of version 1 where it is mounted. A container often sees only the last of them.
+/// Returns the folders that may have files of this controller, for this process's group and all groups that hold it.
+/// Version 2, and version 1 where it is mounted. A container often sees only the last of them.
 std::vector<CgroupFolder> cgroup_folders(std::string_view controller);
 
 }  // namespace manymeans

@@ -37,7 +37,7 @@ HWY_INLINE V lowest_bits(D tag, V magnitude) {
   return hn::IfThenElse(hn::Eq(magnitude, hn::Zero(tag)), infinity, low);
 }
 
-// Of the first columns, as many as there are lanes.
+// Scans the first columns, one per lane.
 template <class D, class T>
 HWY_INLINE bool scan_lanes(D tag, const T* x, int64_t rows, int64_t width, const ColumnExtremes<T>& seen) {
   auto minimum = hn::LoadU(tag, seen.minimum);
@@ -97,7 +97,7 @@ HWY_INLINE void add_limbs(V scaled, V radix, V (&sums)[3]) {
   sums[2] = hn::Add(sums[2], hn::Round(hn::Mul(hn::Sub(scaled, first), radix)));
 }
 
-// Of the first columns, as many as there are lanes.
+// Adds up the first columns, one per lane.
 template <class D, class T>
 HWY_INLINE void sum_lanes(D tag, const T* x, int64_t rows, int64_t width, const MomentColumns& columns) {
   using V = hn::Vec<D>;
@@ -172,7 +172,7 @@ int top_exponent(const SumFormat& format) {
   return format.shift - (format.limbs - 1) * format.bits;
 }
 
-// Whether the powers of two that terms are multiplied with are normal numbers.
+// Returns whether the powers of two that multiply terms are normal numbers.
 bool has_normal_top(const MomentFormats& formats) {
   return std::abs(top_exponent(formats.y)) < 1022 && std::abs(top_exponent(formats.yy)) < 1022;
 }

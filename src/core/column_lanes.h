@@ -1,6 +1,6 @@
-// What a fit has to know of all values before it begins, column by column, in the vectors of whatever processor runs:
-// extremes and lowest bits (ColumnScan), and the sums of Moments. Less than a nanosecond a value, where one value at a
-// time takes three and eight.
+// Column statistics that a fit needs before it begins: extremes and lowest bits (ColumnScan), and the sums of Moments.
+// They use the vectors of the processor at hand. A value takes less than a nanosecond, where one value at a time takes
+// three and eight.
 #pragma once
 
 #include "core/column_scan.h"
@@ -34,7 +34,7 @@ struct MomentColumns {
 /// One instruction set's functions. `x` has `rows` rows of `width` values after each other.
 struct ColumnLanes {
   const char* name;
-  /// Whether all values are finite.
+  /// Return whether all values are finite.
   bool (*scan_floats)(const float* x, int64_t rows, int64_t width, const ColumnExtremes<float>& seen);
   bool (*scan_doubles)(const double* x, int64_t rows, int64_t width, const ColumnExtremes<double>& seen);
   void (*sum_floats)(const float* x, int64_t rows, int64_t width, const MomentColumns& columns);
@@ -43,8 +43,8 @@ struct ColumnLanes {
 /// Those that this processor can run, the best one first.
 std::span<const ColumnLanes> column_lanes();
 
-/// So many neighbouring rows are looked at as one: their values are a multiple of eight, so vectors have no rest. In a
-/// row of many columns the rest is small.
+/// Returns the number of neighbouring rows to read as one. Their values are a multiple of eight, so vectors have no
+/// rest. In a row of many columns the rest is small.
 inline int64_t together_for_lanes(int64_t d) {
   constexpr int64_t kManyColumns = 512;
   return d < kManyColumns ? 8 / std::gcd(d, int64_t{8}) : 1;

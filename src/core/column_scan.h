@@ -1,4 +1,4 @@
-// What one reading of the points finds out about each column.
+// The column statistics that one reading of the points finds.
 #pragma once
 
 #include <algorithm>
@@ -31,7 +31,7 @@ struct ColumnScan {
         largest(static_cast<size_t>(d), 0),
         low(static_cast<size_t>(d), kInfinity) {}
 
-  /// What was seen of column j elsewhere.
+  /// Merges the statistics of column j from another scan.
   void take(size_t j, double its_minimum, double its_maximum, double its_largest, double its_low) {
     minimum[j] = std::min(minimum[j], its_minimum);
     maximum[j] = std::max(maximum[j], its_maximum);
@@ -43,7 +43,7 @@ struct ColumnScan {
       take(j, other.minimum[j], other.maximum[j], other.largest[j], other.low[j]);
     }
   }
-  /// What all ranks have seen, which this (a Comm) brings together.
+  /// Merges the scans of all ranks through `comm` (a Comm).
   template <class Ranks>
   void merge_ranks(Ranks& comm) {
     comm.min(std::span(minimum));
@@ -56,8 +56,8 @@ struct ColumnScan {
   static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 };
 
-/// The same of points on a device. Where a value is not finite, the first such is `bad`, counted through rows; else
-/// that is -1.
+/// The scan of points on a device. `bad` is the number of the first value that is not finite, counted through rows; -1
+/// if all are finite.
 struct DeviceScan {
   ColumnScan columns;
   int64_t bad = -1;

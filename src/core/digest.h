@@ -13,17 +13,17 @@ namespace manymeans {
 
 enum class StopReason : uint8_t;
 
-/// Sum over these rows, the first of which is number `first_row` of all.
+/// Returns the sum over these rows; `first_row` is the number of the first one among all.
 LabelSum label_sum(const Labels& labels, int64_t first_row = 0);
 
-/// Whether the time limit, the callback or the caller ended the fit.
+/// Returns whether the time limit, the callback or the caller ended the fit.
 bool stopped_from_outside(StopReason reason);
 
 /// The code of a stop reason inside a digest. Fits that were ended from outside equal the fit with max_iter set to
 /// their iterations, so they share its code.
 uint32_t digest_code(StopReason reason);
 
-/// XXH3-128 of these numbers, as 32 hexadecimal digits.
+/// Returns the XXH3-128 of the numbers, as 32 hexadecimal digits.
 std::string digest_of(std::span<const uint64_t> numbers);
 
 }  // namespace manymeans

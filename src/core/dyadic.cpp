@@ -20,7 +20,7 @@ int64_t bit_length(const DyadicWords& words) {
   return static_cast<int64_t>(words.size()) * kWordBits - std::countl_zero(words.back());
 }
 
-// Whether any of the lowest `bits` bits is set.
+// Returns whether any of the lowest `bits` bits is set.
 bool any_below(const DyadicWords& words, int64_t bits) {
   const auto whole = static_cast<size_t>(bits / kWordBits);
   for (size_t i = 0; i < whole; ++i) {

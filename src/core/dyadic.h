@@ -12,8 +12,8 @@
 
 namespace manymeans {
 
-/// The words of a magnitude, least significant first. As many as sums and products of sums usually have stand in
-/// place: a solve makes thousands of these numbers, and memory for each took two thirds of its time.
+/// The words of a magnitude, least significant first. The words that sums and products of sums usually have are stored
+/// in place. A solve makes thousands of magnitudes, and memory for each took two thirds of its time.
 class DyadicWords {
  public:
   DyadicWords() = default;

@@ -19,7 +19,7 @@ std::string text(const char* name) {
   return value != nullptr ? value : "";
 }
 
-// The XDG specification wants a relative path to be ignored: it would be another folder in every folder.
+// The XDG specification requires a relative path to be ignored: it would mean another folder in every folder.
 std::string absolute(const char* name) {
   const std::string path = text(name);
   return path.starts_with('/') ? path : "";

@@ -22,8 +22,8 @@
 namespace manymeans {
 namespace {
 
-// A page that is touched brings up to 16 neighbours with it (fault-around), or all of a huge page where the file's
-// cache has those and the system does not heed the advice against them (before Linux 6.12).
+// A touched page maps up to 16 neighbours (fault-around). Before Linux 6.12 it may map a whole huge page: where the
+// file's cache has huge pages and the system ignores the advice against them.
 constexpr size_t kAround = size_t{2} << 20;
 
 [[noreturn]] void fail(const std::string& folder, size_t bytes, int error) {
@@ -49,7 +49,7 @@ int take_space(int file, size_t bytes) {
   return error;
 }
 
-// From the beginning of the first of these bytes' pages.
+// Advises from the beginning of the page of the first byte.
 void advise(const void* data, size_t bytes, int advice) noexcept {
   const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
   const uintptr_t from = reinterpret_cast<uintptr_t>(data) / page * page;
@@ -63,7 +63,7 @@ struct Area {
   bool writable = false;
   bool shared = false;
   bool file = false;
-  bool own_pages = false;  // pages that are no longer those of the file
+  bool own_pages = false;  // pages that no longer belong to the file
 };
 
 bool is_safe(const Area& area) {

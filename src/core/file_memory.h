@@ -23,7 +23,7 @@ std::string temporary_folder();
 std::byte* map_temporary(size_t bytes);
 void unmap_temporary(std::byte* data, size_t bytes) noexcept;
 
-/// The same, with a size that changes: what was there stays, what is new is zero.
+/// Bytes of such a file with a size that changes: old bytes stay, new bytes are zero.
 class TemporaryBytes {
  public:
   TemporaryBytes() = default;
@@ -34,7 +34,7 @@ class TemporaryBytes {
   TemporaryBytes& operator=(TemporaryBytes&& other) noexcept;
 
   void resize(size_t size);
-  /// What lies there stays until unmap_temporary().
+  /// The bytes stay mapped until unmap_temporary().
   std::byte* release() { return std::exchange(data_, nullptr); }
   std::byte* data() { return data_; }
   const std::byte* data() const { return data_; }
@@ -50,16 +50,16 @@ class TemporaryBytes {
 /// nothing, and only what is more than half of the available memory goes to a file.
 Storage storage_for(int64_t bytes, int64_t limit);
 
-/// Gives back the pages of [first, first + bytes), and of some neighbours as far as [begin, begin + size): what the
-/// system maps around a page that is touched. All of it must lie in a file.
+/// Frees the pages of [first, first + bytes), and some neighbours within [begin, begin + size): the system maps those
+/// around a touched page. All of it must lie in a file.
 void give_back(const void* begin, size_t size, size_t first, size_t bytes) noexcept;
 /// Asks the system to map these bytes by small pages only, so that few come with one that is touched.
 void map_small_pages(const void* data, size_t bytes) noexcept;
 /// Asks the system to begin reading these bytes of a mapped file. Returns at once.
 void fetch_ahead(const void* data, size_t bytes) noexcept;
 
-/// Whether every page of these bytes is that of a file: a shared mapping, or one that nobody can write and nobody has
-/// written. Then nothing is lost by giving them back. Reads /proc/self/smaps; false where that cannot be done.
+/// Returns whether every page of the range belongs to a file: a shared mapping, or one that cannot be written and never
+/// was. Then freeing them loses nothing. Reads /proc/self/smaps; false where that cannot be done.
 bool lies_in_file(const void* data, size_t bytes);
 
 }  // namespace manymeans

@@ -1,4 +1,4 @@
-// What one row adds to the label sum of a digest: docs/developer/contract.md, "Digest".
+// The term that one row adds to the label sum of a digest: docs/developer/contract.md, "Digest".
 #pragma once
 
 #include "core/random.h"

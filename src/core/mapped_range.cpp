@@ -17,8 +17,8 @@
 
 namespace manymeans {
 
-// What the signal handler knows of a range. Slots are used again and never freed, so that it may walk along them at any
-// moment; end = 0 marks one without a range.
+// A range as the signal handler knows it. Slots are reused and never freed, so the handler may walk along them at any
+// moment; end = 0 marks a slot without a range.
 struct MappedRange::Slot {
   std::atomic<uintptr_t> begin{0}, end{0};
   std::atomic<bool> lost{false};
@@ -30,13 +30,13 @@ struct MappedRange::Slot {
 namespace {
 using Slot = MappedRange::Slot;
 
-// A signal handler can reach nothing but variables like these: with those of the program's own signals (cli/), the only
-// mutable state that outlives a call.
+// A signal handler can reach only variables like these. They and the variables of the program's own signals (cli/) are
+// the only mutable state that outlives a call.
 std::atomic<Slot*> first_slot{nullptr};
 struct sigaction previous_action;
 std::atomic<bool> handles{false};
 std::mutex handling;  // of the two above and below
-int handlers = 0;     // that want lost pages to be replaced
+int handlers = 0;     // calls that require lost pages to be replaced
 std::atomic<int64_t> losses{0};
 uintptr_t page_size = 4096;
 static_assert(std::atomic<uintptr_t>::is_always_lock_free && std::atomic<Slot*>::is_always_lock_free,
@@ -83,7 +83,7 @@ void on_bus_error(int signal, siginfo_t* info, void* context) {
     return previous_action.sa_handler(signal);
   }
   std::signal(signal, SIG_DFL);
-  if (info->si_code <= 0) std::raise(signal);  // a read is tried again by itself, and ends the program
+  if (info->si_code <= 0) std::raise(signal);  // the read is tried again, and ends the program
 }
 
 }  // namespace
@@ -152,7 +152,7 @@ void end_replacing_lost_pages() noexcept {
   handles = false;
   struct sigaction now {};
   ::sigaction(SIGBUS, nullptr, &now);
-  // What somebody has put in its place meanwhile stays.
+  // A handler that was installed meanwhile stays.
   if ((now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == on_bus_error) {
     ::sigaction(SIGBUS, &previous_action, nullptr);
   }

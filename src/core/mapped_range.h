@@ -9,13 +9,13 @@
 
 namespace manymeans {
 
-/// A part of a file, mapped for reading. While one of these lives, check_mapped() knows its addresses.
+/// A part of a file, mapped for reading. check_mapped() knows its addresses while this object lives.
 class MappedRange {
  public:
   /// [data, data + size) maps the open file `file` from its beginning; the file may be closed.
   /// Throws Error(kUnavailable) when the process has too many open files.
   MappedRange(const void* data, size_t size, int file, std::string path);
-  /// The same of a file that nobody here has open: check() knows of lost pages alone.
+  /// A file that is not open in this process: check() knows of lost pages alone.
   MappedRange(const void* data, size_t size, std::string name);
   ~MappedRange();
   MappedRange(const MappedRange&) = delete;
@@ -24,8 +24,8 @@ class MappedRange {
   /// To be called before the memory is unmapped; check() still works afterwards.
   void unmap();
 
-  /// Throws Error(kBadData) when bytes were missing where somebody read them (zeros were read instead; see
-  /// replace_lost_pages), and when the file is shorter or was written to since. A few system calls.
+  /// Throws Error(kBadData) if a read got zeros for missing bytes (see replace_lost_pages). Throws it also if the file
+  /// is shorter or was written to since. A few system calls.
   void check() const;
 
   struct Slot;
@@ -45,7 +45,7 @@ void check_mapped(const void* address);
 /// Any other SIGBUS goes to the handler that was there before. Only the first call does anything.
 void replace_lost_pages();
 
-/// The same from the first of these calls until as many of the second: then the handler of before is there again.
+/// Replace lost pages between these two calls, which are counted. The last end restores the previous handler.
 void begin_replacing_lost_pages();
 void end_replacing_lost_pages() noexcept;
 /// How often that has happened so far.

@@ -38,7 +38,7 @@ int64_t system_available() {
   return kUnlimited;
 }
 
-// What a group may still take. Pages of files are counted as used but are dropped when something else needs the room.
+// Returns the bytes that a group may still take. File pages count as used, but are dropped to make room.
 int64_t rest_of_group(const CgroupFolder& group) {
   constexpr int64_t kNoLimit = int64_t{1} << 62;  // version 1 has a number of almost 2^63 for it
   const bool v2 = group.version == 2;

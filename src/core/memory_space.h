@@ -1,5 +1,5 @@
-// Points that do not lie row after row in the host's memory, for whoever reads them there: those on a device, of which
-// the backend registers how that is done (CMake: manymeans_register(memory_space ...)), and sparse ones.
+// Access to points that do not lie row after row in the host's memory: sparse points and points on a device. The
+// backend of a device registers its access (CMake: manymeans_register(memory_space ...)).
 #pragma once
 
 #include <manymeans/points.h>
@@ -32,13 +32,13 @@ class MemorySpace {
   virtual int device_of(const void* address) const = 0;
   /// Waits for the work in the points' queue. Throws Error(kUsage) where they do not lie on that device.
   virtual void await(const PointsView& points) const = 0;
-  /// The same where the queue was waited for already: it need not be once more.
+  /// Does await() after the queue was waited for: a second wait is not required.
   virtual void check(const PointsView& points) const { await(points); }
   /// Copies bytes [first, first + count) of the values to `out`.
   virtual void fetch_bytes(const PointsView& points, size_t first, size_t count, void* out) const = 0;
   /// Copies these rows, one after the other, to `out`.
   virtual void fetch_rows(const PointsView& points, std::span<const int64_t> rows, void* out) const = 0;
-  /// What data/input.cpp finds out about columns, read by the device. Weights w', or none, lie in the host's memory.
+  /// Scans columns as data/input.cpp does, on the device. Weights w', or none, lie in the host's memory.
   virtual DeviceScan scan_columns(const PointsView& points, std::span<const double> weights) const = 0;
   virtual std::vector<MomentSums> sum_moments(const PointsView& points,
                                               std::span<const MomentFormats> formats) const = 0;
@@ -51,7 +51,7 @@ struct MemorySpaceEntry {
 };
 std::span<const MemorySpaceEntry> memory_spaces();
 
-/// That of points on a device. Throws Error(kUnavailable) where this build has none of that name.
+/// Returns the memory space of points on a device. Throws Error(kUnavailable) where this build has none of that name.
 const MemorySpace& memory_space(const PointsView& points);
 
 /// To be called once before values are read: host memory is ready as it is.

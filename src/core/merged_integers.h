@@ -12,7 +12,7 @@
 
 namespace manymeans {
 
-/// An integer for each binary64 that is not NaN, in their order; -0 stands before 0.
+/// An integer for each binary64 that is not NaN, in their order; -0 is before 0.
 inline int64_t in_order(double value) {
   const auto bits = std::bit_cast<int64_t>(value);
   return bits < 0 ? bits ^ std::numeric_limits<int64_t>::max() : bits;

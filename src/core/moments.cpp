@@ -25,8 +25,8 @@ Pair to_pair(const int64_t* limbs, const SumFormat& format, int unit) {
   return {std::ldexp(high, -format.shift - unit), std::ldexp(rest.to_double(), -format.shift - unit)};
 }
 
-// The midrange, rounded once: a sum that rounds is large enough to be halved exactly. 0.0 makes -0 and 0 one, as which
-// of them is the smallest or the largest value depends on the order of the rows.
+// The midrange, rounded once: a sum that rounds is large enough to be halved exactly. The 0.0 makes -0 and 0 one: the
+// order of the rows decides which of them is the minimum or the maximum.
 double midrange(double minimum, double maximum) {
   return (minimum + maximum) / 2 + 0.0;
 }

@@ -1,5 +1,5 @@
-// Mean and variance of a column: docs/developer/contract.md, "Moments". A column far from zero would lose its digits in
-// sums of x and x * x; so its values are centred first, about a value that does not depend on the order of the rows.
+// Mean and variance of a column: docs/developer/contract.md, "Moments". Sums of x and x * x would lose the digits of a
+// column far from zero. So its values are centred first, about a value that does not depend on the order of the rows.
 #pragma once
 
 #include "core/fixed_point.h"
@@ -44,7 +44,7 @@ class MomentAdder {
   TermAdder y_, yy_;
 };
 
-/// The variance is biased: that of n values, divided by n.
+/// The variance is biased: the sum of squares around the mean, divided by n.
 struct Moments {
   double mean = 0;
   double variance = 0;

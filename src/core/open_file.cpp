@@ -30,7 +30,7 @@ void check_mode(const std::string& path, mode_t mode, FileKind kind) {
 
 int open_named(const std::string& path, FileKind kind) {
   check_kind(path, kind);
-  // It may be a pipe by now: whoever wants none must not wait for its writer.
+  // The path may be a pipe by now. A caller that requires a regular file must not wait for its writer.
   const int waits = kind == FileKind::kRegular ? O_NONBLOCK : 0;
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | waits);
   if (file >= 0) return file;

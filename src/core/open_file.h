@@ -1,5 +1,5 @@
-// Opening files that somebody has named: nobody but these functions does it, so that what is opened is of a kind that
-// its reader expects. A pipe waits for a writer, a device may act when it is opened or never end.
+// Opening files that a user has named. Only these functions do it, so every reader gets a kind of file that it expects.
+// A pipe waits for a writer; a device may act when it is opened, or never end.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace manymeans {
 
-/// What a path may be.
+/// The kinds of file that a path may name.
 enum class FileKind {
   kRegular,        ///< a file whose size is known and that can be opened again
   kRegularOrPipe,  ///< that, or something to be read once, from its beginning to its end

@@ -10,8 +10,8 @@
 
 namespace manymeans {
 
-/// What `work` returns. Where it runs out of memory, or asks for more than there can be: Error(kUnavailable) of these
-/// texts. They are functions, called then: made before, they could run out of memory themselves.
+/// Returns what `work` returns. Throws Error(kUnavailable) with these texts if it runs out of memory, or asks for more
+/// than can exist. The texts are functions, called only then: made before, they could run out of memory themselves.
 template <class Where, class Text, class F>
 auto or_unavailable(const Where& where, const Text& text, F&& work) {
   try {
@@ -22,7 +22,7 @@ auto or_unavailable(const Where& where, const Text& text, F&& work) {
   throw Error(ErrorCode::kUnavailable, where(), text());
 }
 
-/// The same where there is nothing to say but an advice.
+/// or_unavailable() with a text that is only an advice.
 template <class Where, class F>
 auto or_out_of_memory(const Where& where, const char* advice, F&& work) {
   return or_unavailable([&] { return std::string(where); },

@@ -41,8 +41,8 @@ using VecU = hn::Vec<U64>;
 constexpr U64 kU64;
 constexpr int64_t kU = static_cast<int64_t>(hn::MaxLanes(kU64));
 
-// The four words of a counter, each in the low half of 64-bit lanes: the products of a round are then whole lanes, and
-// what is left in the high halves harms nothing, since multiplications do not look at it.
+// The four words of a counter, each in the low half of 64-bit lanes. So the products of a round are whole lanes.
+// Multiplications ignore the high halves, so their content harms nothing.
 struct PhiloxWords {
   VecU word[4];
 };
@@ -56,13 +56,13 @@ HWY_INLINE PhiloxWords counter(VecU row, VecU draw, Purpose purpose) {
   return {{row, hn::ShiftRight<32>(row), draw, hn::Set(kU64, static_cast<uint64_t>(purpose))}};
 }
 
-// By a shuffle, since shifts and products want the same port of many processors.
+// By a shuffle, since shifts and products use the same port of many processors.
 HWY_INLINE VecU high_word(VecU a) {
   const hn::Repartition<uint32_t, U64> u32;
   return hn::BitCast(kU64, hn::DupOdd(hn::BitCast(u32, a)));
 }
 
-// So many vectors at once, since a round waits for its products; as many as registers hold.
+// Vectors at a time, as many as registers hold: a round waits for its products.
 constexpr int kVectors = HWY_TARGET == HWY_AVX3 ? 4 : 2;
 constexpr int64_t kAtOnce = kVectors * kU;
 
@@ -141,7 +141,7 @@ int64_t draws(const DrawTask& in, int64_t first, int64_t last, RowDraw* found) {
       c[v] = counter(hn::Iota(kU64, static_cast<uint64_t>(row + v * kU)), draw, in.purpose);
     }
     philox_rounds(in.key, c);
-    // High words decide nearly always, and fewer than one vector in a thousand goes on.
+    // High words decide nearly always: fewer than one vector in a thousand continues.
     VecU high = low_half;
     for (const PhiloxWords& words : c) high = hn::Min(high, hn::And(words.word[1], low_half));
     if (hn::AllTrue(kU64, hn::Gt(high, largest_high))) continue;

@@ -17,7 +17,7 @@ struct RowDraw {
   auto operator<=>(const RowDraw&) const = default;
 };
 
-/// Numbers  u = random_u64(key, row, draw, purpose), of which only those that are at most `most` are wanted.
+/// Numbers u = random_u64(key, row, draw, purpose). The task looks for those that are at most `most`.
 struct DrawTask {
   uint64_t key = 0;
   uint32_t draw = 0;

@@ -6,7 +6,7 @@ namespace manymeans {
 /// AVX2 with FMA and BMI: every x86 server core since Haswell and Zen.
 bool has_avx2();
 
-/// F, BW, CD, DQ and VL, which Highway's AVX3 target and all kernels for AVX-512 use, beside AVX2.
+/// F, BW, CD, DQ and VL in addition to AVX2: Highway's AVX3 target and all kernels for AVX-512 use them.
 bool has_avx512();
 
 }  // namespace manymeans

@@ -11,7 +11,7 @@
 
 namespace manymeans {
 
-/// What rounding to T needs to know of it.
+/// Constants of T that rounding to T needs.
 template <class T>
 struct RoundedNumbers {
   static constexpr T kNan = std::numeric_limits<T>::quiet_NaN();
@@ -25,13 +25,13 @@ class ProductSum {
  public:
   /// Adds a * b.
   MANYMEANS_EVERYWHERE void add(double a, double b);
-  /// Adds up the sums of a team's members, each of which calls this and has the sum of all then. The team gives the
-  /// least() and the most() of its members' numbers, their sum(), and whether any() of them says so; at most 2^29 may
-  /// be in it.
+  /// Adds up the sums of a team's members. Each member calls this and has the sum of all then. The team returns the
+  /// least() and the most() of its members' numbers, their sum(), and whether any() of them says so. At most 2^29
+  /// members may be in it.
   template <class Team>
   MANYMEANS_EVERYWHERE void join(const Team& team);
-  /// The sum in T, float or double, to nearest even: +0 for zero; the NaN of std::numeric_limits where a product is NaN
-  /// or infinities of both signs occur; else an infinity where one occurs.
+  /// Returns the sum in T, float or double, to nearest even: +0 for zero. Returns the NaN of std::numeric_limits where
+  /// a product is NaN or infinities of both signs occur; else an infinity where one occurs.
   template <class T>
   MANYMEANS_EVERYWHERE T rounded();
 
@@ -149,7 +149,7 @@ MANYMEANS_EVERYWHERE inline uint64_t ProductSum::bits_from(int64_t first) const 
   return static_cast<uint64_t>(bits >> shift);
 }
 
-// Whether any of the lowest `bits` bits of the magnitude is set.
+// Returns whether any of the lowest `bits` bits of the magnitude is set.
 MANYMEANS_EVERYWHERE inline bool ProductSum::any_below(int64_t bits) const {
   const auto whole = static_cast<int>(bits / kDigitBits);
   for (int i = lowest_; i < whole; ++i) {

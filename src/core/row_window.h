@@ -1,5 +1,5 @@
-// Which rows of the points are in memory. Points that are larger than the memory that may be used lie in a mapped file;
-// a pass moves a window over them: what comes next is fetched while rows are worked on, what lies behind is given back.
+// Which rows of the points are in memory. Points that are larger than the allowed memory lie in a mapped file. A pass
+// moves a window over them: it fetches the rows to come and frees the rows behind.
 #pragma once
 
 #include <manymeans/points.h>
@@ -31,7 +31,7 @@ class RowWindow {
   void fetch(int64_t first, int64_t last) const;
 
   using GiveBack = std::function<void(int64_t first, int64_t last)>;
-  /// pool.for_each_range over rows [0, n) in this window. `also` gives back other arrays' shares of the same rows.
+  /// pool.for_each_range over rows [0, n) in this window. `also` frees other arrays' shares of the same rows.
   void for_each_range(ThreadPool& pool, int64_t n, int64_t grain,
                       const std::function<void(int, int64_t, int64_t)>& body, const GiveBack& also = {}) const;
 
@@ -47,12 +47,12 @@ class RowWindow {
 /// A window for reading points once, where `memory` (as in ReadOptions) asks for that and they lie in a file.
 RowWindow reading_window(const PointsView& points, int64_t memory);
 
-/// One pass over rows [first, last): knows which chunks all threads are done with. `also` gives back other arrays'
-/// shares of the same rows. Does nothing where the window does not move.
+/// One pass over rows [first, last): knows which chunks all threads are done with. `also` frees other arrays' shares of
+/// the same rows. Does nothing where the window does not move.
 class RowPass {
  public:
   RowPass(const RowWindow& window, int64_t first, int64_t last, RowWindow::GiveBack also = {});
-  ~RowPass();  ///< gives back what is left
+  ~RowPass();  ///< frees what is left
   RowPass(const RowPass&) = delete;
   RowPass& operator=(const RowPass&) = delete;
 

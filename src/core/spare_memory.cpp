@@ -9,7 +9,7 @@ namespace manymeans {
 namespace {
 
 struct Spare {
-  std::mutex busy;  // never waited for: in a forked child nobody may be left to release it
+  std::mutex busy;  // never waited for: in a forked child its owner may be gone
   std::array<AlignedBuffer<double>, 2> buffers;
 };
 

@@ -1,5 +1,5 @@
-// This is memory that calls take and give back again and again. Where a system hands out pages one by one, and clears
-// each, that can take a quarter of a small product's time: up to two microseconds a page on a virtual machine.
+// This is memory that calls take and free again and again. Some systems hand out pages one by one and clear each: up to
+// two microseconds a page on a virtual machine. This can take a quarter of a small product's time.
 #pragma once
 
 #include "core/aligned_buffer.h"
@@ -15,8 +15,8 @@ constexpr size_t kMaxSpareBytes = size_t{16} << 20;
 /// another one.
 AlignedBuffer<double> take_memory(size_t count);
 
-/// Keeps the buffer for whoever takes memory next, in the place of the smallest one that is kept where that is smaller;
-/// frees what is not kept.
+/// Keeps the buffer for the next caller, instead of the smallest kept buffer if that is smaller. Frees what is not
+/// kept.
 void keep_memory(AlignedBuffer<double> buffer);
 
 }  // namespace manymeans

@@ -14,7 +14,7 @@ inline bool is_sparse(const PointsView& points) {
   return points.place.space == kSparseSpace;
 }
 
-/// What SparseView::points() was asked of.
+/// Returns the view whose SparseView::points() returned these points.
 inline const SparseView& sparse_view(const PointsView& points) {
   return *static_cast<const SparseView*>(points.data);
 }
@@ -41,7 +41,7 @@ SparseRow<T, Index> sparse_row(const SparseView& view, int64_t row) {
           view.starts[row + 1] - first};
 }
 
-/// One row, widened: for whoever does not care for the types.
+/// One row, widened: for callers that do not depend on the types.
 struct WideSparseRow {
   std::vector<double> values;
   std::vector<int64_t> columns;

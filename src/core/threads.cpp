@@ -32,7 +32,7 @@ int affinity_count() {
   return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
-// CPUs that "quota period" allows, or a large number where there is no limit.
+// Returns the CPUs that "quota period" allows, or HUGE_VAL without a limit.
 double parse_quota(const std::string& quota, double period) {
   if (quota.empty() || quota == "max" || period <= 0) return HUGE_VAL;
   const double value = std::atof(quota.c_str());
@@ -134,7 +134,7 @@ void ThreadPool::for_each_range(int64_t n, int64_t grain, const std::function<vo
         body(worker, first, std::min(n, first + grain));
       }
     } catch (...) {
-      next.store(n);  // nobody takes another piece
+      next.store(n);  // no thread takes another piece
       throw;
     }
   };

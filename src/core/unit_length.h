@@ -9,10 +9,10 @@
 
 namespace manymeans {
 
-/// out_j = RN(y_j / n) with y = RN(x * 2^-e), e = e(max |x|), and n the root of the sum of squares of y, in the lanes
-/// of the canonical distance: neither overflows, whatever the values are. False, and nothing is of use, for a row of
-/// zeros and for one with a value that is not finite. `out` may be `x`. `column(i)` says where value i stands in its
-/// row, ascending; zeros between them would add nothing.
+/// out_j = RN(y_j / n) with y = RN(x * 2^-e), e = e(max |x|), and n the root of the sum of squares of y. The sum has
+/// the lanes of the canonical distance. Neither y nor n overflows, whatever the values are. Returns false for a row of
+/// zeros and for one with a value that is not finite; then `out` is of no use. `out` may be `x`. `column(i)` is the
+/// place of value i in its row, ascending; zeros between them would add nothing.
 template <class T, class Column>
 bool scale_to_unit_length(const T* x, int64_t count, double* out, Column&& column) {
   double largest = 0;

@@ -1,5 +1,5 @@
-// Integers of a fixed number of 64-bit words times powers of two, exactly, by functions that compilers of device code
-// take as the host's do. core/dyadic.h is the same for any length, on the host. What does not fit is refused, not lost.
+// Exact integers of a fixed number of 64-bit words times powers of two. Host and device compilers accept these
+// functions. core/dyadic.h does this for any length, on the host. Numbers that do not fit are refused, not lost.
 #pragma once
 
 #include "core/everywhere.h"
@@ -50,7 +50,7 @@ template <int W>
 struct WordSum {
   uint64_t word[W] = {};
 
-  /// += value * factor * 2^shift, or -= it; `words` of a magnitude. What lies beyond W words is lost: see Magnitude.
+  /// += value * factor * 2^shift, or -= it; `words` of a magnitude. Bits beyond W words are lost: see Magnitude.
   MANYMEANS_EVERYWHERE void add_product(const uint64_t* value, int words, uint64_t factor, int shift, bool negative) {
     const int first = shift / 64;
     const int bit = shift % 64;

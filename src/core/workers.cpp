@@ -92,7 +92,7 @@ class IdleWorkers {
   }
 
  private:
-  // Its threads are those of the process that forked; nobody can wait for them here.
+  // The threads belong to the process that forked; this process cannot wait for them.
   static void abandon(std::unique_ptr<Workers>& workers) noexcept { static_cast<void>(workers.release()); }
 
   std::mutex mutex_;
@@ -139,8 +139,8 @@ Workers::Workers(int count) {
   try {
     for (int worker = 1; worker <= count; ++worker) threads_.emplace_back([this, worker] { work(worker); });
   } catch (const std::exception&) {
-    // No more threads, or no memory for them: the answer does not depend on their number, and count() reports it.
-    // Nothing may leave the constructor, since the threads that run already would then not be joined.
+    // No more threads, or no memory for them: the answer does not depend on their number, and count() reports it. No
+    // exception may leave the constructor, since the threads that run already would then not be joined.
   }
 }
 

@@ -90,8 +90,8 @@ double farthest(const Input& input, const Matrix& prototypes) {
   return sum * kRounding;
 }
 
-// Adds y = x - centre and y * y by weight. Their sums over weights w' = q * 2^-shift are those over weights q in other
-// units, of which there are as many as the sum of all q.
+// Adds y = x - centre and y * y by weight. Sums over weights w' = q * 2^-shift equal sums over weights q in other
+// units. Their total weight is the sum of all q.
 struct WeightedMoments {
   WeightedMoments(MomentFormats formats, int weight_shift) : of_integers(formats), centre(formats.centre) {
     // w' is 2 at most, so that terms need one bit more.
@@ -113,7 +113,7 @@ struct WeightedMoments {
   TermAdder y, yy;
 };
 
-// What one thread adds up of the rows that it sees.
+// Sums of one thread over the rows that it sees.
 template <class T>
 struct RowSums {
   RowSums(const std::vector<MomentFormats>& formats, size_t clusters)

@@ -1,4 +1,4 @@
-// What the columns of points hold, missing and infinite values included.
+// Summaries of the columns of points, missing and infinite values included.
 #include <manymeans/io.h>
 
 #include "core/fp_environment.h"
@@ -62,8 +62,8 @@ struct Column {
   }
 };
 
-// What add(seen of the column, column, value) makes of each column, in any order: every thread has its own, which are
-// merged.
+// Calls add(seen of the column, column, value) for all values, in any order. Every thread has its own results, which
+// are merged.
 template <class Seen, class T, class Add>
 std::vector<Seen> see_columns(const PointsView& points, ThreadPool& pool, Add&& add) {
   const auto d = static_cast<size_t>(points.d);

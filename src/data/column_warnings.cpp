@@ -1,4 +1,4 @@
-// Columns that should not decide a clustering unless somebody wants that: numbers of rows, and one column against all.
+// Warnings of columns that should not decide a clustering unless the user asks for it: row numbers, a dominant column.
 #include <manymeans/io.h>
 
 #include "comm/or_abort.h"
@@ -28,27 +28,27 @@ namespace {
 
 // Below, rows in order are nothing to wonder about.
 constexpr int64_t kMinColumnRows = 10;
-// Of more values than these some rows are looked at, evenly spread: one thread takes a millisecond or two for them, and
-// a fit of 50 million values takes a graphics processor 50. Wide rows are looked at all the same, this many of them.
+// Larger data are sampled by evenly spread rows. One thread takes a millisecond or two for this many values, and a
+// graphics processor takes 50 to fit 50 million. Of wide rows, kMinRows are sampled all the same.
 constexpr int64_t kMaxValues = int64_t{1} << 18;
 constexpr int64_t kMinRows = 64;
-// Of so many rows numbers of rows are told.
+// Row numbers are detected among this many rows.
 constexpr int64_t kMaxRows = int64_t{1} << 15;
 // Rows that repeat by hours, minutes or months show all their values to a step without these factors.
 constexpr int64_t kPeriods = 2 * 3 * 5;
-// A share of 19 parts of 20 among several columns. Of two, one that spreads some times farther is ordinary (95.4 % in
-// data/unbalance.txt.gz): there it has to spread ten times as far.
+// A share of 19 parts of 20 among several columns. With two, it is ordinary that one spreads some times farther (95.4 %
+// in data/unbalance.txt.gz): one must spread ten times as far.
 constexpr double kNearlyAll = 0.95;
 constexpr double kNearlyAllOfTwo = 0.99;
 constexpr const char* kAdvice = "give it fewer columns";
 
-// Of the rows of all ranks those that are looked at: the same ones, whichever rank has them.
+// The sampled rows, of the rows of all ranks. They do not depend on which rank has a row.
 struct Sample {
   int64_t first = 0;       // of all rows, that this rank has
   int64_t all = 0;         // rows of all ranks
-  int64_t step = 1;        // one row in so many is looked at
+  int64_t step = 1;        // one row in `step` is sampled
   bool readable = false;   // whether there is something to look at
-  bool looked_at = false;  // and so many rows that it tells something
+  bool looked_at = false;  // and has enough rows to tell something
 
   // The first of this rank's rows, counted from its first one, that is `start` of all or some steps behind it.
   int64_t begin(int64_t start) const { return start >= first ? start - first : (step - (first - start) % step) % step; }
@@ -85,7 +85,7 @@ void for_sample(const PointsView& points, const RowWindow& window, const Sample&
   window.give_back(behind, points.n);
 }
 
-// Whether x = first + row for every row that is looked at, per column; integers, so that this is exact.
+// Per column: true if x = first + row for every sampled row; integers, so that this is exact.
 class Sequences {
  public:
   // `first`: row 0 of all ranks.
@@ -95,7 +95,7 @@ class Sequences {
     }
   }
   bool any() const { return !left_.empty(); }
-  // `number`: that of the row among those of all ranks.
+  // `number`: the row's number among the rows of all ranks.
   void look_at(const PointsView& points, int64_t row, int64_t number) {
     std::erase_if(left_, [&](const auto& one) {
       double value = 0;
@@ -139,7 +139,7 @@ void for_sample_blocks(const PointsView& points, const RowWindow& window, const 
 }
 
 // Variances of the columns among the rows that are looked at, in integers, so that they are the same however many ranks
-// there are. Nothing where a value is none whose square can be summed; the fit refuses it.
+// there are. Returns nothing if the square of a value cannot be summed; the fit refuses it.
 std::vector<double> sample_variances(const PointsView& points, int64_t memory, const Sample& sample, Comm& comm) {
   const RowWindow window = reading_window(points, memory);
   ColumnScanner<double> scanner(points.d);
@@ -172,7 +172,7 @@ std::vector<double> sample_variances(const PointsView& points, int64_t memory, c
   return variances;
 }
 
-// Whether a column of this name holds numbers that name things and measure nothing.
+// Returns true if a column of this name holds numbers that name things and measure nothing.
 bool is_named_like_id(const std::string& any_case) {
   const std::string name = lower_case(any_case);
   constexpr std::string_view kNames[] = {
@@ -195,7 +195,7 @@ bool may_be_named_like_id(const std::string& any_case) {
   return (name.size() >= kMin && name.ends_with("id")) || std::ranges::find(kNames, name) != std::end(kNames);
 }
 
-// The values of a column in at most so many rows, spread evenly over those of all ranks; sorted.
+// The sorted values of a column in at most `most` rows, spread evenly over the rows of all ranks.
 std::vector<double> sampled(const PointsView& points, size_t column, const Sample& sample, int64_t most, Comm& comm) {
   const int64_t step = (sample.all + most - 1) / most;
   const int64_t count = (sample.all + step - 1) / step;
@@ -211,7 +211,7 @@ std::vector<double> sampled(const PointsView& points, size_t column, const Sampl
   return values;
 }
 
-// Whether these are integers that are all different. Beyond 2^53 a few may have become one, because they were rounded.
+// Returns true if these are different integers. Beyond 2^53 a few may have become one, because they were rounded.
 bool are_distinct_integers(const std::vector<double>& sorted) {
   if (!std::isfinite(sorted.front()) || !std::isfinite(sorted.back())) return false;
   const bool exact = std::max(-sorted.front(), sorted.back()) < 0x1p53;
@@ -231,8 +231,8 @@ bool has_distinct_integers(const PointsView& points, size_t column, const Sample
   return are_distinct_integers(sampled(points, column, sample, kMax, comm));
 }
 
-// Whether a column holds the integers from 0 or 1 on, one for each row, in any order. A few rows tell that most columns
-// do not. Of more than 2^15 rows as many are looked at: so many integers of which none comes twice are no random ones.
+// Returns true if a column holds the integers from 0 or 1 on, one a row, in any order. A few rows show that most
+// columns do not. At most 2^15 rows are sampled: that many different integers are not random.
 bool numbers_rows(const PointsView& points, size_t column, const Sample& sample, Comm& comm) {
   constexpr double kMinShare = 0.8;  // of the integers lies between the lowest and the highest of some rows
   constexpr int64_t kFew = 3, kSome = 64;
@@ -248,7 +248,7 @@ bool numbers_rows(const PointsView& points, size_t column, const Sample& sample,
   return true;
 }
 
-// Whether ids are in this column, so that nothing is gained where it is scaled.
+// Returns true if the column holds ids, so that scaling it gains nothing.
 bool holds_ids(const Dataset& points, size_t column, const Sample& sample, Comm& comm) {
   if (column < points.column_names.size()) {
     const std::string& name = points.column_names[column];

@@ -1,5 +1,5 @@
-// Sparse points, for whoever reads them as rows with their zeros, and what one reading finds out about their columns:
-// a column that a row does not name has a zero there.
+// Sparse points as rows with their zeros, and one reading that scans their columns. A column that a row does not name
+// has a zero there.
 #include <manymeans/error.h>
 
 #include "core/memory_space.h"

@@ -17,7 +17,7 @@ namespace {
 
 constexpr int64_t kPiece = 1 << 14;  // rows
 constexpr uint32_t kNone = ~uint32_t{0};
-constexpr int64_t kBytesPerRow = 52;  // at most, beside the copied points: numbers of rows, multiplicities and places
+constexpr int64_t kBytesPerRow = 52;  // at most, without the copied points: numbers of rows, multiplicities and places
 
 // Bytes of one row.
 class Rows {
@@ -58,8 +58,8 @@ struct Limits {
   }
 };
 
-// Whether some rows repeat each other about as often as they do if every row occurs twice, be it anywhere or next to
-// each other. Quick, and never the last word.
+// Returns true if some rows repeat about as often as with every row twice, anywhere or next to each other. Quick, and
+// never the last word.
 bool some_repeat(const Input& input) {
   const int64_t n = input.points.n;
   const int64_t count = std::min<int64_t>(n / 4, 1 << 14);
@@ -133,9 +133,9 @@ std::vector<uint32_t> first_equal_rows(const Input& input, ThreadPool& pool) {
 bool number_distinct_rows(const std::vector<uint32_t>& leader, const Limits& limits, double max_distinct,
                           Duplicates& out) {
   const size_t n = leader.size();
-  std::vector<uint32_t> rest(n);     // of a leader: its rows that no distinct row stands for yet
+  std::vector<uint32_t> rest(n);     // of a leader: its rows without a distinct row yet
   std::vector<uint32_t> current(n);  // of a leader: its distinct row that has room
-  std::vector<uint32_t> room(n);     // for so many
+  std::vector<uint32_t> room(n);     // for this many more rows
   for (const uint32_t row : leader) ++rest[row];
   out.distinct.resize(n);
   out.first.assign(1, 0);

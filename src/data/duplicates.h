@@ -1,5 +1,5 @@
-// Rows that occur more than once, as in tables of counts and categories or in the pixels of a picture: what is found
-// out of a row holds for all that equal it.
+// Rows that occur more than once, as in tables of counts and categories or in the pixels of a picture. A result for one
+// row holds for all that equal it.
 #pragma once
 
 #include "core/aligned_buffer.h"
@@ -35,8 +35,8 @@ struct DuplicatesRule {
   bool sample_first = true;       ///< look at some rows only, where these say that few rows are equal
 };
 
-/// None where it does not pay or the terms of a distinct row would not be exact: with weights, with limited memory,
-/// where a column spans so much that the last limb rounds. Reads the points once, O(N D); up to 52 bytes a row of
+/// Returns none if it does not pay, or if the terms of a distinct row would not be exact. This is so with weights, with
+/// limited memory, and if a column's span rounds the last limb. Reads the points once, O(N D); up to 52 bytes a row of
 /// memory meanwhile.
 std::optional<Duplicates> find_duplicates(const Input& input, ThreadPool& pool, const DuplicatesRule& rule = {});
 

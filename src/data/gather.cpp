@@ -30,7 +30,7 @@ Matrix gather(const PointsView& points, std::span<const int64_t> rows, const Row
   return result;
 }
 
-// Those of the rows that this rank has, counted from its first one.
+// This rank's rows among `rows`, counted from its first one.
 std::vector<int64_t> own_rows(const Shard& shard, std::span<const int64_t> rows) {
   std::vector<int64_t> own;
   for (const int64_t row : rows) {
@@ -39,7 +39,7 @@ std::vector<int64_t> own_rows(const Shard& shard, std::span<const int64_t> rows)
   return own;
 }
 
-// Calls place(i, rank, at) for every row i, the number `at` of those that its rank has.
+// Calls place(i, rank, at) for every row i; `at` is its index among the given rows of its rank.
 template <class Place>
 void for_each_owner(const Shard& shard, std::span<const int64_t> rows, Place&& place) {
   std::vector<size_t> next(shard.ends.size());

@@ -12,11 +12,11 @@ namespace manymeans {
 
 /// These rows, in this order, as T (float32, or float64 for float64 points), -0 as +0.
 Matrix gather_rows(const PointsView& points, std::span<const int64_t> rows);
-/// The same of this rank's points of a fit, counted from its first row, within its memory.
+/// As above, for rows of this rank's points of a fit, counted from its first row, within its memory.
 Matrix gather_rows(const Input& input, std::span<const int64_t> rows);
-/// The same of the rows of all ranks, by their numbers among all. All ranks call it, and get the same.
+/// As above, for rows of all ranks, by their numbers among all. All ranks call it, and get the same.
 Matrix gather_from_all(const Input& input, std::span<const int64_t> rows);
-/// Their integer weights likewise.
+/// The integer weights of such rows, on all ranks.
 std::vector<int64_t> weights_from_all(const Input& input, std::span<const int64_t> rows);
 
 /// `count` rows of n, evenly spread: floor(i n / count).

@@ -35,7 +35,7 @@ const void* moved(const void* values, const PointsView& points, int64_t rows) {
          static_cast<size_t>(rows) * static_cast<size_t>(points.d) * size_of(points.type);
 }
 
-// Of just these rows; null: nobody has one.
+// The copy of exactly these rows; null: no device has one.
 const PointsView* copy_of(const Input& whole, int64_t first, int64_t rows) {
   int64_t begin = 0;
   for (const PointsView& part : whole.copies()) {
@@ -45,8 +45,8 @@ const PointsView* copy_of(const Input& whole, int64_t first, int64_t rows) {
   return nullptr;
 }
 
-// What ask(rows, begin, pool) says of each device's copy, which begins with that row, all devices at a time. The rows
-// are an input without weights. Of several errors that of the first rows is thrown.
+// Calls ask(rows, begin, pool) for each device's copy, which begins with that row, on all devices at the same time. The
+// rows are an input without weights. If several calls fail, the error of the first rows is thrown.
 template <class Answer, class Ask>
 std::vector<Answer> ask_copies(const Input& input, const Answer& none, const Ask& ask) {
   const std::span<const PointsView> parts = input.copies();
@@ -126,12 +126,12 @@ ColumnScan scan_columns(const Input& input, ThreadPool& pool) {
   return weighted[0];
 }
 
-// What the ranks have to agree about.
+// Values on which the ranks have to agree.
 struct ShardShape {
   int64_t rows, columns, type, weights;
 };
 
-// Nobody sees that of a rank without rows.
+// Ranks without rows are skipped: they do not show whether they have weights.
 void check_same_weights(const std::vector<ShardShape>& shapes) {
   for (size_t r = 1; r < shapes.size(); ++r) {
     for (size_t before = 0; before < r; ++before) {
@@ -269,7 +269,7 @@ Input rows_of(const Input& whole, int64_t first, int64_t rows) {
   input.host_values = moved(whole.host_values, whole.points, first);
   input.shard.first += first;
   input.shard.rows = rows;
-  input.comm = &self_comm();  // what other ranks say is asked for by whoever has all parts
+  input.comm = &self_comm();  // the owner of all parts exchanges with other ranks
   if (!whole.weights.empty()) input.weights = {whole.weights.begin() + first, whole.weights.begin() + first + rows};
   return input;
 }

@@ -1,5 +1,5 @@
-// The points and weights of a fit, validated, with everything that the contract derives from them:
-// integer weights, the number formats of the sums, ranges and moments of the columns.
+// The points and weights of a fit, validated, with everything that the contract derives from them.
+// These are integer weights, number formats of sums, and ranges and moments of the columns.
 #pragma once
 
 #include <manymeans/comm.h>
@@ -29,7 +29,7 @@ constexpr int64_t kMaxClusters = (int64_t{1} << 31) - 64;
 struct Prototype;
 class RemoteRows;
 
-/// Which of all rows somebody has: neighbouring ones, or none. "Row i" and N of the contract are those of all rows.
+/// A range of neighbouring rows among all rows, or none. "Row i" and N of the contract count all rows.
 struct Shard {
   int64_t first = 0;          ///< number of the first among all rows
   int64_t rows = 0;           ///< how many these are
@@ -90,7 +90,7 @@ struct Input {
   PointsView host_points() const {
     return host_values == nullptr ? points : PointsView(host_values, points.n, points.d, points.type);
   }
-  /// What devices have of these points: all rows, or nothing.
+  /// The devices' copies of the points: all rows, or nothing.
   std::span<const PointsView> copies() const {
     return spread.of == points.data && !points.on_device() ? std::span(spread.parts) : std::span<const PointsView>();
   }
@@ -101,11 +101,11 @@ struct Input {
 /// The whole's rows [first, first + rows), on the device that has just these, with all that holds for the whole.
 Input rows_of(const Input& whole, int64_t first, int64_t rows);
 
-/// The rows of this rank among those of all ranks. Throws Error on all ranks: no rows at all or no columns, points of
-/// different columns or types, weights on some ranks only. Reads no point.
+/// The rows of this rank among all rows. Throws Error on all ranks: no rows at all or no columns, points of different
+/// columns or types, weights on some ranks only. Reads no point.
 Shard find_shard(const PointsView& points, std::span<const double> weights, Comm& comm = self_comm());
 
-/// What the shards of a fit have to know of each other's rows before they can read their own ones.
+/// Facts about all rows that the shards of a fit need before they can read their own rows.
 struct WholeShape {
   int64_t rows = 0;  ///< N
   bool weighted = false;
@@ -115,7 +115,7 @@ struct WholeShape {
 /// Throws Error for points that cannot be, of `all` rows in all shards. Reads no value.
 void check_shape(const PointsView& points, int64_t all);
 
-/// The largest of these weights, of rows from number `first_row` on. Throws Error(kBadData) for weights that are
+/// Returns the largest weight; the rows have numbers from `first_row` on. Throws Error(kBadData) for weights that are
 /// negative or not finite, or not as many as there are rows.
 double check_weights(std::span<const double> weights, int64_t rows, int64_t first_row);
 
@@ -128,33 +128,32 @@ void set_weight_scale(Input& input, double largest);
 Input begin_shard(const PointsView& points, std::span<const double> weights, int64_t first_row,
                   const WholeShape& whole);
 
-/// What one reading finds out about the columns of a shard. Throws Error(kBadData) for NaN and infinity.
+/// Scans the columns of a shard in one reading. Throws Error(kBadData) for NaN and infinity.
 ColumnScan scan_shard(const Input& shard, ThreadPool& pool);
 
-/// What scan_shard() found of all shards, merged, and the largest w' of all rows. Throws Error(kBadData) for values
-/// that are too large.
+/// Takes the merged results of scan_shard() on all shards, and the largest w' of all rows. Throws Error(kBadData) for
+/// values that are too large.
 void finish_shard(Input& shard, ColumnScan columns, double max_weight);
 
-/// The largest w' of these rows: 1 without weights, 0 without rows.
+/// The largest w' of the shard: 1 without weights, 0 without rows.
 double largest_weight(const Input& shard);
 
-/// Reads everything once. Throws Error(kBadData): no rows or columns, NaN or infinity (names row and column,
-/// both from 1), a weight that is negative or not finite, no weight above zero, products
-/// that overflow. With several ranks all of them call it, and all throw what one with all rows would throw.
+/// Reads everything once. Throws Error(kBadData) for no rows or columns, and for NaN or infinity (with row and column,
+/// both from 1). It throws also for a weight that is negative or not finite, no weight above zero, and products that
+/// overflow. With several ranks all of them call it, and all throw what one with all rows would throw.
 Input prepare_input(const PointsView& points, std::span<const double> weights, ThreadPool& pool,
                     const MemoryPlan& memory = {}, Comm& comm = self_comm());
-/// The same where devices may read their copies instead.
+/// As above, but devices may read their copies instead.
 Input prepare_input(const GivenPoints& given, std::span<const double> weights, ThreadPool& pool,
                     const MemoryPlan& memory, Comm& comm);
 
-/// Throws Error(kBadData) for a value that is not finite; row and column are numbers from 0, among those of all ranks.
+/// Throws Error(kBadData) for a value that is not finite; row and column count from 0, over the rows of all ranks.
 void check_value(double value, int64_t row, int64_t column);
 
-/// What values, `rows` rows of as many as the scan has columns, add to the scan; `weights` are those of the rows, or
-/// null.
+/// Adds values, `rows` rows of as many as the scan has columns, to the scan. `weights`: one for each row, or null.
 void scan_values(const double* values, int64_t rows, const double* weights, ColumnScan& scan);
 
-/// The formats of the sums of terms of which one reading of the rows of all ranks found this out.
+/// Sets the formats of the sums of terms from one scan of the rows of all ranks.
 void set_sum_formats(Input& input, ColumnScan scan);
 
 /// Throws Error(kBadData) if weighted squared distances overflow with values of this magnitude: given prototypes may
@@ -173,7 +172,7 @@ std::vector<MomentSums> sum_moments(const Input& input, const std::vector<Moment
 /// The mean of the columns' variances, which `tol` multiplies; summed over columns ascending.
 double mean_variance(const std::vector<Moments>& moments);
 
-/// The format of a sum of w' * d2 of which no d2 with w' > 0 is above `farthest`: contract, "Inertia".
+/// The format of a sum of w' * d2, if no d2 with w' > 0 is above `farthest`: contract, "Inertia".
 SumFormat distance_format(const Input& input, double farthest);
 
 }  // namespace manymeans

@@ -1,4 +1,4 @@
-// How linear models are fitted. Here, and not beside them, because an input carries it.
+// How linear models are fitted. The options are here because an input carries them.
 #pragma once
 
 #include <manymeans/points.h>
@@ -12,9 +12,9 @@ struct LinearOptions {
   double largest = 0x1p500;  ///< no |coefficient| or |intercept| may be above it; the mean of a target never is
 };
 
-/// A column whose pivot is no more than this share of its diagonal element is taken for a combination of those before
-/// it. What is kept is solved with a relative error of some D 2^-53 / kMinPivot, and every refinement multiplies the
-/// error by that again, until nothing changes.
+/// A column counts as a combination of columns before it if its pivot is at most this share of its diagonal element.
+/// The others are solved with a relative error of some D 2^-53 / kMinPivot. Every refinement multiplies the error by
+/// that again, until nothing changes.
 constexpr double kMinPivot = 0x1p-46;
 constexpr int kMaxRefinements = 8;
 

@@ -25,10 +25,10 @@ constexpr int64_t kWorker = 3 * kMiB;
 constexpr int64_t kTileRows = 64;
 constexpr int64_t kHeldTiles = 2;
 constexpr int64_t kSegmentRows = 256;
-// Formats, moments and names of a column. What follows was measured (docs/user/memory.md, "Measured").
+// Formats, moments and names of a column. The constants below were measured (docs/user/memory.md, "Measured").
 constexpr int64_t kColumn = 256;
-// A model beside its clusters: its results, in every list of models; while it is fitted its state, that of each thread,
-// and a span of prototypes, full or not.
+// A model without its clusters. Every list of models has its results. While it is fitted, it has its state, a state in
+// each thread, and a span of prototypes, full or not.
 constexpr int64_t kModel = 1024;
 constexpr int64_t kActiveModel = 4096;
 constexpr int64_t kModelOfThread = 1024;
@@ -37,7 +37,7 @@ constexpr int64_t kSpan = 32;
 constexpr int64_t kMaxChunk = 4 * kMiB;
 constexpr int64_t kMinChunk = kMiB / 4;
 constexpr int64_t kRowsOfAChunk = 64;  // a multiple of every tile
-// What the system maps around pages that are touched, in each array that a pass goes over.
+// Bytes that the system maps around touched pages, in each array that a pass reads.
 constexpr int64_t kAroundAChunk = 4 * (int64_t{64} << 10);
 // Values for one model and row while it is seeded; k-means|| labels rows with its candidates after that.
 constexpr int64_t kSeedBytes = 8;
@@ -58,7 +58,7 @@ int64_t sessions(const MemoryTask& task) {
   return std::min<int64_t>(task.threads, static_cast<int64_t>(task.k.size()));
 }
 
-// Clusters of so many models, the largest ones.
+// The sum of k over the `models` largest models.
 int64_t largest_clusters(const MemoryTask& task, int64_t models) {
   std::vector<int64_t> k = task.k;
   std::sort(k.begin(), k.end(), std::greater<>());
@@ -72,7 +72,7 @@ int64_t active_models(const MemoryTask& task) {
   return all ? static_cast<int64_t>(task.k.size()) : sessions(task);
 }
 
-// The largest models of those that might meet.
+// The sum of k over the largest models that may be fitted at the same time.
 int64_t active_clusters(const MemoryTask& task) {
   return largest_clusters(task, active_models(task));
 }
@@ -82,7 +82,7 @@ int64_t model_bytes(const MemoryTask& task) {
   return static_cast<int64_t>(task.k.size()) * kModel + active_models(task) * active;
 }
 
-// What every fit takes on so many threads. Sums of products have room for a whole segment, few as the rows may be.
+// Bytes that every fit needs on its threads. Sums of products have room for a whole segment, few as the rows may be.
 int64_t unavoidable_bytes(const MemoryTask& task) {
   const int64_t tiles = std::min(kHeldTiles, (task.points.n + kTileRows - 1) / kTileRows);
   const int64_t held = task.terms > 0 ? kSegmentRows * 8 : tiles * kTileRows * 4;
@@ -101,7 +101,7 @@ MemoryTask clustering_of(const MemoryTask& task) {
   return clustering;
 }
 
-// Beside the program, which is there once.
+// Without the program, which is there once.
 int64_t least_of_clustering(const MemoryTask& task) {
   return task.clusters ? sessions(task) * (min_memory(clustering_of(task)) - kProgram) : 0;
 }
@@ -112,7 +112,7 @@ int64_t removal_bytes(const MemoryTask& task) {
   return task.threads * largest_clusters(task, together) * kExactSum;
 }
 
-// What linear models take beside the statistics that stay.
+// Bytes of linear models without the statistics that stay.
 int64_t linear_bytes(const MemoryTask& task, int64_t statistics) {
   if (task.terms == 0) return 0;
   const int64_t k = *std::max_element(task.k.begin(), task.k.end());
@@ -129,7 +129,7 @@ int64_t linear_bytes(const MemoryTask& task, int64_t statistics) {
   return solving + labelled + subsets * row + features + (task.swaps ? removal_bytes(task) : 0);
 }
 
-// What cannot be given back: prototypes, statistics, results, scratch, weights.
+// Bytes that cannot be freed: prototypes, statistics, results, scratch, weights.
 int64_t fixed_bytes(const MemoryTask& task) {
   const int64_t d = task.points.d;
   const auto value = static_cast<int64_t>(size_of(prototype_type(task.points.type)));
@@ -201,7 +201,7 @@ MemoryPlan plan_whole(const MemoryTask& task, const RowBytes& row, int64_t limit
   return plan;
 }
 
-// What is small and used most stays in memory; then copies of the points, then as many of their rows as there is room.
+// Small arrays that are used often stay in memory; then copies of the points, then as many of their rows as fit.
 MemoryPlan plan_parts(const MemoryTask& task, const RowBytes& row, int64_t limit, int64_t rest) {
   const int64_t n = task.points.n;
   const int64_t chunk_bytes = std::clamp(rest / 4 / chunks(task), kMinChunk, kMaxChunk);
@@ -253,7 +253,7 @@ bool fits_easily(const MemoryTask& task) {
   MemoryTask counted = task;
   counted.in_file = true;
   const int64_t bytes = fixed_bytes(counted) + row_bytes(counted).sum() * counted.points.n;
-  // A few always fit beside what no plan saves: asking the system takes longer than fitting so little.
+  // Some bytes more than no plan saves always fit: a query to the system takes longer than such a small fit.
   return bytes - kProgram - counted.threads * kWorker <= kFew || fits_in_half(bytes);
 }
 

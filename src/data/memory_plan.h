@@ -1,4 +1,4 @@
-// What a fit may hold in memory, decided before it allocates anything. docs/user/memory.md explains the plan to users.
+// The plan of a fit's memory, made before it allocates anything. docs/user/memory.md explains the plan to users.
 #pragma once
 
 #include <manymeans/points.h>
@@ -14,7 +14,7 @@ namespace manymeans {
 
 enum class Strategy : uint8_t;
 
-/// What is asked of a fit, as far as its memory goes.
+/// A fit, as far as its memory depends on it.
 struct MemoryTask {
   PointsView points;
   bool in_file = false;  ///< the points lie in a mapped file: their pages count, but can be given back
@@ -47,14 +47,14 @@ struct MemoryPlan {
 /// not counted. Throws Error(kUnavailable, "memory") that says which limit would do; every limit from there on does.
 MemoryPlan plan_memory(const MemoryTask& task, int64_t limit);
 
-/// Whether half of the available memory is enough, were the points in a file: then nobody need find out.
+/// True if half of the available memory is enough with the points counted as in a file: then it does not matter.
 bool fits_easily(const MemoryTask& task);
 
-/// How many models are seeded at the same time where no plan says so: seeding keeps about 8 bytes a row and model, a
+/// The number of models that are seeded together if no plan sets it. Seeding keeps about 8 bytes a row and model, a
 /// quarter of a gibibyte in all.
 int64_t models_seeded_together(int64_t rows);
 
-/// The least limit for which plan_memory() finds a plan.
+/// The smallest limit for which plan_memory() finds a plan.
 int64_t min_memory(const MemoryTask& task);
 
 }  // namespace manymeans

@@ -17,18 +17,18 @@ namespace {
 
 // Blocks of neighbouring rows, spread evenly: a device copies one block at a time.
 constexpr int64_t kBlocks = 4, kBlockRows = 8;
-// A value is far outside where it is beyond its column's range by so many widths of the range. Random splits of 18 data
+// A value is far outside if it is beyond its column's range by this many widths of the range. Random splits of 18 data
 // sets (KDD Cup, MNIST, bike sharing, ...) into at least 32 rows to fit and 16 others had no column with most rows
 // outside. Unscaled rows of each had one, where the fit had scaled by deviations of 10 or more.
 constexpr double kReach = 0.5;
-// Fewer rows may all be outliers, and few fitted rows tell little of a range (20 widths for 5 rows, 0.5 for 32): then a
-// value also has to be beyond by the greatest width of all columns.
+// Fewer rows may all be outliers, and few fitted rows tell little of a range (20 widths for 5 rows, 0.5 for 32). Then a
+// value must also be beyond by the greatest width of all columns.
 constexpr int64_t kFewRows = 16;
 constexpr double kReachOfFewRows = 10;
 constexpr double kReachOfSmallFit = 500;
 
-// Where no value that is looked at is above this share of its column's largest magnitude, all are shrunken: pixels from
-// 0 to 1 for a fit of those from 0 to 255. None of those splits was.
+// All are shrunken if no sampled value is above this share of its column's largest magnitude. An example: pixels from 0
+// to 1 for a fit of pixels from 0 to 255. No split above was shrunken.
 constexpr double kShrunken = 1.0 / 200;
 
 struct Limits {
@@ -48,7 +48,7 @@ struct Reach {
   bool few() const { return widths > kReach; }
 };
 
-// What is not far outside. A constant column tells no width.
+// The limits beyond which a value is far outside. A constant column tells no width.
 Limits limits_of(const ColumnRanges& fitted, size_t column, const Reach& reach) {
   const double low = fitted.minimum[column], high = fitted.maximum[column];
   if (low == high) return {-std::numeric_limits<double>::infinity(), std::numeric_limits<double>::infinity()};
@@ -78,7 +78,7 @@ struct Outside {
   bool shrunken = false;             // all columns are, since their values are far smaller
 };
 
-// What the rows that are looked at have in each column.
+// The sampled rows' range and far values in each column.
 template <class T>
 struct Seen {
   std::vector<T> low, high;
@@ -115,8 +115,8 @@ Seen<T> look_at(const PointsView& points, const ColumnRanges& fitted, const Reac
   return seen;
 }
 
-// Whether every value is next to 0 beside those of the fit: in a far larger unit. Rows that are nearly the same, in
-// more than half of the columns, may well lie there.
+// Returns true if every value is next to 0 compared with the fit's values: in a far larger unit. Rows that are nearly
+// the same, in more than half of the columns, may well lie there.
 template <class T>
 bool are_shrunken(const Seen<T>& seen, const ColumnRanges& fitted) {
   size_t ranges = 0, varying = 0;

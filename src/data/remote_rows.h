@@ -14,9 +14,9 @@ namespace manymeans {
 class RemoteRows {
  public:
   virtual ~RemoteRows() = default;
-  /// What gather_rows() gives of them.
+  /// Returns these rows as gather_rows() does.
   virtual Matrix gather(std::span<const int64_t> rows) = 0;
-  /// What column_moments() is made of.
+  /// The sums from which column_moments() computes.
   virtual std::vector<MomentSums> sum_moments(const std::vector<MomentFormats>& formats) = 0;
 };
 

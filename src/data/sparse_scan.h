@@ -1,4 +1,4 @@
-// What one reading of sparse points finds out about their columns, zeros included: data/input.h of dense ones.
+// One reading of the columns of sparse points, zeros included; data/input.h has dense ones.
 #pragma once
 
 #include <manymeans/sparse.h>

@@ -82,7 +82,7 @@ void scale_rows(const PointsView& points, int64_t first_row, Run&& run) {
   bad.check(points, first_row);
 }
 
-// The same of the values of sparse rows, each in its place. Returns as write_unit_rows() does.
+// Writes the scaled values of sparse rows, each in its place. Returns as write_unit_rows() does.
 template <class T, class Index>
 int64_t write_unit_values(const SparseView& view, int64_t first, int64_t last, T* values) {
   std::vector<double> unit;

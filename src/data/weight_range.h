@@ -1,4 +1,4 @@
-// Which weights are too small to count beside the largest.
+// Weights that are too small to count compared with the largest.
 #pragma once
 
 #include <optional>
@@ -9,11 +9,11 @@ namespace manymeans {
 
 struct Input;
 
-/// The smallest of these weights above zero; infinity where there is none.
+/// The smallest weight above zero; infinity if there is none.
 double smallest_weight(std::span<const double> weights);
 
-/// What to say of an input with weights, of which `smallest` is the smallest above zero as it was given: nothing unless
-/// it counts as 0 (contract, "Weights").
+/// The warning about an input with weights; `smallest` is the smallest above zero as it was given. Returns nothing
+/// unless it counts as 0 (contract, "Weights").
 std::optional<std::string> weight_warning(const Input& input, double smallest);
 
 }  // namespace manymeans

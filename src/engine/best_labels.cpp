@@ -51,7 +51,7 @@ void add_label_sums(FitResult& result, int64_t first_row, Comm& comm) {
   }
 }
 
-// Labels in a file are read by one thread, which gives back what it has read.
+// One thread reads labels in a file, and frees what it has read.
 LabelSum label_sum(const Labels& labels, int64_t first_row, ThreadPool& pool) {
   if (labels.in_file()) return label_sum(labels, first_row);
   std::vector<LabelSum> sums(static_cast<size_t>(pool.size()), 0);

@@ -14,16 +14,16 @@
 
 namespace manymeans {
 
-/// What the models of one fit that are done know of each other. Several threads may ask at once.
+/// The finished models of one fit, as far as they know of each other. Several threads may call it at once.
 class BestLabels {
  public:
   explicit BestLabels(LabelsOf of) : all_(of == LabelsOf::kAll) {}
 
-  /// Whether all models' labels are asked for.
+  /// Returns whether the caller may read all models' labels.
   bool all() const { return all_; }
   /// This model, a member of the ensemble, is done, and has its inertia.
   void add(const Member& member);
-  /// Whether the labels of a model that was added may be asked for: none that was added is better than it.
+  /// Returns whether the caller may read the labels of a model that was added: no added model is better than it.
   bool wants(const Member& member) const;
   /// Takes the labels of all models that FitResult::best() does not name away.
   void keep_best(FitResult& result) const;
@@ -36,7 +36,7 @@ class BestLabels {
 
 /// ModelResult::label_sum.
 void set_label_sum(ModelResult& model, LabelSum sum);
-/// Makes the label sums of this rank's rows, the first of which is number `first_row` of all, those of all rows.
+/// Sums the label sums over all ranks. `first_row` is the number of this rank's first row among all.
 void add_label_sums(FitResult& result, int64_t first_row, Comm& comm);
 /// label_sum() on the pool's threads.
 LabelSum label_sum(const Labels& labels, int64_t first_row, ThreadPool& pool);

@@ -23,7 +23,7 @@ namespace {
 
 using namespace std::chrono_literals;
 constexpr auto kMinPause = 10s;
-constexpr int64_t kShareOfTime = 100;  // writing takes at most one part in so many
+constexpr int64_t kShareOfTime = 100;  // writing takes at most one part of the time in 100
 
 // A fit that time ends is not at its end; the rest is about speed and room.
 constexpr std::array<std::string_view, 6> kNeverDecide = {"time_limit", "algorithm", "backend",
@@ -44,7 +44,7 @@ std::string text_of(const Value& value) {
   }
 }
 
-// What differs between two fits, in words; first the options, then the data.
+// Returns the differences between two fits, in words; first the options, then the data.
 std::vector<std::string> other_options(const FitIdentity& mine, const FitIdentity& found) {
   std::vector<std::string> result;
   std::map<std::string, std::string> there(found.options.begin(), found.options.end());
@@ -79,7 +79,7 @@ std::vector<std::string> other_data(const FitIdentity& mine, const FitIdentity& 
   return result;
 }
 
-// What a search for k centroids can have written.
+// Returns whether a search for k centroids can have written this record.
 bool is_record_of(const SearchRecord& record, int64_t k) {
   const auto most = static_cast<double>(k);
   return record.best.rows() == k && record.inertia >= 0 && std::isfinite(record.inertia) && record.seconds >= 0 &&
@@ -165,7 +165,7 @@ void Checkpoint::check_identity(const FitIdentity& found) const {
                           fmt::join(differences, ", ")));
 }
 
-// What a file could say of a model and no fit with these options can have written.
+// Throws for a model state that no fit with these options can have written.
 void Checkpoint::check_state(const ModelState& state, const Member& member, const FitOptions& options) const {
   const int64_t k = state.prototypes.rows();
   const int64_t least = options.empty == EmptyPolicy::kDrop ? 1 : member.result.k;

@@ -1,16 +1,15 @@
 // How far a fit is, saved while it runs, and restored.
 //
-// Why so little is enough: a labelling pass is a function of the points and the prototypes alone (the argmin of
-// canonical distances, and exact integer sums over it), and so are the initial prototypes of the options. So a model is
-// saved right after a pass, *with the prototypes of that pass* and before anybody looks at what it says. Whoever
-// goes on makes that pass once more in a session that has never seen a label, and gets the same labels and statistics,
-// whatever the way that led there: labels of the pass before, rows moved to empty clusters, clusters dropped, bounds.
-// What the repeated pass cannot know is how its labels compare with earlier ones: the number of changed rows, the
-// change of the label sum and what the cycle finder remembers. These are numbers, and they are in the file. Judging,
-// relocating, dropping, solving and the stop rules then follow from the same values as in the fit that was not
-// disturbed, and a model that had finished finishes again in the same way: its inertia and labels need not be kept
-// either. A stop from outside, by the clock or the caller, leaves the state from before it: the pass that may follow,
-// of the best state of a swap search that was cut short, is not saved.
+// Why so little is enough: a labelling pass is a function of the points and the prototypes alone. It is the argmin of
+// canonical distances, and exact integer sums over it. The initial prototypes are a function of the options. So a model
+// is saved right after a pass, *with the prototypes of that pass* and before any code looks at what it says. A resumed
+// fit makes that pass once more in a session that has never seen a label. It gets the same labels and statistics,
+// whatever led there: labels of the pass before, rows moved to empty clusters, clusters dropped, bounds. The repeated
+// pass cannot know how its labels compare with earlier ones. The file has these numbers: changed rows, the change of
+// the label sum and the memory of the cycle finder. Judging, relocating, dropping, solving and the stop rules then
+// follow from the same values as in the fit that was not disturbed. A finished model finishes again in the same way, so
+// its inertia and labels need not be kept. A stop by the clock or the caller leaves the state from before it. A swap
+// search that was cut short may make one more pass, of its best state: that pass is not saved.
 #pragma once
 
 #include <manymeans/fit.h>
@@ -33,30 +32,30 @@ namespace manymeans {
 /// Names and values of the options that can change the answer.
 std::vector<std::pair<std::string, std::string>> deciding_options(const FitOptions& options);
 
-/// What tells this fit from others. Reads the points once. Where there are several ranks, all of them call it.
+/// Returns what tells this fit from others. Reads the points once. With several ranks, all of them call it.
 FitIdentity identity_of(const Input& input, std::span<const double> weights, const FitOptions& options,
                         const PointsView& initial, ThreadPool& pool);
 
 /// The checkpoint of one fit; several threads may report to it.
 class Checkpoint {
  public:
-  /// `members` are all models of the ensemble and must outlive this. Of several ranks one writes the file. Throws
-  /// Error(kUnavailable) if the file could not be written now, and Error(kUsage) where another fit has it, or it is
-  /// none.
+  /// `members` are all models of the ensemble and must outlive this. One of several ranks writes the file. Throws
+  /// Error(kUnavailable) if the file could not be written now. Throws Error(kUsage) where another fit has it, or it is
+  /// no checkpoint.
   Checkpoint(const FitHooks& hooks, FitIdentity identity, std::span<Member> members, bool writes);
 
-  /// Puts the members where the file says they were. Nothing happens without `resume` or without a file.
-  /// Throws Error: kUsage for other options, kBadData for other points or a damaged file.
+  /// Puts the members where the file says they were. Does nothing without `resume` or without a file. Throws Error:
+  /// kUsage for other options, kBadData for other points or a damaged file.
   void resume(const FitOptions& options, const Input& input);
 
   /// A member has its initial prototypes.
   void initialised(const Member& member);
   /// The search before the fit has done a round.
   void searched(const Member& member);
-  /// A pass has labelled the rows by member.prototypes and changed `changed` of them; nobody has judged it yet.
+  /// A pass has labelled the rows by member.prototypes and changed `changed` of them; it is not judged yet.
   void labelled(const Member& member, int64_t changed);
-  /// So many passes are done: writes the file if it is time to. Throws Error(kUsage) before the first write where
-  /// another fit has begun to write there.
+  /// Counts `passes` more passes, and writes the file if it is time to. Throws Error(kUsage) before the first write
+  /// where another fit has begun to write there.
   void count(int64_t passes);
   /// Passes until it must be written; at least 1.
   int64_t passes_left() const;
@@ -64,7 +63,7 @@ class Checkpoint {
   void write_now();
   /// At the end of the fit; throws as count() does.
   void finish();
-  /// What could not be written.
+  /// Returns messages about what could not be written.
   const std::vector<std::string>& warnings() const { return warnings_; }
 
  private:

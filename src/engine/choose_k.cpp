@@ -210,14 +210,14 @@ void add_gaps(const LogInertias& logs, std::vector<Evidence>& all) {
   }
 }
 
-// No k stands out against one cluster. Four standard errors, since the largest of many gaps is looked at: one found
-// clusters in 41 of 120 sets that have none (bench/results/amd-epyc-2cpu/choosing-k.md).
+// Returns whether no k is clearly better than one cluster: by four standard errors, since the largest of many gaps
+// counts. One error found clusters in 41 of 120 sets that have none (bench/results/amd-epyc-2cpu/choosing-k.md).
 bool looks_without_clusters(const std::vector<Evidence>& all) {
   constexpr double kErrors = 4;
   return std::ranges::all_of(all, [&](const Evidence& its) { return all[0].gap >= its.gap - kErrors * its.gap_error; });
 }
 
-// The least k whose gap is at least that of the next one, minus its standard error.
+// The minimum k whose gap is at least the gap of the next one, minus the standard error of the next one.
 std::optional<Vote> vote_of_gap(const std::vector<Evidence>& all) {
   for (size_t i = 0; i + 1 < all.size(); ++i) {
     const Evidence& next = all[i + 1];
@@ -332,7 +332,7 @@ struct Judging {
   const TimeLeft& time;
 };
 
-// The criteria beside those of labels, which cost little: as far as the time goes. Where a fit was stopped, those that
+// Judges by further criteria as far as the time goes; the criteria of labels cost little. After a stop, criteria that
 // need further fits are left out.
 void judge(const Judging& judging, ChosenK& found) {
   const ChooseOptions& options = judging.options;
@@ -396,7 +396,7 @@ ChosenK choose_k(const PointsView& points, const ChooseOptions& options, const F
     ChosenK found;
     const TimeLeft time(options.fit.time_limit);
     FitHooks labelled = hooks;
-    labelled.labels = LabelsOf::kAll;  // the agreement is that of several models
+    labelled.labels = LabelsOf::kAll;  // the agreement compares several models
     const FitResult& fitted = found.fit = fit(points, {}, all, labelled);
     found.warnings = fitted.warnings;
     found.interrupted = fitted.interrupted;

@@ -195,7 +195,7 @@ class Labelling {
     return std::ranges::any_of(predictors_, [](const auto& its) { return its.has_value(); });
   }
 
-  // Of the rows row_of(0), row_of(1), ..., whose values are these.
+  // Reads the labels of rows row_of(0), row_of(1), ..., whose values are `values`.
   template <class RowOf>
   void read(size_t member, RowOf&& row_of, const PointsView& values, std::span<uint32_t> out) const {
     const auto& predictor = predictors_[member];

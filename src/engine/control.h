@@ -13,7 +13,7 @@
 
 namespace manymeans {
 
-/// Whether work ends when the clock says so.
+/// Says if work ends when the clock says so.
 enum class TimeLimit : uint8_t {
   kKept,
   kIgnored,  ///< what the least answer needs: the caller alone may end it
@@ -28,15 +28,15 @@ class Control {
 
   /// Seconds since the fit began.
   double seconds() const;
-  /// Whether it is time to report progress again.
+  /// Returns whether it is time to report progress again.
   bool wants_progress() const;
-  /// How long nobody has to look; infinity where nobody watches.
+  /// Returns the seconds until a look is due; infinity if no callback or limit requires one.
   double seconds_to_next_look() const;
   /// Reports progress; the reason to stop, if there is one. All ranks call this or look(), as often.
   std::optional<StopReason> report(Progress progress);
-  /// The same for work that is to ignore the clock, also when that has ended the rest: whether the caller ends it.
+  /// Reports for work that ignores the clock, also when that has ended the rest. Returns whether the caller ends it.
   bool ended_by_caller(Progress progress);
-  /// The same as report() without a report.
+  /// Looks for a reason to stop as report() does, without a report.
   std::optional<StopReason> look();
   std::optional<StopReason> stopped() const;
 

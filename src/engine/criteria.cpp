@@ -115,7 +115,7 @@ void Clusters::add_up(ThreadPool& pool) {
   mean_of(k, static_cast<double>(rows()), mean.values<double>().data());
 }
 
-// What a thread adds up of each cluster.
+// The sums of a thread for one cluster.
 struct ClusterSum {
   ExactSum distances, squares;    // to the cluster's mean
   SignedSum simplified, squared;  // silhouettes

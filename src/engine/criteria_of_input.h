@@ -27,8 +27,8 @@ struct JudgedLabels {
 void add_sampled_silhouettes(const Input& input, std::span<const JudgedLabels> all, const CriteriaOptions& options,
                              ThreadPool& pool);
 
-/// The silhouettes of these rows by squared Euclidean distances, of which Criteria::squared_silhouette is the mean; NaN
-/// where there are no two clusters.
+/// Returns the silhouettes of `rows` by squared Euclidean distances; Criteria::squared_silhouette is their mean.
+/// NaN if there are no two clusters.
 std::vector<double> squared_silhouettes(const Input& input, std::span<const uint32_t> labels,
                                         std::span<const int64_t> rows, ThreadPool& pool);
 

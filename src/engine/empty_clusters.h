@@ -1,4 +1,4 @@
-// What happens to clusters that lost all their points: docs/developer/contract.md, "Empty clusters".
+// The treatment of clusters that lost all their points: docs/developer/contract.md, "Empty clusters".
 #pragma once
 
 #include <manymeans/error.h>
@@ -8,8 +8,8 @@
 
 namespace manymeans {
 
-/// What the policy `error` throws. Of several models the first one's is the fit's error, however they are spread over
-/// passes: see LloydRun::run.
+/// The error of the policy `error`. If several models throw it, the fit throws the first model's error, however they
+/// are spread over passes: see LloydRun::run.
 class LostCluster : public Error {
  public:
   using Error::Error;

@@ -42,7 +42,7 @@
 namespace manymeans {
 namespace {
 
-// What the caller asks for.
+// The caller's request.
 struct Task {
   const PointsView& points;
   std::span<const double> weights;
@@ -63,8 +63,8 @@ struct FitPlace {
   bool within_another = false;     // a fit that is a part of another one
 };
 
-// What options and hooks have to do with the points, of which there are `rows` on all ranks, without a look at their
-// values.
+// Checks options and hooks against the shape of the points, without a look at their values. All ranks have `rows` rows
+// in total.
 void check_against_points(const Task& task, int64_t rows, const Prototype& prototype) {
   const int64_t d = task.points.d;
   if (rows < 1 || d < 1) return;  // which prepare_input() says
@@ -163,7 +163,7 @@ MemoryPlan plan_memory_of(const Task& asked, const Backend& backend, const FitKi
   return plan_memory(task, options.memory.bytes);
 }
 
-// What has to be the same on all ranks: the options that decide the answer, and in which order models are fitted.
+// Hashes what all ranks must share: the options that decide the answer, and the order in which models are fitted.
 uint64_t hash_of(const Task& task, const FitKind& kind, ThreadPool& pool) {
   const PointsView& initial = task.hooks.initial;
   std::string text = std::string(name_of(task.options.strategy));
@@ -285,8 +285,8 @@ class Fit {
   ThreadPool pool_;
   RowCopy unit_;                          // the rows scaled to length one, where the metric asks for it
   PointsView points_;                     // what is fitted: these, or the caller's
-  std::unique_ptr<CopiedPoints> copied_;  // which the input has, where there is one
-  AlignedBuffer<std::byte> features_;     // the columns but the last, where models begin with clusters of these
+  std::unique_ptr<CopiedPoints> copied_;  // of the input, if it has a copy
+  AlignedBuffer<std::byte> features_;     // the columns but the last, where models begin with clusters by features
   Input input_;
   std::vector<StopRule> rules_;
   double variance_ = 0;                      // of the columns; only for the stop rule tol
@@ -297,7 +297,7 @@ class Fit {
   std::unique_ptr<Upload> balanced_;  // where clusters have sizes to keep to
 };
 
-// What can be refused before a point is read; ranks agree on what they do.
+// Refuses what can be refused before a point is read; ranks agree on what they do.
 void Fit::check() {
   await_points(task_.hooks.initial);
   comm_.set_options(comm_.alone() ? 0 : hash_of(task_, place_.kind, pool_));
@@ -341,7 +341,7 @@ void Fit::read() {
   input_.linear.largest = largest_coefficient(prototype_type(task_.points.type));
 }
 
-// What rules, reports and checkpoints need to know of the points, and the models.
+// Prepares the models, and what rules, reports and checkpoints need to know of the points.
 void Fit::prepare() {
   if (any_needs(rules_, RuleNeed::kVariance)) variance_ = mean_variance(column_moments(input_, pool_));
   members_ = make_members(task_, input_, place_.kind.swaps);
@@ -363,7 +363,7 @@ void Fit::open_checkpoint() {
   check_same_beginning(members_, pool_, comm_);
 }
 
-// The points on this rank's backend, and with those of the other ranks.
+// Uploads the points to this rank's backend, and joins them with the points of the other ranks.
 void Fit::upload() {
   Workload workload = workload_of(task_.options, members_, backend_->threads());
   if (place_.kind.search != nullptr) add_trials(*place_.kind.search, workload);
@@ -413,8 +413,8 @@ PointsView Fit::features() const {
   return {features_.data(), points.n, points.d - 1, points.type};
 }
 
-// For initial prototypes that are those of a clustering: k-means of the same rows with the options that all fits have,
-// within the time (if that counts) and the memory that are left of this fit's.
+// Makes the clustering that initial prototypes come from: k-means of the same rows with the options that all fits have.
+// It gets the memory that is left of this fit's, and the time (if that counts).
 std::optional<Labels> Fit::cluster(const Clustering& clustering, int threads, TimeLimit limit) {
   FitOptions options;
   options.k = {clustering.k};
@@ -434,13 +434,13 @@ std::optional<Labels> Fit::cluster(const Clustering& clustering, int threads, Ti
   if (task_.hooks.progress && comm_.alone()) {  // ranks would have to report equally often
     hooks.progress = [this, limit](Progress progress) {
       progress.phase = "initialise";
-      progress.inertia_estimate = std::numeric_limits<double>::quiet_NaN();  // that of centroids is another thing
+      progress.inertia_estimate = std::numeric_limits<double>::quiet_NaN();  // centroids have another estimate
       return limit == TimeLimit::kKept ? !control_.report(progress) : !control_.ended_by_caller(progress);
     };
   }
   const FitKind kind;
   const FitPlace place{place_.tuning, comm_, kind, nullptr, true};
-  // The weights as they were given get the same integers again. Those of the input would lose their last bit where the
+  // The weights as they were given get the same integers again. The input's weights would lose their last bit where the
   // largest is 2^B.
   const PointsView points = clustering.without_target ? features() : input_.points;
   FitResult found = Fit({points, task_.weights, options, hooks}, place).run();

@@ -1,4 +1,4 @@
-// What a fit is told of its kind of prototype.
+// The kind of prototype of a fit.
 #pragma once
 
 #include "backend/tuning.h"
@@ -33,7 +33,7 @@ struct FitKind {
   Tuning tuning = {};                  ///< of backends, for tests
   const SearchTask* search = nullptr;  ///< of the searches before the fit; null: there are none
 
-  /// Names and values of what decides the answer beside the options that all fits have.
+  /// Names and values of what decides the answer, in addition to the options that all fits have.
   std::vector<std::pair<std::string, std::string>> deciding() const;
 };
 

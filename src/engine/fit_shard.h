@@ -10,7 +10,7 @@
 
 namespace manymeans {
 
-/// What fit() does with hooks.comm.
+/// Does the work of fit() with hooks.comm.
 FitResult fit_shard(const PointsView& points, std::span<const double> weights, const FitOptions& options,
                     const FitHooks& hooks, Comm& comm);
 
@@ -18,7 +18,7 @@ FitResult fit_shard(const PointsView& points, std::span<const double> weights, c
 void refuse_ranks(const FitHooks& hooks, const char* what);
 
 class RemoteShards;
-/// What fit_shards() does with shards whose shapes are known.
+/// Does the work of fit_shards() for shards whose shapes are known.
 FitResult fit_remote(RemoteShards& shards, const FitOptions& options, const FitHooks& hooks);
 
 /// One rank's rows, and the way to the ranks that have the others.
@@ -28,7 +28,7 @@ struct RankRows {
   Comm& comm;
 };
 
-/// The same with prototypes of this kind.
+/// Does the work of fit_shard() with prototypes of this kind.
 FitResult fit_kind_shard(const FitKind& kind, const RankRows& rows, const FitOptions& options, const FitHooks& hooks);
 
 }  // namespace manymeans

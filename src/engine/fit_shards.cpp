@@ -1,4 +1,4 @@
-// A fit of rows that other processes have, who are asked.
+// A fit of rows that other processes have, by requests to them.
 #include <manymeans/error.h>
 #include <manymeans/row_shards.h>
 

@@ -13,7 +13,7 @@
 namespace manymeans {
 namespace {
 
-constexpr size_t kNamed = 3;  // models that a gathered warning names beside its first
+constexpr size_t kNamed = 3;  // models that a gathered warning names in addition to its first
 
 struct Kind {
   std::string first;

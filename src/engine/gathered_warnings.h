@@ -1,4 +1,4 @@
-// The warnings of all models of an ensemble, those of one kind in one line.
+// The warnings of all models of an ensemble, one line for each kind.
 #pragma once
 
 #include <manymeans/result.h>
@@ -11,7 +11,7 @@
 
 namespace manymeans {
 
-/// Warnings that differ only in their numbers are of one kind: the first of them stands for all, with the count of the
+/// Warnings that differ only in their numbers are of one kind. The first of them represents all, with the count of the
 /// others and the names of the first models that have them. Kinds are in the order in which they appear.
 std::vector<std::string> gathered_warnings(std::span<const Member> members);
 

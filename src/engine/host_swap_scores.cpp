@@ -38,7 +38,7 @@ SearchRows::SearchRows(const Input& input, ThreadPool& pool)
   });
 }
 
-// What a row that becomes a centroid takes from the others.
+// The rows and the gain that a row takes from the others when it becomes a centroid.
 struct HostSwapScores::Capture {
   explicit Capture(size_t d, size_t k) : point(d), taken(d), taken_here(d), change(k), rec(k) {}
 
@@ -78,7 +78,7 @@ void HostSwapScores::find_nearest(ThreadPool& pool) {
   });
 }
 
-// What depends on an order of rows, in that order.
+// Adds up what depends on an order of rows, in that order.
 void HostSwapScores::add_up() {
   prefix_.resize(static_cast<size_t>(rows_.rows()));
   weights_.assign(static_cast<size_t>(k_), 0);
@@ -149,8 +149,8 @@ void HostSwapScores::find_costs(ThreadPool& pool) {
   });
 }
 
-// What one update gains after a centroid is removed and its rows have gone to their second nearest. `sums` are zero
-// before and after: of each other cluster the weight of the rows that go there, and their differences to its centroid.
+// Returns what one update gains after a centroid is removed and its rows have gone to their second nearest. `sums` are
+// zero before and after. They hold each other cluster's weight of new rows, and their differences to its centroid.
 double HostSwapScores::bonus(int64_t cluster, std::vector<double>& sums, std::vector<uint32_t>& touched) const {
   const int64_t d = rows_.columns();
   touched.clear();

@@ -1,4 +1,4 @@
-// What swaps would gain, by the host's threads: class SwapScores of backend/swap_scores.h where no device scores them.
+// The gains of swaps, by the host's threads: class SwapScores of backend/swap_scores.h where no device scores them.
 #pragma once
 
 #include "backend/swap_scores.h"
@@ -64,7 +64,7 @@ class HostSwapScores final : public SwapScores {
   std::vector<double> least_, second_least_;  // squared distances to these
   std::vector<double> prefix_;                // of weight * least_
   std::vector<int64_t> first_block_;          // of each cluster's rows, grouped in whole blocks
-  std::vector<int64_t> grouped_rows_;         // which row stands there; -1: none
+  std::vector<int64_t> grouped_rows_;         // the row at each place; -1: none
   std::vector<double> x_, limits_;            // of the grouped rows: blocks, and second_least_ (-1: none)
   std::vector<double> weights_, reaches_;  // of each cluster: of its rows, and the largest sqrt(least) + sqrt(second)
   std::vector<double> blocks_of_centroids_, squared_reaches_;

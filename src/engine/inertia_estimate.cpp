@@ -43,7 +43,7 @@ double squares_about(const T* x, int64_t rows, const double* weights, const std:
   return sum;
 }
 
-// The same of sparse rows about zero.
+// Returns the squares of sparse rows, about zero.
 double squares_of_sparse(const Input& input) {
   const SparseView& view = sparse_view(input.points);
   return as_sparse_types(view, [&]<class T, class Index>(T, Index) {

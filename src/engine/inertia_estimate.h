@@ -9,7 +9,7 @@
 
 namespace manymeans {
 
-/// Sum of w' |x - c_label|^2 from the clusters' sums, about a centre m of the points:
+/// Sum of w' |x - c_label|^2 from the clusters' sums, about a centre m of the points. It equals
 ///   sum of w' |x - m|^2  +  sum over k of  (c_k - m) . (W_k (c_k - m) - 2 (S_k - W_k m)).
 /// The first part is the same for every pass and model. In binary64; not part of the answer.
 class InertiaEstimate {

@@ -25,7 +25,7 @@ namespace {
 Initialisation initialise_checked(const PointsView& points, std::span<const double> weights, const FitOptions& options,
                                   const FitHooks& hooks) {
   const int64_t k = options.k[0];
-  if (points.n > 0) check_clusters(k, points.n);  // what there is none of, prepare_input() says
+  if (points.n > 0) check_clusters(k, points.n);  // prepare_input() refuses n < 1
   Control control(hooks, options.time_limit);
   const auto backend =
       make_backend(options.backend, points, {.threads = options.threads, .abort = hooks.abort, .cancel = hooks.cancel});

@@ -33,7 +33,7 @@ class Stopwatch {
   std::chrono::steady_clock::time_point begin_;
 };
 
-// What becomes of a model after a pass.
+// The next step of a model after a pass.
 enum class Verdict : uint8_t {
   kGoesOn,  // with another pass
   kWaits,   // for the next trial of its swap search
@@ -150,8 +150,8 @@ const InitEntry& LloydRun::method_of(const Member& member) const {
                    context_.input.points.d);
 }
 
-// After a stop before all members had prototypes: whether those that have some are labelled. What searches have found
-// is kept, and who has set a time limit gets the first model at least.
+// Returns whether to label the members with prototypes, after a stop before all had some. Results of searches are kept.
+// A fit that a time limit stopped gets at least the first model.
 bool LloydRun::keeps_what_is_ready() {
   const bool late = context_.control.stopped() == StopReason::kTimeLimit;
   if (!late || !context_.waits_for_first) return context_.kind.search != nullptr;
@@ -192,7 +192,7 @@ bool LloydRun::initialise_with(const InitEntry& method, std::span<Member* const>
     if (models[i].prototypes.empty()) continue;  // stopped before its turn; those that are ready are kept
     members[i]->prototypes = std::move(models[i].prototypes);
     for (std::string& warning : models[i].warnings) members[i]->warnings.push_back(std::move(warning));
-    // Whoever resumes a search that was ended begins with that, and not with these.
+    // A resumed fit continues a search that was ended, and does not begin with these.
     if (context_.checkpoint != nullptr && !members[i]->sought_anew) context_.checkpoint->initialised(*members[i]);
   }
   if (context_.checkpoint != nullptr) context_.checkpoint->count(1);
@@ -232,8 +232,8 @@ bool ends_from_outside(const Member& member) {
   return member.stopping && stopped_from_outside(member.result.stop_reason);
 }
 
-// Between the pass and the judgement: see checkpoint.h. Where a stop has ended a swap search, the file keeps the state
-// from before the stop, with the trial that a resumed fit has to go on with.
+// Saves members between the pass and the judgement: see checkpoint.h. If a stop has ended a swap search, the file keeps
+// the state from before the stop. A resumed fit continues the trial in that state.
 void LloydRun::save(std::span<Member*> active, int passes) {
   if (context_.checkpoint == nullptr) return;
   for (const Member* member : active) {
@@ -262,8 +262,8 @@ PassLimits LloydRun::limits(std::span<Member*> active) const {
   return limits;
 }
 
-// Does the work of judge() and update() for passes that a backend made on its own. None of these passes ended the fit,
-// moved a row or met a rule. A state may have come back.
+// Does the work of judge() and update() for passes that a backend made on its own. They did not end the fit, move a row
+// or meet a rule. A state may have come back.
 void LloydRun::follow(Member& member, PassModel& model) {
   if (member.search.in_trial()) return follow_trial(member, model);
   const Matrix start = model.earlier.empty() ? Matrix() : member.prototypes;
@@ -293,8 +293,8 @@ void LloydRun::follow_trial(Member& member, PassModel& model) {
   member.state += model.result.hash_delta;
 }
 
-// The backend went on after a state that had come back: from `start` once more, with so many updates, and the pass that
-// labels the rows.
+// The backend continued after a state that had come back. Makes `updates` updates from `start` once more, and the pass
+// that labels the rows.
 void LloydRun::redo(Member& member, const Matrix& start, size_t updates) {
   member.prototypes = start;
   PassModel model{member.slot, &member.prototypes, {}};
@@ -324,9 +324,8 @@ std::optional<StopReason> LloydRun::report(std::span<Member*> active) {
   return context_.control.report(progress);
 }
 
-// Takes those that are done, or wait, out of the active ones. A member that fails ends the fit, but an earlier one may
-// still fail later, and its error is the one that would come if they were fitted one after the other: so only those
-// after it leave.
+// Takes members that are done, or wait, out of the active ones. A member that fails ends the fit, but an earlier one
+// may still fail later. Fitted one after the other, they would end with its error. So only later members leave.
 std::vector<Member*> LloydRun::judge(std::vector<Member*>& active, std::optional<StopReason> stop) {
   std::vector<Member*> done;
   std::vector<Member*> left;
@@ -353,7 +352,7 @@ std::vector<Member*> LloydRun::judge(std::vector<Member*>& active, std::optional
   return done;
 }
 
-// What follows a labelling pass. When the model is done its result has the reason, and finish() does the rest.
+// Judges a model after a labelling pass. When the model is done its result has the reason, and finish() does the rest.
 Verdict LloydRun::judge(Member& member, std::optional<StopReason> stop) {
   if (member.search.in_trial()) return judge_trial(member, stop);
   const PassResult& last = last_[static_cast<size_t>(member.slot)];
@@ -373,7 +372,7 @@ Verdict LloydRun::judge(Member& member, std::optional<StopReason> stop) {
   return Verdict::kGoesOn;
 }
 
-// What ends a model whatever it has come to.
+// Returns the reason that ends a model in any state.
 std::optional<StopReason> LloydRun::outer_reason(const Member& member, std::optional<StopReason> stop) const {
   if (stop || member.result.iterations < context_.options.max_iter) return stop;
   return StopReason::kMaxIter;
@@ -431,7 +430,7 @@ void LloydRun::measure_trials(std::span<Member* const> active, std::optional<Sto
   for (size_t i = 0; i < ending.size(); ++i) ending[i]->search.inertia = rounded_inertia(sums[i], 0);
 }
 
-// An update without stop rules. Clusters that are empty keep their prototypes, whatever is asked for in the end.
+// An update without stop rules. Empty clusters keep their prototypes, whatever the policy of the fit is.
 void LloydRun::update_trial(Member& member) {
   const Stopwatch watch(cost_.update);
   treat_empty_clusters(*session_, member, EmptyPolicy::kKeep, context_.input);
@@ -500,7 +499,8 @@ void LloydRun::fetch(std::span<Member* const> done, std::span<const int> slots) 
   session_->fetch(slots, labels_of);
 }
 
-// The labels that the caller may want. Of the others their sums, which a device knows without sending the labels.
+// Hands over the labels that the caller may read, and the label sums of the other models. A device knows label sums
+// without sending the labels.
 void LloydRun::hand_over_labels(std::span<Member* const> done, std::span<const int> slots) {
   const int64_t first_row = context_.input.shard.first;
   const bool all = context_.labels.all();

@@ -19,13 +19,13 @@
 
 namespace manymeans {
 
-/// What all Lloyd runs of a fit share.
+/// The objects that all Lloyd runs of a fit share.
 struct FitContext {
   const Input& input;
   const FitOptions& options;
   const FitHooks& hooks;
   Backend& backend;
-  Upload& upload;    ///< the points, for whoever chooses prototypes
+  Upload& upload;    ///< the points, for the choice of prototypes
   Upload& labelled;  ///< whose sessions label the rows: the same, or one of clusters of given sizes
   Control& control;
   BestLabels& labels;
@@ -33,7 +33,7 @@ struct FitContext {
   double mean_variance = 0;
   const FitKind& kind;
   std::function<std::optional<Labels>(const Clustering&, int threads, TimeLimit)> cluster;  ///< InitContext::cluster
-  const InertiaEstimate* estimate = nullptr;  ///< null where nobody is told
+  const InertiaEstimate* estimate = nullptr;  ///< null where nothing is reported
   Checkpoint* checkpoint = nullptr;           ///< null where none is written
   /// One that stays when a run is done, with a slot for each of Member::slot; null: every run has its own. The next
   /// run's first passes find the labels of the last one there, and no labels are handed over.
@@ -43,7 +43,7 @@ struct FitContext {
   bool waits_for_first = false;
 };
 
-/// What a run cost.
+/// The cost of a run.
 struct Cost {
   int64_t passes = 0;
   PassLog sum;                                                 ///< over all passes
@@ -54,10 +54,10 @@ struct Cost {
   Cost& operator+=(const Cost& other);
 };
 
-/// Initialises and iterates these models together: in one pass per iteration for all that are still
-/// active, on the pool's threads. Members that a checkpoint has put somewhere go on from there; those that never began
-/// are left so. Where a time limit ends the initialisation, members whose prototypes are ready get one pass, and if
-/// there are none the first member of the fit is initialised first, whatever the clock says.
+/// Initialises and iterates these models together: in one pass per iteration for all that are still active, on the
+/// pool's threads. Members from a checkpoint continue from there; members that never began are left so. If a time limit
+/// ends the initialisation, members whose prototypes are ready get one pass. If there are none, the first member of the
+/// fit is initialised first, whatever the clock says.
 Cost run_lloyd(const FitContext& context, std::span<Member> members, ThreadPool& pool);
 
 }  // namespace manymeans

@@ -14,7 +14,7 @@
 namespace manymeans {
 
 struct Member {
-  ModelResult result;      ///< filled as the fit goes on
+  ModelResult result;      ///< filled during the fit
   int64_t index = 0;       ///< in the ensemble
   int slot = 0;            ///< in its session
   Matrix prototypes;       ///< of the next pass
@@ -27,8 +27,8 @@ struct Member {
   std::vector<std::string> warnings;
   SwapState search;
   SearchRecord sought;       ///< how far the search before the fit has come
-  bool sought_anew = false;  ///< the caller or the clock ended that search: whoever resumes the fit goes on with it
-  /// Set when the member comes from a checkpoint: rows that its last pass changed. That pass is done once more.
+  bool sought_anew = false;  ///< the caller or the clock ended that search: a resumed fit continues it
+  /// Set when the member comes from a checkpoint: rows that its last pass changed. The pass is done once more.
   std::optional<int64_t> repeats;
 
   std::string title() const {

@@ -201,8 +201,8 @@ ProductTask task_of(const MatrixView& a, const MatrixView& b, const ProductView&
           .out_place = out.place};
 }
 
-// No more than there is work for: waking a thread takes as long as some thousand products. What lies on a device needs
-// none.
+// At most as many as there is work for: waking a thread takes as long as some thousand products. A product on a device
+// needs none.
 int threads_for(const ProductTask& task, int asked) {
   if (all_on_device(task)) return 1;
   constexpr double kEnough = 1 << 18;

@@ -45,7 +45,7 @@ struct RowSession {
   }
 };
 
-// What a labeller would not take is an error, which the check of a fit's points describes.
+// Throws the error by which the check of a fit's points describes what a labeller refuses.
 [[noreturn]] void refuse(const PointsView& points) {
   ThreadPool alone(1);
   prepare_input(points, {}, alone);

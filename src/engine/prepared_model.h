@@ -22,7 +22,7 @@ class PreparedModel {
   int64_t columns() const { return given_->columns(); }
   bool holds(const PointsView& prototypes) const;
 
-  /// What a call needs: the prototypes in the type of these points', and a labeller unless a session has to answer.
+  /// The needs of a call: the prototypes in the type of its points, and a labeller unless a session has to answer.
   struct Ready {
     std::shared_ptr<const Matrix> prototypes;
     std::shared_ptr<const Labeller> labeller;

@@ -46,7 +46,7 @@ class CostSums {
     });
   }
 
-  /// Of these models, by a reading of the points.
+  /// Adds the costs of some models, by a reading of the points.
   void add_read(std::span<const size_t> which, std::span<const Matrix* const> models) {
     const int64_t d = input_.points.d;
     as_float_type(input_.points.type, [&]<class T>(T) {

@@ -7,7 +7,7 @@
 
 namespace manymeans {
 
-/// Pairs of different rows: all of them where there are no more than wanted, else so many that are drawn by counter
+/// Pairs of different rows: all of them if there are at most `wanted`, else `wanted` pairs that are drawn by counter
 /// (contract, "Consensus").
 class RowPairs {
  public:

@@ -34,7 +34,7 @@ class IntegerParts {
     low_ = std::ldexp(1.5, 52 + exponent_ - kHighBits - kLowBits);
   }
 
-  // What is left: not 0 where the distance has bits below both.
+  // Returns the rest: not 0 where the distance has bits below both.
   double split(double distance, int64_t& high, int64_t& low) const {
     const double a = distance + high_, left = distance - (a - high_);
     const double b = left + low_;
@@ -114,7 +114,7 @@ class SampleSums {
   size_t clusters_ = 0;
   int64_t read_ = 0;                          // rows whose clusters are there
   std::vector<uint32_t> labels_;              // clusterings x read_, clusters among all
-  std::vector<uint32_t> own_;                 // sampled rows x clusterings, likewise
+  std::vector<uint32_t> own_;                 // sampled rows x clusterings, clusters among all
   std::vector<Total> totals_;                 // sides x clusters x kSide
   std::vector<std::vector<ExactSum>> rests_;  // by sampled row, where there are any: distances that parts cannot hold
 };
@@ -175,7 +175,7 @@ void SampleSums::add_all() {
   to_sample.of_all(input_.points, take, kDistances);
 }
 
-// The distances of these rows to the rows of a side as integers.
+// Splits the distances of `count` rows to the rows of a side into integers.
 void SampleSums::split(int64_t side, int64_t first, int64_t count, const Matrix& distances, Scratch& scratch) {
   const int64_t columns = distances.columns(), some = std::min(kSide, columns - side * kSide);
   for (int64_t i = 0; i < count; ++i) {
@@ -206,7 +206,7 @@ void SampleSums::add_rest(size_t s, int64_t row, double distance) {
   }
 }
 
-// Where there are more clusters than rows between two ends of terms, of which most would have nothing to end.
+// For more clusters than rows between two ends of terms: most clusters would have nothing to end.
 void SampleSums::add_one_by_one(int64_t side, int64_t first, int64_t count, const Scratch& scratch) {
   Total* const totals = totals_.data() + static_cast<size_t>(side * kSide) * clusters_;
   for (size_t c = 0; c < clusterings_.size(); ++c) {
@@ -275,8 +275,8 @@ double SampleSums::silhouette(size_t s, size_t c) const {
   return silhouette_of(mean(own, counts[own] - 1), nearest);
 }
 
-// Sampled rows at a time, so that their sums take no more than kMaxBytes even where all have rests; but a side for
-// each thread where they do without rests.
+// Returns the number of sampled rows at a time. Their sums take at most kMaxBytes even where all have rests. But each
+// thread gets a side where the sides fit without rests.
 int64_t rows_together(std::span<const ClusteredRows> clusterings, int threads) {
   size_t clusters = 0;
   for (const ClusteredRows& its : clusterings) clusters += its.counts.size();
@@ -291,7 +291,7 @@ std::vector<double> sampled_silhouettes(const Input& input, std::span<const Clus
                                         std::span<const int64_t> sample, ThreadPool& pool) {
   std::vector<double> means(clusterings.size(), std::numeric_limits<double>::quiet_NaN());
   std::vector<ClusteredRows> several;
-  std::vector<size_t> places;  // of these among all
+  std::vector<size_t> places;  // their places among all
   for (size_t c = 0; c < clusterings.size(); ++c) {
     if (std::ranges::count_if(clusterings[c].counts, [](int64_t rows) { return rows > 0; }) < 2) continue;
     several.push_back(clusterings[c]);

@@ -24,13 +24,13 @@ inline double silhouette_of(double within, double nearest) {
   return larger > 0 ? (nearest - within) / larger : 0;
 }
 
-/// For each clustering the mean silhouette by Euclidean distances of `sample` (rows of the input, at least one) to all
-/// rows: as in Criteria, each sum of distances exact and rounded once, so that the order of rows, threads and other
-/// clusterings mean nothing. NaN for one that has fewer than two clusters with rows.
+/// Returns for each clustering the mean silhouette by Euclidean distances of `sample` to all rows. `sample` has rows of
+/// the input, at least one. As in Criteria, each sum of distances is exact and rounded once, so the order of rows,
+/// threads and other clusterings mean nothing. NaN for a clustering that has fewer than two clusters with rows.
 ///
-/// A distance is computed once for all clusterings: O(sample N (D + clusterings)). Beside the input and the labels,
-/// which are read a few hundred rows at a time, it takes about 70 MB, and 128 bytes for each cluster and thread; more
-/// where distances span more than 100 bits (5 KB for each of more than 14,000 clusters).
+/// A distance is computed once for all clusterings: O(sample N (D + clusterings)). Labels are read a few hundred rows
+/// at a time. In addition to the input and the labels it takes about 70 MB, and 128 bytes for each cluster and thread.
+/// It takes more where distances span more than 100 bits (5 KB for each of more than 14,000 clusters).
 std::vector<double> sampled_silhouettes(const Input& input, std::span<const ClusteredRows> clusterings,
                                         std::span<const int64_t> sample, ThreadPool& pool);
 

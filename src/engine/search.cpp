@@ -46,7 +46,7 @@ struct Trial {
   bool over() const { return begun && walk.over(); }
 };
 
-// Some threads that make a trial at a time, or all trials together. What is the search's own rests while trials go on.
+// Some threads that make a trial at a time, or all trials together. The search's own objects rest while trials go on.
 struct Team {
   std::unique_ptr<ThreadPool> own_pool;  // null: the search's
   std::unique_ptr<SearchSession> own_session;
@@ -112,14 +112,14 @@ class Search {
   std::optional<SearchRows> rows_;          // where the host scores swaps
   std::optional<SearchSession> session_;    // of the best model
   std::unique_ptr<SwapScores> scores_;      // likewise
-  std::map<int, std::vector<Team>> teams_;  // by their number: those of a round's beginning, and halves of it
+  std::map<int, std::vector<Team>> teams_;  // by their number: for a round's beginning, and halves of it
   std::vector<std::unique_ptr<SwapScores>> scores_of_teams_;  // of the first, the second, ... of any number of teams
   SearchModel best_;
   int64_t trials_ = 0;  // that have begun
   SearchSummary summary_;
 };
 
-// Whoever stops the fit stops the search.
+// A stop of the fit stops the search.
 FitHooks Search::hooks_of(const FitHooks& outer) {
   FitHooks hooks;
   hooks.cancel = outer.cancel;
@@ -130,7 +130,7 @@ FitHooks Search::hooks_of(const FitHooks& outer) {
   return hooks;
 }
 
-// 0: no limit. The time of a search is that of all runs of it.
+// 0: no limit. The time of a search includes all runs of it.
 double Search::seconds_of(const SearchOptions& options, const SearchRecord& record, const FitContext& fit) {
   constexpr double kMin = 1e-9;
   double seconds = options.rounds > 0 ? 0 : options.search_time;
@@ -225,14 +225,14 @@ void Search::make_scores() {
   scores_ = std::make_unique<HostSwapScores>(*rows_);
 }
 
-// Few at first, since those of the next round begin where these have come to; more as gains become rare.
+// Few at first, since the next round begins where these trials end; more as gains become rare.
 int64_t Search::trials_of_round() const {
   return std::min(options_.trials, std::max(kFirstTrials, trials_ / kTrialsGrowth));
 }
 
-// Threads of the host take one trial after the other, as a pass of few rows is too short to be shared, and trials are
-// of very different lengths; where there are more threads than trials, some make a trial together. It decides nothing
-// but the time.
+// Threads of the host take one trial after the other. A pass of few rows is too short to be shared, and trials are of
+// very different lengths. Where there are more threads than trials, some make a trial together. It decides nothing but
+// the time.
 int Search::team_count(size_t trials) const {
   return fit_.backend.name() == "cpu" ? static_cast<int>(std::min(trials, static_cast<size_t>(pool_.size()))) : 1;
 }
@@ -320,7 +320,7 @@ void Search::run_teams(std::span<Team> teams, std::span<Trial* const> trials) {
   });
 }
 
-// All of these side by side, each as far as it comes.
+// Runs these trials side by side, each as far as it comes.
 void Search::run_trials(const Team& team, std::span<Trial* const> trials, const std::function<bool()>& leaves) const {
   std::vector<Trial*> walking(trials.begin(), trials.end());
   while (!leaves()) {
@@ -341,8 +341,8 @@ void Search::run_trials(const Team& team, std::span<Trial* const> trials, const 
   }
 }
 
-// The centroids of all of these models that have nothing to do with each other; none where they are those of the first
-// alone. Clusters keep their numbers from one trial to the next.
+// Joins the centroids of the models that have no changes in common; none where they are the first model's alone.
+// Clusters keep their numbers from one trial to the next.
 std::optional<Matrix> Search::joined(std::span<const SearchModel* const> better) const {
   const auto k = static_cast<size_t>(best_.centroids.rows());
   Matrix centroids = best_.centroids;

@@ -1,5 +1,5 @@
-// Models that a search iterates: by the Lloyd loop that all fits have, in a session that stays from one call to the
-// next, so that a model that differs little from the one before it moves few rows.
+// Models that a search iterates, by the Lloyd loop that all fits have. Their session stays from one call to the next.
+// So a model that differs little from the one before it moves few rows.
 #pragma once
 
 #include "core/threads.h"
@@ -19,14 +19,14 @@ struct SearchModel {
   std::vector<double> weights;  ///< of the clusters
 };
 
-/// Iterates up to `slots` models at a time. What it is made from must outlive it; it is one thread's.
+/// Iterates up to `slots` models at a time. The constructor's arguments must outlive it; one thread uses it.
 class SearchSession {
  public:
   /// `fit`: what the models share but for stopping. `member`: whose models these are.
   SearchSession(const FitContext& fit, const Member& member, int slots, ThreadPool& pool);
 
-  /// Iterates each of them, or chooses its first centroids and goes on from there, until few rows change their label:
-  /// at most `updates` times. False where somebody has stopped the search: then the models are not to be used.
+  /// Iterates each model until few rows change their label, at most `updates` times. Chooses the first centroids of
+  /// models that have none. False where the search was stopped: then the models are not to be used.
   bool iterate(std::span<SearchModel* const> models, int64_t updates);
 
  private:

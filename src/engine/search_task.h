@@ -11,14 +11,14 @@
 
 namespace manymeans {
 
-/// What a fit is told of the searches before it.
+/// The searches before a fit.
 struct SearchTask {
   const SearchOptions& options;
   std::vector<SearchSummary>& summaries;  ///< out: one a member
 };
 
-/// Gives each of these members, which have begun nothing, the best prototypes that its search finds; none to those that
-/// are stopped before they have any.
+/// Gives each member the best prototypes that its search finds. The members have begun nothing. A member that is
+/// stopped before it has any gets none.
 void search_prototypes(const SearchTask& task, const FitContext& fit, std::span<Member> members, ThreadPool& pool);
 
 }  // namespace manymeans

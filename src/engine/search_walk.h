@@ -13,22 +13,22 @@ namespace manymeans {
 /// It looks for swaps, tries some of them at a time, and keeps what they gain. A round is a look and its tries.
 class SwapWalk {
  public:
-  /// Ends after so many rounds in a row that gained nothing.
+  /// Ends after `patience` rounds in a row that gained nothing.
   SwapWalk(SearchModel model, int64_t patience, const SearchDraw& draw);
 
   const SearchModel& best() const { return best_; }
-  /// Where it stands between two rounds; whoever goes on from there, from the same model, walks the same way.
+  /// The place between two rounds: a walk that continues from there, from the same model, walks the same way.
   WalkRecord record() const { return {most_, failures_, static_cast<int64_t>(draw_.draw)}; }
   void go_on(const WalkRecord& record);
-  /// What it begins with: to be iterated before the first round, where it has not been.
+  /// The model to begin with: to be iterated before the first round, unless it was already.
   SearchModel& start() { return best_; }
   bool over() const { return over_; }
-  /// Whether the next round has not begun yet.
+  /// Returns whether the next round has not begun yet.
   bool between_rounds() const { return swaps_.empty(); }
 
   /// The model to iterate next; null where the walk is over.
   SearchModel* next(SwapScores& scores, ThreadPool& pool);
-  /// That model has been iterated.
+  /// Judges the model that next() returned, after it was iterated.
   void judge();
 
  private:

@@ -21,7 +21,7 @@ namespace {
 constexpr int64_t kMaxRows = 32'768;  // that a member sees, about
 constexpr int64_t kPairs = 10'000;    // of rows, for the share of ambiguous ones
 
-// What two members that see no row in common find.
+// The rows and the fit of one of two members that see no row in common.
 struct Side {
   Matrix rows;
   FitResult fitted = {};

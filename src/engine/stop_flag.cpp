@@ -17,7 +17,7 @@ StopFlag::StopFlag(const FitHooks& hooks, const TimeLeft& time) : hooks_(hooks),
       }
     });
   } catch (const std::system_error&) {
-    // No thread is to be had: the work goes on to its end.
+    // No thread is available: the work continues to its end.
   }
 }
 

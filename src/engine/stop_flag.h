@@ -15,7 +15,7 @@
 
 namespace manymeans {
 
-/// Whether there is such a flag, and it is set.
+/// Returns whether there is a flag, and it is set.
 inline bool is_set(const std::atomic<bool>* flag) {
   return flag != nullptr && flag->load();
 }

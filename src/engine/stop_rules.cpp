@@ -46,9 +46,9 @@ int64_t max_changed(double share, int64_t rows) {
   return changed;
 }
 
-// A sum of `terms` squares that is at most `limit` in the canonical order is at most this in every other: each square
-// and each of the two sums is off by no more than one part in 2^53 an operation, or by half the smallest number where
-// it underflows.
+// A sum of `terms` squares that is at most `limit` in the canonical order is at most this in every other. Each square
+// and each of the two sums is off by at most one part in 2^53 an operation. Where it underflows, it is off by at most
+// half the smallest number.
 double widened(double limit, double terms) {
   return limit * (1 + (terms + 16) * 0x1p-50) + terms * 0x1p-1070;
 }
@@ -67,7 +67,7 @@ struct RuleKind {
   constexpr std::string_view name() const { return form.substr(0, form.find(':')); }
 };
 
-// The numbers go on after those of StopReason, without a gap.
+// The numbers continue StopReason without a gap.
 constexpr RuleKind kRules[] = {
     {.reason = StopReason{2},
      .form = "tol",

@@ -25,7 +25,7 @@ struct StopRule {
 /// Throws Error(kUsage).
 std::vector<StopRule> parse_stop_rules(const std::string& text, double tol);
 
-/// What the rules look at after an update.
+/// The state that the rules look at after an update.
 struct StopState {
   const Matrix* before = nullptr;  ///< prototypes that the last pass used
   const Matrix* after = nullptr;   ///< prototypes after the update, same number
@@ -53,11 +53,11 @@ struct RuleScale {
 /// Passes between two looks at a signal, at most.
 constexpr int kPassesBetweenLooks = 64;
 
-/// How far a session may go before one of these rules could hold: where it goes on, first_rule_that_holds() would have
+/// Returns how far a session may go before a rule could hold. Where it continues, first_rule_that_holds() would have
 /// found none. A rule that only the engine can judge allows one pass.
 PassLimits limits_of(const std::vector<StopRule>& rules, const RuleScale& scale);
 
-/// What a rule asks for that costs a reading of the points.
+/// The need of a rule that costs a reading of the points.
 enum class RuleNeed : uint8_t {
   kNothing,
   kVariance,  ///< mean_variance, once a fit

@@ -19,8 +19,8 @@ struct ModelGroup {
   int threads;  // that its passes take
 };
 
-// Nothing is left to do for these: the fit was stopped. But a time limit waits for the first model, and what searches
-// have found is kept.
+// Returns whether the fit was stopped, so that no work is left for the members. But a time limit waits for the first
+// model, and what searches have found is kept.
 bool is_over(const FitContext& context, std::span<const Member> members) {
   const std::optional<StopReason> reason = context.control.stopped();
   if (!reason || context.kind.search != nullptr) return false;

@@ -9,7 +9,7 @@
 
 namespace manymeans {
 
-/// Does this work of a fit. Where there is a checkpoint it is written in the end, whatever the end is.
+/// Does this work of a fit. If the fit has a checkpoint, it is written in the end, whatever the end is.
 void do_and_save(const FitContext& context, const std::function<void()>& work);
 
 /// Fits the members as FitOptions::strategy says: all in one pass, one after the other, or one a thread; with

@@ -48,7 +48,7 @@ Matrix all_but(const Matrix& prototypes, int64_t removed) {
   return keep_prototypes(prototypes, kept);
 }
 
-// The costs of those whose best prototypes are new.
+// Finds the removal costs for searches whose best prototypes are new.
 void find_costs(const SwapContext& context, std::span<const Trial> trials) {
   std::vector<SwapState*> searches;
   std::vector<const Matrix*> models;
@@ -63,8 +63,8 @@ void find_costs(const SwapContext& context, std::span<const Trial> trials) {
   for (size_t i = 0; i < searches.size(); ++i) searches[i]->costs = std::move(costs[i]);
 }
 
-// Of the members whose best prototypes leave some error. All of them go on from these prototypes; those for which a
-// trial begins get others.
+// Makes trials of the members whose best prototypes leave some error. All members continue from these prototypes;
+// members for which a trial begins get others.
 std::vector<Trial> make_trials(const SwapContext& context, std::span<Member* const> members) {
   std::vector<Trial> trials;
   for (Member* member : members) {
@@ -126,8 +126,8 @@ std::vector<int64_t> rows_of_one_cluster(const std::vector<int64_t>& picked, con
   return subset;
 }
 
-// The rows of each candidate of a trial: those of every second candidate from anywhere, those of the others from one
-// cluster, which finds models that share one.
+// Returns the rows of each candidate of a trial. Every second candidate has rows from anywhere. The others have rows
+// from one cluster, which finds models that share one.
 std::vector<std::vector<int64_t>> subsets_of(const Input& input, const Trial& trial,
                                              const std::vector<int64_t>& picked) {
   const int64_t rows = rows_of_subset(input);
@@ -139,7 +139,7 @@ std::vector<std::vector<int64_t>> subsets_of(const Input& input, const Trial& tr
   return subsets;
 }
 
-// Candidates of all trials; those of which no row can be drawn have none.
+// Makes the candidates of all trials. A trial for which no row can be drawn has none.
 void make_candidates(const SwapContext& context, Seeding& seeding, std::span<Trial> trials) {
   std::vector<std::vector<int64_t>> groups;
   std::vector<Trial*> drawn;

@@ -1,5 +1,5 @@
-// The swap search of linear models: a trial replaces the least useful prototype of a model by the best of several
-// candidates, and lets the model iterate a little. What is better stays. Contract, "Swaps".
+// The swap search of linear models. A trial replaces the least useful prototype of a model by the best of several
+// candidates, and lets the model iterate a little. The better model stays. Contract, "Swaps".
 #pragma once
 
 #include "backend/backend.h"
@@ -12,7 +12,7 @@
 
 namespace manymeans {
 
-/// What a search asks.
+/// The data and services that a search uses.
 struct SwapContext {
   const Input& input;
   Upload& upload;
@@ -32,8 +32,8 @@ bool keep_or_reject(Member& member);
 /// The search is over, or somebody stops it for this reason: the best prototypes go on, or label the rows once more.
 void return_to_best(Member& member, std::optional<StopReason> reason);
 
-/// Begins the next trial of every one of these members: their prototypes are the best with one replaced. All of them
-/// share readings of the points. Where there is nothing to gain, the search is over.
+/// Begins the next trial of every member: its prototypes are the best with one replaced. All members share readings of
+/// the points. If there is nothing to gain, the search is over.
 void begin_trials(const SwapContext& context, std::span<Member* const> members);
 
 }  // namespace manymeans

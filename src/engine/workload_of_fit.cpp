@@ -54,7 +54,7 @@ void tell_cost(const Cost& cost, Provenance& provenance) {
 
 void add_rest(const char* phase, double whole, Provenance& provenance) {
   for (const auto& [name, seconds] : provenance.seconds) {
-    if (name.find(':') == std::string::npos) whole -= seconds;  // the others are parts of these
+    if (name.find(':') == std::string::npos) whole -= seconds;  // the others are parts of a phase
   }
   provenance.seconds.emplace_back(phase, whole);
 }

@@ -1,4 +1,4 @@
-// What a fit tells its backend of the work to come.
+// The work to come, as a fit tells its backend.
 #pragma once
 
 #include <manymeans/options.h>
@@ -13,18 +13,18 @@
 
 namespace manymeans {
 
-/// Of these models, whose threads are the backend's.
+/// Returns the workload of the models; `threads` are the backend's.
 Workload workload_of(const FitOptions& options, std::span<const Member> members, int threads);
 
-/// Adds that of the search before them, which has sessions of many models and makes more passes than any fit.
+/// Adds the search before the fit. Its sessions have many models, and it makes more passes than any fit.
 void add_trials(const SearchTask& search, Workload& workload);
 
-/// The models and their clusters, of what these options ask for, and of a search's trials where there is one.
+/// The models and their clusters that these options ask for, and the trials of a search, if any.
 Workload workload_before_models(const FitOptions& options, const SearchTask* search);
 
 /// Puts what the work did cost where users read it.
 void tell_cost(const Cost& cost, Provenance& provenance);
-/// Adds a phase: the rest of `whole` seconds, of which the others took their part.
+/// Adds a phase: `whole` seconds minus the phases before.
 void add_rest(const char* phase, double whole, Provenance& provenance);
 
 }  // namespace manymeans

@@ -18,7 +18,7 @@ namespace {
 struct Search {
   const RowWish* wish = nullptr;
   std::vector<int64_t>* rows = nullptr;
-  int64_t wanted = 0;  // draws, those of excluded rows included
+  int64_t wanted = 0;  // draws, excluded rows included
   double share = 0;    // of all draws that are looked at: the smallest ones
   std::vector<RowDraw> draws;
 };
@@ -34,7 +34,7 @@ Search begin_search(int64_t n, const RowWish& wish, std::vector<int64_t>& rows) 
   return search;
 }
 
-// All draws of these searches' shares; every rank draws for its rows.
+// Makes all draws of the searches' shares. Every rank draws for its rows.
 void draw(const Input& input, std::span<Search*> searches, ThreadPool& pool) {
   constexpr int64_t kRows = 1 << 16;
   const Shard& rows = input.shard;

@@ -11,8 +11,8 @@
 namespace manymeans {
 namespace {
 
-// Above this k the greedy k-means++ costs more than the Lloyd iterations that follow it: it evaluates
-// (2 + ln k) N k distances one centre after the other, where an iteration evaluates N k.
+// Above this k the greedy k-means++ costs more than the Lloyd iterations that follow it. It evaluates (2 + ln k) N k
+// distances one centre after the other, where an iteration evaluates N k.
 constexpr int64_t kMaxSequentialCentres = 5000;
 
 // For each centre k-means++ asks all ranks four times, where k-means|| asks some dozen times in all. A second of

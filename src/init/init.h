@@ -15,7 +15,7 @@
 
 namespace manymeans {
 
-/// One model that wants prototypes.
+/// One model that needs prototypes.
 struct InitModel {
   int64_t k = 0;
   uint64_t seed = 0;
@@ -31,7 +31,7 @@ struct Clustering {
   bool without_target = false;  ///< of their values but the last, which is a linear model's target
 };
 
-/// What a method works with.
+/// The data and services that a method works with.
 struct InitContext {
   const Input& input;
   Backend& backend;
@@ -52,18 +52,18 @@ struct InitEntry {
 };
 /// Those of centroids.
 std::span<const InitEntry> inits();
-/// Those of linear models.
+/// The methods of linear models.
 std::span<const InitEntry> linear_inits();
 
 /// The method that this name means for k prototypes of n points in d columns ("auto" is decided from these alone).
 /// Throws Error(kUsage) for an unknown name.
 const InitEntry& find_init(std::string_view name, int64_t n, int64_t k, int64_t d);
-/// The same for prototypes of this kind. Linear models can begin with what centroids begin with, too, which is of use
-/// to tests alone: users are told so before.
+/// Finds the method for prototypes of this kind. Linear models can also begin as centroids do, which is of use to tests
+/// alone: users are told so before.
 const InitEntry& find_init(std::string_view name, const Prototype& prototype, int64_t n, int64_t k, int64_t d);
 
-/// What to say where so many ranks choose k prototypes by k-means++, or nothing. It decides nothing: the answer never
-/// depends on the ranks.
+/// Returns the advice for `ranks` ranks that choose k prototypes by k-means++, or nothing. It decides nothing: the
+/// answer never depends on the ranks.
 std::optional<std::string> advice_for_ranks(int64_t k, int ranks);
 
 }  // namespace manymeans

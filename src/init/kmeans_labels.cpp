@@ -1,5 +1,5 @@
-// kmeans: the prototypes of the clusters that k-means finds among the rows, features and target alike; kmeans-x: of
-// those that it finds by the features alone.
+// kmeans: the prototypes of the clusters that k-means finds among the rows, features and target alike. (kmeans-x: the
+// clusters are found by the features alone.)
 #include "init/init.h"
 #include "prototype/row_groups.h"
 

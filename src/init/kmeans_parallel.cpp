@@ -51,12 +51,12 @@ std::vector<int64_t> attracted_weights(const InitContext& context, const Candida
   return attracted_by_pass(context.upload, prototypes_at(context.input, found.rows), context.pool.size());
 }
 
-// The same in units of the largest and at least 2^-40 of it where that counts (or 0).
+// Returns the weights in units of the largest: 0, or at least 2^-40 where that counts.
 std::vector<double> relative_weights(std::span<const int64_t> attracted) {
   const auto count = static_cast<int64_t>(attracted.size());
   std::vector<double> weights(attracted.begin(), attracted.end());
   const double largest = *std::max_element(weights.begin(), weights.end());
-  // The least weight that still counts beside the largest (contract, "Weights").
+  // The minimum weight that still counts compared with the largest (contract, "Weights").
   const double least = std::ldexp(1.0, -std::min(40, limb_bits(count) - 1));
   for (double& w : weights) w = w > 0 ? std::max(w / largest, least) : 0;
   return weights;

@@ -15,14 +15,14 @@
 namespace manymeans {
 namespace {
 
-// What is known of one model while its centres are chosen.
+// The state of one model while its centres are chosen.
 struct Seeds {
   InitModel* model = nullptr;
   int slot = 0;               // of the seeding
   std::vector<int64_t> rows;  // chosen so far
   bool exhausted = false;     // the potential is zero
 
-  // Whether centre t is still to be chosen.
+  // Returns whether centre t is still to be chosen.
   bool wants(int64_t t) const { return !exhausted && model->k > t; }
 };
 
@@ -58,7 +58,7 @@ void fill_up(const InitContext& context, Seeds& seeds) {
   seeds.exhausted = true;
 }
 
-// What draws the candidates for centre t of one model.
+// Returns the draw of the candidates for centre t of one model.
 SeedDraw draw_of(const Seeds& seeds, int64_t t) {
   SeedDraw drawn{seeds.slot};
   for (int draw = 0; draw < trials_per_step(seeds.model->k); ++draw) {
@@ -102,8 +102,7 @@ void choose_next(const InitContext& context, Seeding& seeding, std::vector<Seeds
   seeding.add(added);
 }
 
-// How many steps a seeding may make by itself before somebody looks at signals and limits: those of a few hundredths of
-// a second.
+// The number of steps that a seeding may make alone before a look at signals and limits: a few hundredths of a second.
 class Pace {
  public:
   int64_t steps() const { return steps_; }
@@ -117,8 +116,7 @@ class Pace {
   int64_t steps_ = 1;
 };
 
-// Centres t .. t + steps - 1 of every model that still needs them, where the seeding chooses by itself; false where
-// not.
+// Chooses centres t .. t + steps - 1 of every model that still needs them, if the seeding chooses alone; else false.
 bool choose_several(const InitContext& context, Seeding& seeding, std::vector<Seeds>& all, int64_t t, int64_t steps) {
   std::vector<Seeds*> wanting;
   std::vector<SeedRun> runs;

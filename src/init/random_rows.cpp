@@ -13,7 +13,7 @@
 namespace manymeans {
 namespace {
 
-// Such prototypes have no points at first; whoever asked for so many should know.
+// Such prototypes have no points at first; the caller should know.
 void warn_of_zero_weights(const Input& input, const std::vector<int64_t>& rows, InitModel& model) {
   if (!input.weighted) return;
   const std::vector<int64_t> weights = weights_from_all(input, rows);

@@ -1,4 +1,4 @@
-// random-subsets: each prototype is that of a few random rows, as many as it has parameters.
+// random-subsets: each prototype is fitted to a few random rows, as many as it has parameters.
 #include "core/random.h"
 #include "init/choose_rows.h"
 #include "init/init.h"

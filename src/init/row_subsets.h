@@ -15,7 +15,7 @@ inline int64_t rows_of_subset(const Input& input) {
   return input.points.d;
 }
 
-/// Draws for a subset of so many different rows: rows that come twice are left out, so there are more.
+/// Returns the draws for a subset of `rows` different rows. Rows that come twice are left out, so there are more draws.
 inline int64_t draws_of_subset(int64_t rows) {
   return 4 * rows;
 }
@@ -35,8 +35,8 @@ inline void append_subset_draws(const SubsetDraws& subset, int64_t rows, std::ve
   }
 }
 
-/// Of the rows that the draws of one subset after the other picked: the first different ones of each, `rows` of them or
-/// as many as there are.
+/// Returns a subset of each group of draws: the first different rows that its draws picked, `rows` of them or as many
+/// as there are.
 inline std::vector<std::vector<int64_t>> distinct_rows(const std::vector<int64_t>& picked, int64_t rows) {
   const int64_t draws = draws_of_subset(rows);
   std::vector<std::vector<int64_t>> subsets(picked.size() / static_cast<size_t>(draws));

@@ -89,7 +89,7 @@ class Urn {
     taken_[block].push_back(taken.row);
   }
 
-  // The row that u means: whoever has it tells the others.
+  // Returns the row that u means: the rank that has it tells the others.
   WeightedRow find(uint64_t u) const {
     const uint64_t target = random_below(u, total_);
     const auto [block, rest] = prefixes_.find(target);
@@ -124,7 +124,7 @@ class Urn {
   std::unordered_map<int64_t, std::vector<int64_t>> taken_;  // of each block
 };
 
-// Whether the weights of the rows of all ranks are one number.
+// Returns whether the weights of the rows of all ranks are one number.
 bool same_everywhere(Comm& comm, bool differ_here, int64_t first_weight, bool any) {
   constexpr int64_t kMin = std::numeric_limits<int64_t>::min();
   int64_t seen[] = {differ_here, any ? first_weight : kMin, any ? -first_weight : kMin};
@@ -134,7 +134,7 @@ bool same_everywhere(Comm& comm, bool differ_here, int64_t first_weight, bool an
 
 }  // namespace
 
-// Also finds out whether all weights are equal.
+// Sets all_equal_, too.
 std::vector<uint64_t> WeightedRows::own_sums(ThreadPool& pool) {
   const int64_t n = input_.points.n;
   std::vector<uint64_t> sums(static_cast<size_t>((n + kBlock - 1) / kBlock));
@@ -163,7 +163,7 @@ WeightedRows::WeightedRows(const Input& input, ThreadPool& pool) : input_(input)
 }
 
 std::vector<int64_t> WeightedRows::draw(const RowWish& wish) const {
-  constexpr uint32_t kByWeight = 1;  // draw 0 is the number of a row, this one is that of a place
+  constexpr uint32_t kByWeight = 1;  // draw 0 is the number of a row, this one is the draw of a place
   Urn urn(input_, sums_, total_);
   const std::vector<int64_t> weights = weights_from_all(input_, wish.excluded);
   for (size_t i = 0; i < weights.size(); ++i) urn.take({wish.excluded[i], weights[i]});

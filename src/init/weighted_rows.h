@@ -16,11 +16,11 @@ class WeightedRows {
   /// Reads all weights once; there must be some on some rank.
   WeightedRows(const Input& input, ThreadPool& pool);
 
-  /// Then weights say nothing, and the rows are those of a fit without them.
+  /// Then weights say nothing, and the rows are as in a fit without them.
   bool all_equal() const { return all_equal_; }
 
-  /// The rows of places t = excluded.size() .. excluded.size() + count - 1, each drawn by weight among the rows that
-  /// are in no place yet; fewer of them where only rows of weight zero are left.
+  /// Returns the rows of places t = excluded.size() .. excluded.size() + count - 1. Each is drawn by weight among the
+  /// rows that are in no place yet. There are fewer where only rows of weight zero are left.
   std::vector<int64_t> draw(const RowWish& wish) const;
 
  private:

@@ -1,5 +1,5 @@
 // The direction as prototype: the mean of rows of length one, scaled to length one itself (spherical k-means). Rows,
-// terms and distances are those of the centroid, so every screen and every sum serves it.
+// terms and distances are as for the centroid, so every screen and every sum serves it.
 #pragma once
 
 #include "core/unit_length.h"

@@ -1,5 +1,5 @@
-// Blocks of rows and prototypes as the functions take them that work on many rows a call. Nothing but addresses and
-// numbers, so that code for one instruction set may include it.
+// Blocks of rows and prototypes, for the functions that work on many rows a call. They hold only addresses and numbers,
+// so that code for one instruction set may include this file.
 #pragma once
 
 #include <cstdint>

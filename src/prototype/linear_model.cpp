@@ -70,7 +70,7 @@ ProductSums product_sums(const ClusterSums& sums) {
 
 namespace {
 
-// In so many words, where that is enough.
+// Solves in integers of A and M words; false where they are too short.
 template <int A, int M>
 bool solve_in_words(const ClusterSums& sums, double* model) {
   using Space = WordSolveSpace<A, M>;

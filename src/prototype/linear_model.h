@@ -11,7 +11,7 @@
 
 namespace manymeans {
 
-/// What a model, D coefficients and an intercept, says of a row's target.
+/// Returns the target that a model, D coefficients and an intercept, predicts for a row.
 inline double linear_prediction(const auto* x, const auto* model, int64_t features) {
   double p[8] = {};
   for (int64_t j = 0; j < features; ++j) {
@@ -61,7 +61,7 @@ struct LinearModel {
 /// The exact sums of a cluster's products.
 ProductSums product_sums(const ClusterSums& sums);
 
-/// What the terms of rows span at most, by what the columns span without weights: contract, "Linear models".
+/// Returns bounds on the terms of rows, from the bounds of the columns without weights: contract, "Linear models".
 ColumnScan product_bounds(const Input& input, const ColumnScan& columns);
 
 /// Its table.

@@ -13,8 +13,8 @@ int64_t half_exponent(const Dyadic& value) {
   return value.exponent() >> 1;
 }
 
-// M = W A - s s^T for the sums of products A and the sums s of a cluster of weight W: the Gram matrix of features and
-// target around their means, times W^2. Without an intercept, A itself.
+// M = W A - s s^T for the sums of products A and the sums s of a cluster of weight W. This is W^2 times the covariances
+// of features and target. Without an intercept, A itself.
 class CentredProducts {
  public:
   CentredProducts(const ProductSums& sums, const LinearOptions& options) : d_(sums.features()) {
@@ -40,7 +40,7 @@ class CentredProducts {
   /// Binary exponents by which rows and columns are scaled.
   int64_t scale(int64_t i) const { return scales_[static_cast<size_t>(i)]; }
   double scaled(int64_t i, int64_t j) const { return (*this)(i, j).rounded(scale(i) + scale(j)); }
-  /// Nothing varies; sums that were rounded may even be below zero.
+  /// The column does not vary; sums that were rounded may even be below zero.
   bool is_constant(int64_t i) const { return (*this)(i, i).is_zero() || (*this)(i, i).negative(); }
 
  private:
@@ -93,8 +93,8 @@ class Cholesky {
   std::vector<std::vector<double>> rows_;  // of L, each up to its diagonal
 };
 
-// The coefficients of the kept columns: a first solution, and what its exact residuals add. None if one of them gets
-// larger than it may.
+// Returns the coefficients of the kept columns: a first solution, and what its exact residuals add. Returns none if one
+// of them gets larger than it may.
 std::optional<std::vector<double>> refined_solution(const CentredProducts& products, const Cholesky& factor,
                                                     double largest) {
   const std::vector<int64_t>& kept = factor.kept();
@@ -155,7 +155,7 @@ LinearFit solve_linear(const ProductSums& sums, const LinearOptions& options) {
   for (size_t i = 0; i < kept.size(); ++i) fit.coefficients[static_cast<size_t>(kept[i])] = (*b)[i];
   if (!options.intercept) return fit;
   fit.intercept = solved_intercept(sums, fit.coefficients);
-  // What is not finite is too large, too.
+  // A value that is not finite is too large, too.
   return std::fabs(fit.intercept) <= options.largest ? fit : mean_of_target(sums, options);
 }
 

@@ -16,7 +16,7 @@ class ProductSums {
 
   /// How many sums there are: of all pairs i <= j of D + 2 values.
   static int64_t count(int64_t features) { return (features + 2) * (features + 3) / 2; }
-  /// Where the pair i <= j stands: row by row of an upper triangle. The last is that of 1 and 1, the weight.
+  /// The place of the pair i <= j: row by row of an upper triangle. The last pair is 1 and 1, the weight.
   static int64_t place(int64_t features, int64_t i, int64_t j) { return i * (features + 2) - i * (i + 1) / 2 + j; }
 
   int64_t features() const { return features_; }

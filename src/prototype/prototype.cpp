@@ -18,7 +18,7 @@
 namespace manymeans {
 namespace {
 
-// What the weighted terms of all rows span.
+// Scans the weighted terms of all rows.
 template <class T>
 ColumnScan scan_terms(const Input& input, const Prototype& prototype, ThreadPool& pool) {
   const int64_t terms = prototype.terms(input.points.d);
@@ -39,7 +39,7 @@ ColumnScan scan_terms(const Input& input, const Prototype& prototype, ThreadPool
   return std::move(scans[0]);
 }
 
-// What the columns span as they stand.
+// Scans the columns without weights.
 template <class T>
 ColumnScan scan_columns(const Input& input, ThreadPool& pool) {
   std::vector<ColumnScan> scans(static_cast<size_t>(pool.size()), ColumnScan(input.points.d));
@@ -51,7 +51,7 @@ ColumnScan scan_columns(const Input& input, ThreadPool& pool) {
   return std::move(scans[0]);
 }
 
-// The same of points without weights, which is known already.
+// Returns the scan of points without weights, which is known already.
 ColumnScan columns_of(const Input& input) {
   ColumnScan columns(input.points.d);
   for (size_t j = 0; j < columns.low.size(); ++j) {

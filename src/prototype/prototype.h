@@ -1,9 +1,9 @@
-// What represents a cluster, behind one table of functions. The engine, the initialisations and the backends ask this
-// table for everything that differs between a centroid and, say, a linear model:
+// The representative of a cluster, behind one table of functions. The engine, the initialisations and the backends ask
+// this table for everything that differs between a centroid and, say, a linear model:
 //
-//   how many parameters it has and how many terms a row adds to its statistics,
-//   the canonical distance of rows to prototypes, and the terms of rows, a block of rows a call,
-//   what is solved from a cluster's sums, and how far apart two prototypes are.
+//   The number of parameters, and of terms that a row adds to its statistics.
+//   The canonical distance of rows to prototypes, and the terms of rows, a block of rows a call.
+//   The solution from a cluster's sums, and the distance of two prototypes.
 //
 // A kind of prototype is a struct of a dozen lines, like Centroid; table_of (prototype_table.h) makes the table of it.
 #pragma once
@@ -53,7 +53,7 @@ struct ClusterSums {
 /// The functions that read rows of points of type T, or prototypes of that type.
 template <class T>
 struct RowFunctions {
-  /// The canonical distance of one row to one prototype; d is that of the row.
+  /// The canonical distance of one row to one prototype; the row has d values.
   double (*distance)(const T* x, const T* prototype, int64_t d);
   /// The distances of rows to the prototypes of their labels.
   void (*distances)(const LabelledRows<T>& rows, double* d2);
@@ -61,7 +61,7 @@ struct RowFunctions {
   void (*nearest)(const RowBlock<T>& rows, const T* prototypes, int64_t k, uint32_t* labels);
   /// count x terms: what each row adds to the sums of its cluster. `weights`: w' of each row, or null for one.
   void (*terms)(const RowBlock<T>& rows, const double* weights, double* terms);
-  /// count x width: the prototype that stands for each row alone, for seeding.
+  /// count x width: the prototype that represents each row alone, for seeding.
   void (*prototypes_of)(const RowBlock<T>& rows, T* prototypes);
   /// d2 between k prototypes and their successors, for the stop rules.
   void (*shifts)(const RowBlock<T>& before, const T* after, double* d2);
@@ -106,14 +106,14 @@ struct Prototype {
 /// The one that an input was made for: the centroid, unless use_prototype() said otherwise.
 const Prototype& prototype_of(const Input& input);
 
-/// Makes the input one for this kind of prototype: the formats of its sums become those of the prototype's terms,
-/// which takes one reading of the points unless the terms are the columns. All ranks call it.
+/// Sets the kind of prototype of the input, and the formats of its sums for the terms of this kind. It reads the points
+/// once, except for Euclidean kinds and for linear models without weights. All ranks call it.
 void use_prototype(Input& input, const Prototype& prototype, ThreadPool& pool);
 
 /// Prototypes from statistics; clusters with W_k = 0 keep their row of `old`. O(K times what one takes).
 Matrix solve_prototypes(const Statistics& statistics, const Input& input, const Matrix& old, ThreadPool& pool);
 
-/// The prototypes that stand for these rows alone, which are numbers among the rows of all ranks.
+/// Returns the prototypes that represent each row alone. Rows are numbers among the rows of all ranks.
 Matrix prototypes_at(const Input& input, std::span<const int64_t> rows);
 
 /// d2 of every prototype to its successor; on the pool's threads, or on the calling one.

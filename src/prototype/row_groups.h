@@ -10,8 +10,8 @@
 
 namespace manymeans {
 
-/// The prototype that each of these groups of different rows would have as a cluster. Rows are numbers among those of
-/// all ranks, which all call this.
+/// Returns the prototype that each group of different rows would have as a cluster. Rows are numbers among the rows of
+/// all ranks. All ranks call this.
 Matrix prototypes_of_groups(const Input& input, std::span<const std::vector<int64_t>> groups, ThreadPool& pool);
 
 /// The prototypes of the clusters that labels below k say; 0 for one that weighs nothing. Reads the points once.

@@ -7,7 +7,7 @@
 
 namespace manymeans {
 
-/// A pair i <= j of the d columns of a row, the last of which is the target, and of a 1, which is number d.
+/// A pair i <= j of the d columns of a row and a 1. The last column is the target; the 1 is number d.
 struct ValuePair {
   int i = 0;
   int j = 0;

@@ -1,8 +1,7 @@
 // The solve of linear models in integers of a fixed number of words, by a team of threads: one of the host, or a block
-// of a device. The same bits as solve_linear() (contract, "Linear models"), of which this is the fast form: sums and
-// their products have a few words each, so nothing is allocated and no length is looked for. Where a number does not
-// fit, which takes values or coefficients that are hundreds of binary digits apart, the answer is "no", and the caller
-// asks solve_linear().
+// of a device. It is the fast form of solve_linear(), with the same bits (contract, "Linear models"). Sums and their
+// products have a few words each, so nothing is allocated and no length is looked for. Where a number does not fit, the
+// answer is "no", and the caller asks solve_linear(): values or coefficients are hundreds of binary digits apart then.
 #pragma once
 
 #include "core/everywhere.h"
@@ -20,10 +19,10 @@ namespace manymeans {
 /// More columns are left to solve_linear().
 constexpr int kMaxColumns = 2000;
 
-/// What all clusters of a fit have in common.
+/// The task that all clusters of a fit have in common.
 struct WordSolveTask {
   int d = 0;                           ///< columns of a row: features and the target
-  const SumFormat* formats = nullptr;  ///< per term; limbs and bits are those of the first
+  const SumFormat* formats = nullptr;  ///< per term; all have the limbs and bits of the first
   int weight_shift = 0;
   LinearOptions linear;
 };
@@ -92,7 +91,7 @@ struct LoneThread {
   void sync() const {}
 };
 
-/// One solve by a team, every member of which calls solve().
+/// One solve by a team. Every member calls solve().
 template <class Space, class Team>
 class WordSolve {
  public:
@@ -134,7 +133,7 @@ class WordSolve {
     __atomic_store_n(s_.state, kDoesNotFit, __ATOMIC_RELAXED);
 #endif
   }
-  // The state once nobody changes it any more; nobody does before all know it.
+  // Returns the state after all members' changes. No member changes it again before all know it.
   MANYMEANS_EVERYWHERE bool fits_so_far() const {
     team_.sync();
     const bool fits = *s_.state != kDoesNotFit;
@@ -147,8 +146,8 @@ class WordSolve {
   MANYMEANS_EVERYWHERE double& factor(int row, int column) const { return s_.factor[row * features_ + column]; }
   MANYMEANS_EVERYWHERE bool is_constant(int i) const { return product(i, i).is_zero() || product(i, i).negative; }
 
-  // Bits that an addend of a sum of so many words may have. There are twelve addends at most, the limbs of two terms,
-  // which stay below 2^(64 words - 1).
+  // The bits that an addend of a sum of `words` words may have. There are twelve addends at most, the limbs of two
+  // terms, which stay below 2^(64 words - 1).
   static_assert(2 * kMaxLimbs <= 16);
   MANYMEANS_EVERYWHERE static constexpr int bits_of_addend(int words) { return 64 * words - 5; }
 

@@ -21,7 +21,7 @@
 namespace manymeans {
 namespace {
 
-// What the numbers of all ranks' rows, n, and of columns forbid.
+// Throws if the number n of all ranks' rows, or the number of columns, is not allowed.
 void check_shape(int64_t n, int64_t features, const RegressOptions& options) {
   if (n < 1) return;  // which the fit says
   if (features < 1) {

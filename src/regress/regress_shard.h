@@ -8,8 +8,8 @@
 
 namespace manymeans {
 
-/// regress() of the rows of all ranks, as fit_shard() (engine/fit_shard.h) is fit(): models, summaries and warnings are
-/// the same on all ranks, labels are those of this rank's rows.
+/// Runs regress() on the rows of all ranks, as fit_shard() (engine/fit_shard.h) runs fit(). Models, summaries and
+/// warnings are the same on all ranks; labels are for this rank's rows.
 RegressResult regress_shard(const RegressionRows& rows, std::span<const double> weights, const RegressOptions& options,
                             const FitHooks& hooks, Comm& comm);
 

@@ -49,7 +49,7 @@ std::shared_ptr<std::byte[]> room_for(int64_t rows, int64_t columns, DataType ty
                           [&] { return std::shared_ptr<std::byte[]>(new std::byte[bytes]); });
 }
 
-// A rank among several may have no rows. That there are none at all, the fit says.
+// A rank among several may have no rows. The fit reports that there are none at all.
 void check_values(const PointsView& points) {
   if (points.n < 0 || (points.n > 0 && points.data == nullptr)) {
     throw Error(ErrorCode::kBadData, "points", "there are no values");

@@ -63,8 +63,8 @@ std::vector<int64_t> columns_left_out(const FinishedModel& model, int64_t k, con
   return left_out;
 }
 
-// What is wrong with the rows. A column is constant where its range says so, or the sums of the rows that weigh
-// something; not where these are 0 because the squares of tiny values underflow.
+// Finds what is wrong with the rows. A column is constant where its range says so, or the sums of the rows that weigh
+// something. Sums that are 0 because the squares of tiny values underflow do not say so.
 RowTroubles troubles_of(const Input& input, const ProductSums& all) {
   constexpr double kTiny = 0x1p-400;
   RowTroubles found;

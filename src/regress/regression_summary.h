@@ -1,4 +1,4 @@
-// What the exact sums over the clusters of a finished model say beside its coefficients.
+// Statistics of a finished model from the exact sums over its clusters, in addition to its coefficients.
 #pragma once
 
 #include <manymeans/regress.h>
@@ -10,7 +10,7 @@
 
 namespace manymeans {
 
-/// What is wrong with all rows, whatever the model.
+/// Faults of all rows, whatever the model.
 struct RowTroubles {
   bool constant_target = false;
   bool all_equal = false;          ///< features, too

@@ -18,7 +18,7 @@ struct Axis {
 
   double at(double value) const;
 };
-/// An axis whose values have some room beside them. Of values that are all the same it is about these.
+/// Returns an axis with some room at both ends of its values. If all values are equal, it surrounds them.
 Axis axis_of(double low, double high, std::string title);
 
 /// Values at which people expect ticks, within the axis.

@@ -1,4 +1,4 @@
-// What the clusters of a model are like: sizes, centroids, silhouettes.
+// The clusters of a model: sizes, centroids, silhouettes.
 #include "report/chart.h"
 #include "report/markup.h"
 #include "report/parts.h"

@@ -82,7 +82,7 @@ std::string votes_table(const ChosenK& chosen, const std::vector<CriterionSeries
   return table(heads, rows, 0);
 }
 
-// The levels of the tree: at most so many k, evenly, with the chosen one.
+// The levels of the tree: at most kMaxLevels k, evenly, with the chosen one.
 std::vector<const ModelResult*> levels_of(const ShownModel& shown) {
   constexpr size_t kMaxLevels = 24;
   std::vector<const ModelResult*> all = best_models(shown.fit);
@@ -142,7 +142,7 @@ class Tree {
     return static_cast<double>(sizes_[level][static_cast<size_t>(cluster)]);
   }
 
-  // Clusters stand below those that their rows come from.
+  // Places clusters below the clusters that their rows come from.
   void arrange() {
     for (size_t level = 0; level < levels_.size(); ++level) {
       const auto k = static_cast<size_t>(levels_[level]->k);

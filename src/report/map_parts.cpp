@@ -68,7 +68,7 @@ class Centroids {
   }
 
  private:
-  // Power iteration, at right angles to the axes before; its sign is that of its largest value.
+  // Power iteration, at right angles to the axes before. The value of the largest magnitude is positive.
   Vector iterate(const std::vector<Vector>& before) const {
     constexpr int kSteps = 200;
     Vector v = *std::ranges::max_element(rows_, {}, [](const Vector& row) { return dot(row, row); });
@@ -132,7 +132,7 @@ struct Projection {
   }
 };
 
-// Numbers beside centroids, where there is room.
+// Numbers next to centroids, as far as there is room.
 class Numbers {
  public:
   bool place(double x, double y, double width) {

@@ -11,7 +11,7 @@ namespace {
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
 constexpr std::string_view kEllipsis = "\xE2\x80\xA6";
 
-// One character: its bytes in the text, 1 where they are no UTF-8, and its number, 0 likewise.
+// One character: its bytes in the text and its number. Bytes that are no UTF-8 have size 1 and number 0.
 struct Character {
   size_t size = 1;
   uint32_t number = 0;

@@ -8,8 +8,8 @@
 
 namespace manymeans::report {
 
-/// Fit to stand in HTML and SVG, between tags and in attributes. Control characters, marks that turn the direction of
-/// the text, and bytes that are no UTF-8 become U+FFFD.
+/// Returns the text as HTML and SVG may hold it, between tags and in attributes. Control characters, marks that turn
+/// the direction of the text, and bytes that are no UTF-8 become U+FFFD.
 std::string escaped(std::string_view text);
 
 /// At most `most` characters, the last of them an ellipsis where there are more. Not escaped.
@@ -17,7 +17,7 @@ std::string shortened(std::string_view text, size_t most);
 
 /// A coordinate: a tenth of a pixel is enough.
 std::string px(double value);
-/// Four digits, or as many as stand before the point of a number that people write out; "-" for NaN.
+/// Four digits, or all digits before the point of a number that people write out; "-" for NaN.
 std::string shown(double value);
 /// "12.3 %"
 std::string percent(double share);
@@ -30,10 +30,10 @@ std::string counted(int64_t count, std::string_view noun);
 std::string table(const std::vector<std::string>& heads, const std::vector<std::vector<std::string>>& rows,
                   size_t left = 1);
 
-/// A heading, and what stands below it; nothing where there is nothing.
+/// A heading with text and content below it. Returns nothing if there is no content.
 std::string section(std::string_view title, std::string_view text, const std::string& content);
 
-/// A chart that may be wider than the page, or some that stand side by side.
+/// A chart that may be wider than the page, or some charts side by side.
 std::string wide(const std::string& chart);
 std::string side_by_side(const std::string& charts);
 

@@ -1,5 +1,5 @@
-// How a page looks: light or dark as the reader has it. Colours are those of Okabe and Ito (2008), which people with
-// any kind of colour vision tell apart; every chart has its meaning in numbers or places, too.
+// How a page looks: light or dark as the reader has it. The colours by Okabe and Ito (2008) differ for people with any
+// kind of colour vision. Every chart has its meaning in numbers or places, too.
 #pragma once
 
 #include <string_view>

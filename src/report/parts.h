@@ -7,7 +7,7 @@
 
 namespace manymeans::report {
 
-// Of the shown model.
+// Parts about the shown model.
 std::string sizes_part(const ShownModel& shown);
 std::string heat_map_part(const ShownModel& shown);
 std::string silhouettes_part(const ShownModel& shown);

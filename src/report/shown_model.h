@@ -1,4 +1,4 @@
-// What a page is about, looked up once for all of its parts.
+// The subject of a page, looked up once for all of its parts.
 #pragma once
 
 #include <manymeans/report.h>
@@ -37,7 +37,7 @@ struct ShownModel {
   std::vector<double> shares;        ///< of all clusters
   std::vector<std::string> columns;  ///< names of all D; whole and not escaped
 
-  // Of the points, where they are there.
+  // These describe the points, if they are there.
   std::optional<ModelSummary> summary;
   std::vector<size_t> apart;               ///< columns that are drawn, in their order: those that differ most
   std::vector<std::vector<double>> bands;  ///< silhouettes of drawn clusters, the largest first

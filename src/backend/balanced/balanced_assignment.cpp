@@ -1,8 +1,8 @@
-// Three steps. Prices: each cluster in turn changes its own so that it has the right number of rows, others' prices
-// being what they are (ascent of the dual problem); few rows are left in the wrong place. Paths: successive shortest
-// augmenting paths among the clusters put these right, one row after the other, and end at an optimum. Order: an
-// optimum's prices say which other clusters a row could have for the same total, and rows, ascending, take the lowest
-// of these that the rows after them can make room for.
+// Three steps. Prices: each cluster in turn changes its own price to get the right number of rows. The others' prices
+// stay (ascent of the dual problem). Few rows are left in the wrong place. Paths: successive shortest augmenting paths
+// among the clusters put these right, one row after the other, and end at an optimum. Order: an optimum's prices say
+// which other clusters a row could have for the same total. Rows, ascending, take the lowest cluster for which the rows
+// after them can make room.
 #include "backend/balanced/balanced_assignment.h"
 
 #include <manymeans/error.h>
@@ -22,14 +22,14 @@ namespace manymeans {
 namespace {
 
 constexpr int64_t kFar = std::numeric_limits<int64_t>::max();
-// A round of prices takes about as long as kRound * n k steps of a search for a path, and a path k^2 of these and
-// kLook looks at the rows of a cluster.
+// A round of prices takes about as long as kRound * n k steps of a search for a path. A path takes k^2 steps, and kLook
+// for each row of a cluster.
 constexpr int64_t kRound = 10;
 constexpr int64_t kLook = 10;
-constexpr int64_t kMinMended = 6;  // a round that mends less than one part in so many was the last one
+constexpr int64_t kMinMended = 6;  // a round that fixes less than one part in kMinMended is the last one
 
 constexpr int kPriceBits = 58;
-constexpr int64_t kLargestPrice = int64_t{1} << kPriceBits;  // those of an optimum are no larger
+constexpr int64_t kLargestPrice = int64_t{1} << kPriceBits;  // an optimum has no larger prices
 
 struct PricedRow {
   int64_t slack;  // what the row loses by moving
@@ -71,7 +71,7 @@ class PricedLabels {
     labels_[static_cast<size_t>(i)] = to;
     own_[static_cast<size_t>(i)] = column(to)[i];
   }
-  /// What a cluster has to have at its price, whatever it has.
+  /// The number of rows that cluster c must have at its price; at price 0 its own number, within the limits.
   int64_t fitting(int64_t c) {
     if (price(c) > 0) return sizes_.most;
     if (price(c) < 0) return sizes_.least;
@@ -123,7 +123,7 @@ int64_t PricedLabels::misplaced() {
   return rows;
 }
 
-// Until paths are the shorter way: few rows are left, or a round mends little.
+// Runs until paths are faster: few rows are left, or a round fixes little.
 void PricedLabels::settle_prices() {
   const int64_t few = k() + kRound * n() * k() / (k() * k() + kLook * n() / k());
   for (int64_t before = misplaced(); before > few;) {
@@ -144,7 +144,7 @@ bool PricedLabels::settle(int64_t c) {
   return false;
 }
 
-// Raises the price by `most` at most, until so many rows leave.
+// Raises the price by at most `most`, until `rows` rows leave.
 bool PricedLabels::release(int64_t c, int64_t rows, int64_t most) {
   moving_.clear();
   for (int64_t i = 0; i < n(); ++i) {
@@ -163,7 +163,7 @@ bool PricedLabels::release(int64_t c, int64_t rows, int64_t most) {
   return change_price(c, rows, most, 1);
 }
 
-// Lowers it likewise, until so many rows come.
+// Lowers the price by at most `most`, until `rows` rows come.
 bool PricedLabels::attract(int64_t c, int64_t rows, int64_t most) {
   constexpr int64_t kSpare = 64;
   moving_.clear();
@@ -181,7 +181,7 @@ bool PricedLabels::attract(int64_t c, int64_t rows, int64_t most) {
   return change_price(c, rows, most, -1);
 }
 
-// So many that lose least by moving, the last of them at the end.
+// Keeps the `rows` candidates that lose least by moving, the last of them at the end.
 void PricedLabels::keep_least(int64_t rows) {
   std::nth_element(moving_.begin(), moving_.begin() + (rows - 1), moving_.end());
   moving_.resize(static_cast<size_t>(rows));
@@ -204,8 +204,8 @@ bool PricedLabels::change_price(int64_t c, int64_t rows, int64_t most, int sign)
   return moved;
 }
 
-// Shortest augmenting paths. Nodes are the clusters and one more, the slack: an arc from cluster to cluster moves the
-// row that loses least, an arc to the slack lets a cluster keep one row more, an arc from the slack one less.
+// Shortest augmenting paths. Nodes are the clusters and one more, the slack. An arc from cluster to cluster moves the
+// row that loses least. An arc to the slack lets a cluster keep one row more, an arc from the slack one less.
 class ShortestPaths {
  public:
   explicit ShortestPaths(PricedLabels& labels)
@@ -358,7 +358,7 @@ void ShortestPaths::move_row(int64_t from, int64_t to) {
   }
 }
 
-// The next row of an arc whose row has left. Whoever asks once asks again, so all rows are put in a heap.
+// The next row of an arc whose row has left. Such calls repeat, so all rows are put in a heap.
 void ShortestPaths::look_again(int64_t from, int64_t to) {
   std::vector<Candidate>& heap = heaps_[from * k_ + to];
   if (heap.empty()) {

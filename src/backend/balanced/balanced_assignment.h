@@ -24,16 +24,16 @@ struct AssignmentCosts {
 /// So that sums over paths through all clusters stay far from the ends of int64.
 int cost_bits(int64_t clusters);
 
-/// The labels of least total cost of which every cluster has `sizes.least` to `sizes.most` rows; of those that cost the
-/// same, the ones that are lexicographically smallest, rows ascending. There must be some.
+/// The labels of minimal total cost with `sizes.least` to `sizes.most` rows in every cluster. Among labels of equal
+/// cost, the lexicographically smallest, rows ascending. There must be some.
 ///
-/// Prices: one for each cluster, those of an earlier call on like costs, or zeros; they decide how long it takes, never
-/// what comes out. Afterwards those of this one: where p is the prices, every row is where its cost + p is least, a
-/// cluster of p > 0 is full, and one of p < 0 has as few rows as it may. That proves the optimum.
+/// `prices`: one for each cluster, from an earlier call on similar costs, or zeros. They decide the time, never the
+/// result. Afterwards they are the prices of this call. With prices p, every row is where its cost + p is minimal. A
+/// cluster of p > 0 is full, and one of p < 0 has its minimum number of rows. This proves the optimum.
 ///
 /// Throws Error(kInterrupted) soon after *abort is set. Time O(rows * clusters) for each of some rounds in which
-/// clusters change their prices one after the other, then O(clusters^2) for each row that has to move along a shortest
-/// path; memory O(rows + clusters^2) beside the costs.
+/// clusters change their prices one after the other. Then O(clusters^2) for each row that moves along a shortest path.
+/// Memory O(rows + clusters^2) in addition to the costs.
 std::vector<uint32_t> assign_balanced(const AssignmentCosts& costs, const SizeLimits& sizes,
                                       std::vector<int64_t>& prices, const std::atomic<bool>* abort = nullptr);
 

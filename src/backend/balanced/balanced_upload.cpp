@@ -90,8 +90,7 @@ class BalancedSession final : public Session, public RowQueries {
   std::vector<int64_t> costs_;  // of a pass, a column a cluster
 };
 
-// The bits of RN(w' * d2) of every row and prototype, in the place of the integers that these become; the largest of
-// them.
+// Writes the bits of RN(w' * d2) of every row and prototype, which integers replace later; returns the largest value.
 double BalancedSession::find_costs(const Matrix& prototypes) {
   const int64_t k = prototypes.rows();
   costs_.resize(static_cast<size_t>(n() * k));

@@ -1,5 +1,5 @@
-// Clusters of limited sizes: a session that asks another one for distances, and labels the rows itself, by the
-// assignment of least cost (balanced_assignment.h). Contract: "Balanced clusters".
+// Clusters of limited sizes: a session that gets distances from another one. It labels the rows itself, by the
+// assignment of minimal cost (balanced_assignment.h). Contract: "Balanced clusters".
 #pragma once
 
 #include "backend/backend.h"
@@ -11,12 +11,12 @@
 
 namespace manymeans {
 
-/// Throws Error unless there are labels of these sizes for `rows` rows in `clusters` clusters, and not too many of
-/// both. `most` of 0: any number.
+/// Throws Error if `rows` rows in `clusters` clusters cannot have these sizes, or if rows * clusters is too large.
+/// `most` of 0: any number.
 void check_sizes(const SizeLimits& sizes, int64_t rows, int64_t clusters);
 
-/// `points` is an upload of the input, of all rows there are; both must outlive it. Who chooses prototypes asks them:
-/// labels of candidates have no sizes.
+/// `points` is an upload of the input, of all rows there are; both must outlive it. Callers that choose prototypes
+/// query `points`: labels of candidates have no sizes.
 std::unique_ptr<Upload> make_balanced_upload(const Input& input, Upload& points, const SizeLimits& sizes,
                                              const std::atomic<bool>* abort);
 

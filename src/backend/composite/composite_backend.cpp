@@ -61,7 +61,7 @@ class CompositeBackend final : public Backend {
     return models_apart_.value_or(pays) && workload.models >= static_cast<int64_t>(backends_.size());
   }
 
-  // Those of the copies, where there are any: backends without a copy are the last ones.
+  // The ends of the copies, if there are any: backends without a copy are last.
   std::vector<int64_t> equal_ends(const Input& input, const Workload& workload) const {
     if (input.copies().empty()) return share_ends(input.points.n, equal_speeds(input.points, workload));
     std::vector<int64_t> ends;
@@ -150,7 +150,8 @@ std::unique_ptr<Backend> make_composite_backend(std::string_view text, const Bac
   std::vector<NamedBackend> backends;
   for (const std::string& name : names) {
     BackendOptions own = options;
-    // What the host does for devices at the same time, as copying rows to them, it does on a part of its threads each.
+    // For work that the host does for all devices at once, such as copying rows, each device gets a part of the host's
+    // threads.
     if (name != "cpu") own.threads = std::max(1, threads / static_cast<int>(names.size()));
     backends.push_back({name, make_backend(name, own)});
   }

@@ -9,7 +9,7 @@
 
 namespace manymeans {
 
-/// What one part has for it.
+/// One part's state for seeding.
 struct SeedingOfPart {
   std::unique_ptr<ThreadPool> pool = {};  ///< its own, since parts work at the same time
   std::unique_ptr<Seeding> seeding = {};

@@ -49,7 +49,7 @@ std::vector<LabelSum> sums_of_part(Session& part, std::span<const int> slots, in
   return sums;
 }
 
-// What `work` had not enough of, which is no reason to end a fit yet; nothing where it came to its end.
+// The resource that `work` ran out of, which is no reason to end a fit yet; nothing if it finished.
 template <class Work>
 std::optional<std::string> lack_of(Work&& work) {
   try {
@@ -181,11 +181,11 @@ void CompositeSession::pass(std::span<PassModel> models) {
   }
 }
 
-// Before a pass of these models. Labels come along, so that the pass can say what it changed; the pass finds everything
-// else anew, so no other model may have labels that somebody needs. A move is a matter of time alone: where there is no
-// memory for it, rows go back to where they were, and stay there.
+// Call it before a pass of the models. Labels come along, so that the pass can say what it changed. The pass finds
+// everything else anew, so no other model may have labels that are still needed. A move only affects time: without
+// memory for it, rows return to their former places and stay there.
 void CompositeSession::move_rows(std::span<const PassModel> models) {
-  // Labels that come along take no more than two numbers of 32 bits a row, beside those of the devices.
+  // Labels that come along take at most two 32-bit numbers a row, in addition to the devices' labels.
   constexpr size_t kMaxLabels = 8;
   size_t labels_of_row = 0;
   for (const PassModel& model : models)
@@ -296,8 +296,7 @@ std::vector<LabelSum> CompositeSession::label_sums(std::span<const int> slots, i
   for (const std::vector<LabelSum>& part : of_parts) {
     for (size_t i = 0; i < sums.size(); ++i) sums[i] += part[i];
   }
-  for (const int slot : slots)
-    labelled_[static_cast<size_t>(slot)] = 0;  // whoever asks for them is done with the model
+  for (const int slot : slots) labelled_[static_cast<size_t>(slot)] = 0;  // the caller is done with the model
   return sums;
 }
 
@@ -397,7 +396,7 @@ void CompositeSession::transform(const Matrix& prototypes, Matrix& distances) {
   });
 }
 
-// Nothing may be said before it is known that all parts answer.
+// `take` is called only once all parts have answered.
 bool CompositeSession::two_nearest(const Matrix& prototypes, const TakeTwoNearest& take) {
   std::vector<std::vector<TwoNearest>> found(parts_.size());
   std::vector<char> answered(parts_.size());

@@ -11,12 +11,13 @@
 
 namespace manymeans {
 
-/// One session a part, each driven by a thread. Devices of a kind that reach each other's memory add up what they find
-/// among themselves (device/pass_team.h), and make many passes at once; else the host adds it up after every pass.
+/// One session a part, each driven by a thread. Devices of a kind that reach each other's memory add up their results
+/// among themselves (device/pass_team.h), and make many passes at once. Otherwise the host adds them up after every
+/// pass.
 class CompositeSession final : public JoinedSession, private RowQueries {
  public:
-  /// `alone`: no other session of these parts works at the same time. Only then it may be a team: what several teams
-  /// wait for could stand behind each other's work on the devices.
+  /// `alone`: no other session of the parts works at the same time. Only then it may be a team. Several teams could
+  /// wait for work that is queued behind each other's work on the devices.
   CompositeSession(const CompositeRows& rows, std::span<const int64_t> k, int threads, bool alone);
   ~CompositeSession() override;
 
@@ -60,8 +61,8 @@ class CompositeSession final : public JoinedSession, private RowQueries {
   std::vector<std::unique_ptr<Session>> sessions_;
   std::unique_ptr<device::PassTeam> team_;  // null: the host adds up
   std::vector<Labels> labels_;              // by slot, of all rows; empty: not asked for since they changed
-  std::vector<char> added_up_;              // by slot: statistics() are those of the last pass
-  std::vector<char> labelled_;              // by slot: there are labels that somebody may ask for
+  std::vector<char> added_up_;              // by slot: statistics() belong to the last pass
+  std::vector<char> labelled_;              // by slot: there are labels that may be read
   std::vector<Labels> carried_;  // by slot: labels that moved with the rows, before the pass that finds them anew
   bool first_pass_ = true;       // the sessions have made none yet
 };

@@ -108,7 +108,7 @@ std::vector<std::string> CompositeUpload::warnings() const {
   return all;
 }
 
-// Of the backends that have rows.
+// The parts: backends that have rows.
 CompositeParts parts_of(const Input& input, std::span<const NamedBackend> backends, std::span<const int64_t> ends) {
   CompositeParts parts;
   int64_t first = 0;

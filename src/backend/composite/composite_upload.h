@@ -22,8 +22,8 @@ struct NamedBackend {
 std::unique_ptr<CopiedPoints> copy_to_parts(const PointsView& points, std::span<const NamedBackend> backends,
                                             std::span<const int64_t> ends, const Workload& workload);
 
-/// Backend b gets the rows up to ends[b], from where those of the one before end; one without rows does nothing. By
-/// `rule` rows move later; without one they stay.
+/// Backend b gets the rows from ends[b - 1] up to ends[b]; a backend without rows does nothing. By `rule` rows move
+/// later; without one they stay.
 std::unique_ptr<Upload> make_composite_upload(const Input& input, std::span<const NamedBackend> backends,
                                               std::span<const int64_t> ends, const Workload& workload,
                                               ShareRule rule = {});

@@ -95,8 +95,8 @@ bool may_deal_out_models(const PointsView& points, const Workload& workload, siz
   return workload.models >= 4 * static_cast<int64_t>(devices) && points.bytes() <= kMaxBytes;
 }
 
-// Rates of a Hopper and its links, of which one significant digit is enough: the two sides differ by more for most
-// shapes. Models of one group may take more iterations than those of another, so that each has to have several.
+// Rates of a Hopper and its links, to one significant digit: the two sides differ by more for most shapes. Models of
+// one group may take more iterations than models of another, so each group needs several.
 bool deals_out_models(const Input& input, const Workload& workload, size_t devices, double min_products) {
   constexpr double kReading = 2.5e12, kUploading = 25e9, kSums = 150e9, kMeeting = 25e-6, kUsualPasses = 50;
   const auto count = static_cast<double>(devices);

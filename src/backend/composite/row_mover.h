@@ -1,4 +1,4 @@
-// Rows that move from a device that is waited for to those that wait, while a fit runs. Answers do not depend on it: a
+// While a fit runs, rows move from a device that is waited for to devices that wait. Answers do not depend on it: a
 // pass is a function of rows and prototypes, wherever the rows are.
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace manymeans {
 
-/// What several devices did since their rows moved last, or since the upload. First passes do not count, since those
+/// Work of several devices since their rows last moved, or since the upload. First passes do not count, since those
 /// find all labels anew.
 struct SharedWork {
   std::vector<int64_t> rows;    ///< of each device
@@ -32,7 +32,8 @@ class RowMover {
   /// `moving`: seconds that uploading the parts took. All must outlive this.
   RowMover(const Input& input, CompositeParts& parts, const Workload& workload, ShareRule rule, double moving);
 
-  /// A session or a seeding of the parts. Rows move where there is none but the session that moves them.
+  /// A session or a seeding of the parts. Rows move only if no other Hold exists than the one of the session that moves
+  /// them.
   class Hold {
    public:
     explicit Hold(RowMover* mover) : mover_(mover) { add(1); }
@@ -47,14 +48,14 @@ class RowMover {
     RowMover* mover_;
   };
 
-  /// What a pass took each part. `first`: of new sessions.
+  /// Adds the seconds that a pass took on each part. `first`: of new sessions.
   void count(std::span<const double> seconds, bool first);
   /// Where the shares should end; empty: where they do, or nothing can move now.
   std::vector<int64_t> next_ends() const;
   /// Where the shares end now.
   std::vector<int64_t> ends() const;
-  /// Uploads the parts anew; they have no sessions. What it throws leaves parts without an upload: it has to be called
-  /// again, with other ends or those of before.
+  /// Uploads the parts anew; they have no sessions. An exception leaves parts without an upload: call it again, with
+  /// other ends or the former ones.
   void place(std::span<const int64_t> ends, ThreadPool& drivers);
   void count_move() { ++moves_; }
   int moves() const { return moves_; }
@@ -76,7 +77,7 @@ class RowMover {
   std::string given_up_;
 };
 
-/// What sessions and seedings over several parts are made of.
+/// Input of sessions and seedings over several parts.
 struct CompositeRows {
   const Input& input;
   const CompositeParts& parts;

@@ -11,8 +11,7 @@
 namespace manymeans {
 namespace {
 
-// Rows of a trial: enough for a device to show what it can do, and no more than a fraction of a second of work for a
-// processor.
+// Rows of a trial: enough to show what a device can do. For a processor it is at most a fraction of a second of work.
 int64_t trial_rows(const Input& input, int64_t k) {
   constexpr int64_t kMax = 1 << 17, kMin = 4096, kProducts = int64_t{1} << 34;
   const int64_t rows = std::clamp(kProducts / (k * input.points.d), kMin, kMax);
@@ -82,7 +81,7 @@ std::vector<int64_t> corrected_ends(const SharedWork& work, std::span<const Devi
 }
 
 double products_of_pass(const PointsView& points, const Workload& workload) {
-  constexpr double kColumnsOfARow = 8;  // what a row costs beside its columns
+  constexpr double kColumnsOfARow = 8;  // cost of a row in addition to its columns
   return static_cast<double>(points.n) * static_cast<double>(workload.all_clusters) *
          (static_cast<double>(points.d) + kColumnsOfARow);
 }

@@ -15,7 +15,7 @@
 namespace manymeans {
 namespace {
 
-// The instruction set's table, with the distances of this kind of prototype in the place of centroids'.
+// The instruction set's table, with the distances of this kind of prototype instead of the centroids'.
 CpuKernels kernels_for(CpuKernels kernels, const Prototype& prototype) {
   if (prototype.euclidean) return kernels;
   if (prototype.linear) {
@@ -66,7 +66,7 @@ class CpuUpload final : public Upload {
   CpuShared shared_;
 };
 
-// What the other algorithms do, they do with rows and their zeros.
+// The other algorithms work on rows including their zeros.
 bool is_brute(const std::string& algorithm) {
   check_algorithm(algorithm);
   if (algorithm == "brute") return true;

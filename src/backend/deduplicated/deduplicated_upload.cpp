@@ -86,7 +86,7 @@ class DeduplicatedSession final : public Session, public RowQueries {
     bool labelled = false;
     std::vector<Relocated> relocated;
     Labels before;  // of the distinct rows, while a pass runs
-    Labels labels;  // of the rows, once somebody has asked; empty: not up to date
+    Labels labels;  // of the rows, once they were read; empty: not up to date
     Statistics statistics;
     bool statistics_are_old = true;
   };
@@ -230,7 +230,7 @@ void DeduplicatedSession::add_row(Statistics& statistics, int64_t row, uint32_t 
   statistics.counts[cluster] += sign;
 }
 
-// What follows goes by the labels of distinct rows. The engine labels rows anew before it asks again.
+// The following functions use the labels of distinct rows. The engine labels rows anew before it asks again.
 void DeduplicatedSession::require_no_relocated_rows(int slot) {
   if (!model(slot).relocated.empty())
     throw Error(ErrorCode::kInternal, "backend", "rows were relocated since the last pass");
@@ -243,7 +243,7 @@ std::vector<DistantRow> DeduplicatedSession::farthest_rows(int slot, const Matri
   for (const double distance : d2) {
     if (distance > 0) sorted.push_back(distance);
   }
-  // No distinct row nearer than this one stands for any of the rows: each one before it stands for one at least.
+  // No distinct row nearer than this one can represent any of the rows: each one before it represents at least one.
   double least = 0;
   if (static_cast<int64_t>(sorted.size()) > count) {
     const auto last = sorted.begin() + count - 1;
@@ -342,8 +342,8 @@ void DeduplicatedSession::transform(const Matrix& prototypes, Matrix& distances)
   });
 }
 
-// Sums of terms are those of all rows: the term of a distinct row counts as often as its multiplicity says, wherever
-// the rows lie.
+// Sums of terms cover all rows: the term of a distinct row counts as often as its multiplicity says, wherever the rows
+// are.
 class DeduplicatedSeeding final : public Seeding {
  public:
   DeduplicatedSeeding(const Input& input, const Duplicates& rows, std::unique_ptr<Seeding> distinct, size_t models,
@@ -367,7 +367,7 @@ class DeduplicatedSeeding final : public Seeding {
     TermAdder adder;                // of the terms T
     std::vector<double> least;      // of the distinct rows, when the sums were brought up to date
     std::vector<int64_t> blocks;    // sums of T over kSeedBlock rows each
-    std::vector<double> all_least;  // of the rows, once somebody has asked
+    std::vector<double> all_least;  // of the rows, once they were read
   };
 
   Model& model(int slot) { return models_[static_cast<size_t>(slot)]; }
@@ -397,7 +397,7 @@ void DeduplicatedSeeding::sum_blocks(Model& m, std::span<const double> least) {
   });
 }
 
-// The same where few distinct rows have another distance than before.
+// Updates the blocks if few distinct rows have another distance than before.
 void DeduplicatedSeeding::change_blocks(Model& m, std::span<const double> least) {
   pool_.for_each_range(rows_.distinct_rows(), piece_of_distinct_rows(rows_), [&](int, int64_t first, int64_t last) {
     for (int64_t g = first; g < last; ++g) {
@@ -500,7 +500,7 @@ std::unique_ptr<Upload> upload_points(Backend& backend, const PointsToUpload& po
   const std::optional<bool> asked = points.duplicates ? points.duplicates : environment::duplicates();
   DuplicatesRule rule;
   if (asked == true) rule = {1, 1, false};
-  // Multiples of another kind's terms need not be exact where those of columns are.
+  // Multiples of another kind's terms may be inexact where multiples of columns are exact.
   const bool counts = backend.counts_duplicates() && prototype_of(points.input).euclidean;
   if (counts && asked.value_or(points.workload.passes >= kMinPasses)) {
     if (std::optional<Duplicates> found = find_duplicates(points.input, pool, rule)) {

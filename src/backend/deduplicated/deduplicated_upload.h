@@ -1,9 +1,9 @@
-// Points with duplicates, of which each distinct row is computed once: a session over the distinct rows, seen as one
-// over all rows.
+// Points with duplicates: each distinct row is computed once. A session over the distinct rows acts as one over all
+// rows.
 //
-// All that leaves it is what a session over all rows would say, to the bit: labels and distances are those of the
-// distinct row, statistics and seeding terms are integers times its multiplicity, and random choices go through the
-// rows in their order.
+// All results equal the results of a session over all rows, to the bit. Labels and distances come from the distinct
+// row. Statistics and seeding terms are integers times its multiplicity. Random choices go through the rows in their
+// order.
 #pragma once
 
 #include "backend/backend.h"
@@ -26,7 +26,7 @@ struct PointsToUpload {
 std::unique_ptr<Upload> upload_points(Backend& backend, const PointsToUpload& points, ThreadPool& pool,
                                       const std::atomic<bool>* abort);
 
-/// The same with duplicates that were found. `input` must outlive it.
+/// Makes the upload with known duplicates. `input` must outlive it.
 std::unique_ptr<Upload> upload_deduplicated(Backend& backend, const Input& input, Duplicates duplicates,
                                             const Workload& workload, const std::atomic<bool>* abort);
 

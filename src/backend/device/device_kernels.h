@@ -1,4 +1,5 @@
-// What a device backend computes: its kernels, behind two small interfaces. device/device_session.h asks them.
+// The computations of a device backend: its kernels, behind two small interfaces. The caller is
+// device/device_session.h.
 #pragma once
 
 #include "backend/backend.h"
@@ -31,7 +32,7 @@ class PassKernels {
  public:
   virtual ~PassKernels() = default;
 
-  /// Makes the session's device the calling thread's, where there is such a thing.
+  /// Makes the session's device the calling thread's, for runtimes with a current device.
   virtual void use_device() const {}
 
   /// A batch begins, whose prototypes are on the device. Statistics of models that are not labelled yet are zero.
@@ -49,18 +50,18 @@ class PassKernels {
   /// All rows were passed over: counts PassControl::passes, and stops the batch where too few labels changed or a
   /// cluster is empty.
   virtual void end_pass(const PassBatch& batch) = 0;
-  /// Whether there is an update on the device. If not, batches are of one pass, and the engine makes the updates.
+  /// Returns whether the device makes updates. If not, batches are of one pass, and the engine makes the updates.
   virtual bool updates() const { return true; }
-  /// Prototypes from statistics; clusters without weight keep theirs. What they were goes to ModelMemory::before. Stops
-  /// the batch where this update may be the last one.
+  /// Prototypes from statistics; clusters without weight keep theirs. The former prototypes go to ModelMemory::before.
+  /// Stops the batch where this update may be the last one.
   virtual void update(const PassBatch& batch) { static_cast<void>(batch); }
 
-  /// Whether a session of these can be in a team (device/pass_team.h): then end_pass() and update() are asked about
-  /// batches that are `joined`.
+  /// Returns whether such sessions can be in a team (device/pass_team.h). Then end_pass() and update() get batches that
+  /// are `joined`.
   virtual bool joins() const { return false; }
   /// The batch begins that end_pass() and update() will be asked about.
   virtual void begin_joined(const PassBatch& batch) { static_cast<void>(batch); }
-  /// Values of int64: what stands in several places of this device's memory, and what others send in one piece.
+  /// Values of int64: their places in this device's memory, and what others send in one piece.
   struct Joining {
     struct Piece {
       Address at;
@@ -76,14 +77,14 @@ class PassKernels {
   /// Adds up its own and what it was sent.
   virtual void join(const Joining& joining) { static_cast<void>(joining); }
 
-  /// Whether the kernels of later passes depend on what earlier ones counted.
+  /// Returns whether the kernels of later passes depend on the counts of earlier ones.
   virtual bool learns() const { return false; }
-  /// What pass number `pass` of the batch counted, for each of its models; in the order of the passes.
+  /// Takes the counts of pass number `pass` of the batch, for each of its models; in the order of the passes.
   virtual void learn(size_t pass, std::span<const PassCounters> counted) {
     static_cast<void>(pass);
     static_cast<void>(counted);
   }
-  /// What the last pass of the batch counted.
+  /// Takes the counts of the batch's last pass.
   virtual void end(std::span<const PassCounters> last) { static_cast<void>(last); }
 
   /// A model's labels in the order of the rows, until the next call.
@@ -116,20 +117,20 @@ class RowKernels {
     Address labels;  ///< of these rows, SessionMemory::label_width() bytes each
     Address prototypes;
   };
-  /// Of every `step`-th of the rows with w' > 0: adds the limbs of RN(w' * d2) in `format`, and in the format for terms
-  /// twice as large, and takes the largest d2. `sums`: TermSums. `format` is a guess: where d2 is too large for it,
-  /// which the caller sees by the largest, the limbs may be anything.
+  /// For every `step`-th row with w' > 0: adds the limbs of RN(w' * d2) in `format`, and in the format for terms twice
+  /// as large. It takes the largest d2, too. `sums`: TermSums. `format` is a guess: where d2 is too large for it, which
+  /// the caller sees by the largest, the limbs may be anything.
   struct TermSums {
     int64_t limbs[2][kDistanceLimbs];
     int64_t farthest;  ///< its bits
 
-    /// For code of the host: what a row of weight w' at d2 adds, where there are so many rows.
+    /// For code of the host: adds `rows` rows of weight w' at d2.
     void add(double weight, double d2, const SumFormat& format, int64_t rows);
   };
   virtual void add_terms(const Assigned& assigned, const SumFormat& format, int64_t step, Address sums) = 0;
-  /// Whether it adds label terms.
+  /// Returns whether it adds label terms.
   virtual bool adds_label_terms() const { return false; }
-  /// Labels of rows, the first of which is number `first` of all.
+  /// Labels of rows; the first row is number `first` of all.
   struct NumberedLabels {
     Address labels;  ///< SessionMemory::label_width() bytes each
     int64_t first = 0;
@@ -146,7 +147,7 @@ class RowKernels {
       return all;
     }
   };
-  /// Adds the label terms of these rows to `sums`, LabelTermSums.
+  /// Adds the label terms of the rows to `sums`, LabelTermSums.
   virtual void add_label_terms(const NumberedLabels& labels, Address sums) {
     static_cast<void>(labels);
     static_cast<void>(sums);
@@ -159,11 +160,11 @@ class RowKernels {
     static_cast<void>(count);
     return std::nullopt;
   }
-  /// Writes sqrt(d2) of these rows to each of k prototypes, (rows, k) of the prototypes' type.
+  /// Writes sqrt(d2) of the rows to each of k prototypes, (rows, k) of the prototypes' type.
   virtual void transform(const Rows& rows, Address prototypes, int64_t k, Address out) = 0;
-  /// Whether it finds the two nearest prototypes.
+  /// Returns whether it finds the two nearest prototypes.
   virtual bool finds_two_nearest() const { return false; }
-  /// Writes TwoNearest of these rows among k prototypes.
+  /// Writes TwoNearest of the rows among k prototypes.
   virtual void two_nearest(const Rows& rows, const Prototypes& among, Address out) {
     static_cast<void>(rows);
     static_cast<void>(among);
@@ -178,9 +179,9 @@ class SeedKernels {
 
   virtual void use_device() const {}
   /// least[i] = the least d2 of row i to these centres or, unless this is the first call, what it was if that is less.
-  /// `least`: of these rows, binary64.
+  /// `least`: of the rows, binary64.
   virtual void lower(const Rows& rows, const Prototypes& centres, bool first, Address least) = 0;
-  /// For each candidate c the limbs of the terms RN(w' * min(least, d2 to c)) of these rows, added to sums[c], (k,
+  /// For each candidate c, adds the limbs of the rows' terms RN(w' * min(least, d2 to c)) to sums[c], (k,
   /// kDistanceLimbs) int64.
   struct Potentials {
     Prototypes candidates;

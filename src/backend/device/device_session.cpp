@@ -6,7 +6,7 @@
 namespace manymeans::device {
 namespace {
 
-// Labels of one width as those of another.
+// Copies labels of one width to labels of another width.
 void copy_labels(const Labels& from, Labels& to) {
   constexpr int64_t kBlock = 4096;
   std::vector<uint32_t> block(kBlock);
@@ -40,7 +40,7 @@ DeviceSession::DeviceSession(Parts parts, RowSlices& slices, std::span<const int
   }
 }
 
-// What members hold must not go while the device uses it.
+// Members' memory must not go while the device uses it.
 DeviceSession::~DeviceSession() {
   queue().settle();
 }
@@ -63,7 +63,8 @@ void DeviceSession::download_prototypes(int slot, Address from, Matrix& prototyp
   queue().read_back(to, from, prototypes.bytes().size(), "fetching prototypes");
 }
 
-// Of these models, where the session's labels are many; not those that have another width here.
+// Fetches labels of the models in `slots`, if the session has many labels. It skips models that have another width
+// here.
 void DeviceSession::fetch_labels(std::span<const int> slots) {
   const auto bytes = static_cast<size_t>(n() * memory_->label_width());
   if (threads_ <= 1 || bytes * models_.size() < kMinStagedLabels) return;
@@ -149,7 +150,7 @@ const Statistics& DeviceSession::statistics(int slot) {
   Model& m = model(slot);
   if (m.statistics_here) return m.statistics;
   passes_->use_device();
-  // The engine, which makes the updates then, will ask for those of the other models, too.
+  // The engine makes the updates then, and will also read the other models' statistics.
   if (!updates() && models_.size() > 1 && m.labelled && few_statistics()) {
     fetch_statistics();
     return m.statistics;
@@ -172,7 +173,7 @@ bool DeviceSession::few_statistics() const {
   return memory_->sums().bytes() <= kMaxBytes;
 }
 
-// Of all models: three transfers instead of three for each.
+// Fetches all models: three transfers instead of three for each.
 void DeviceSession::fetch_statistics() {
   const auto fetched = [&](const Buffer& from) {
     std::vector<int64_t> to(from.bytes() / sizeof(int64_t));

@@ -1,5 +1,5 @@
 // A session on a device with queues and memory of its own: batches of passes, and the host's copies of labels and
-// statistics. What is computed is the kernels' (device/device_kernels.h).
+// statistics. The kernels (device/device_kernels.h) define what is computed.
 #pragma once
 
 #include "backend/backend.h"
@@ -39,7 +39,7 @@ class DeviceSession final : public Session, private TeamMember {
   struct Model {
     int64_t k = 0;                                      // now; `renumber` lowers it
     bool labelled = false;                              // there are labels
-    bool labels_here = false, statistics_here = false;  // the host's copies are those of the device
+    bool labels_here = false, statistics_here = false;  // the host's copies equal the device's
     Labels labels;
     Statistics statistics;
   };
@@ -47,7 +47,7 @@ class DeviceSession final : public Session, private TeamMember {
   Model& model(int slot) { return models_[static_cast<size_t>(slot)]; }
   ModelMemory memory_of(int slot) { return memory_->model(slot, model(slot).k); }
   const Queue& queue() const { return memory_->queue(); }
-  // Whether the device makes updates: not if twice it could not.
+  // Returns whether the device makes updates: not if twice it could not.
   bool updates() const { return passes_->updates() && unsolved_ < 2; }
   const Input& input() const { return memory_->input(); }
   int64_t n() const { return input().points.n; }

@@ -14,7 +14,7 @@ constexpr int64_t kGrain = 64 * 1024;  // rows that a thread takes at a time
 LeastDistances::LeastDistances(const Input& input, RowSlices& slices, Parts parts, size_t models, ThreadPool& pool)
     : input_(input), slices_(slices), parts_(std::move(parts)), models_(models), pool_(pool) {}
 
-// What members hold must not go while the device uses it.
+// Members' memory must not go while the device uses it.
 LeastDistances::~LeastDistances() {
   queue().settle();
 }
@@ -26,7 +26,7 @@ Buffer LeastDistances::send(const Matrix& centres) const {
   return there;
 }
 
-// One reading of the points for all of these models.
+// One reading of the points for all models.
 void LeastDistances::lower(std::span<const SeedCentres> models, bool first) {
   parts_.kernels->use_device();
   std::vector<Buffer> centres(models.size());

@@ -1,5 +1,5 @@
-// Seeding on a device, whatever the prototypes are: kernels find the least distances and what candidates would change;
-// the host, which fetches the distances of a model when it is asked, picks rows by them.
+// Seeding on a device, for any prototypes. Kernels find the least distances and the changes by candidates. The host
+// fetches a model's distances when they are needed, and picks rows by them.
 #pragma once
 
 #include "backend/backend.h"

@@ -1,8 +1,9 @@
-// What kernels compute of a row and linear models: contract, "Linear models". Written for host and device, so that the
-// stand-in of tests/backend/device computes what a device does; prototype/linear_model.h is the oracle's own.
+// The kernels' computations for a row and linear models: contract, "Linear models". Written for host and device, so
+// that the simulated device of tests/backend/device computes what a device does. The oracle's own is
+// prototype/linear_model.h.
 //
-// Residuals: a row is compared with four models at a time, which stand value by value beside each other (a group), so
-// that its values are read once for four. Sums: a thread adds up one pair of values over the rows of one cluster.
+// Residuals: a row is compared with four models at a time. They are interleaved value by value (a group), so that the
+// row's values are read once for four. Sums: a thread adds up one pair of values over the rows of one cluster.
 #pragma once
 
 #include "backend/two_nearest.h"
@@ -26,13 +27,13 @@ MANYMEANS_EVERYWHERE inline int features_in_groups(int features) {
   return features > kLanes && features < kPaddedFeatures ? kPaddedFeatures : features;
 }
 
-/// Where value j of a model stands among groups; `values`: its coefficients there, and the intercept behind them.
+/// The place of value j of a model among groups; `values`: its coefficients there, and the intercept behind them.
 MANYMEANS_EVERYWHERE inline int64_t place_in_groups(int64_t model, int64_t j, int64_t values) {
   return (model / kGroupModels * values + j) * kGroupModels + model % kGroupModels;
 }
 
-/// The sum of eight lanes, of which only the first F are not empty. An empty lane is +0, which changes no sum but -0,
-/// and that not for long: an intercept is added, which is never -0.
+/// The sum of eight lanes; only the first F are not empty. An empty lane is +0, which changes no sum but -0, and that
+/// not for long: an intercept is added, which is never -0.
 template <int F>
 MANYMEANS_EVERYWHERE double sum_of_lanes(const double* p) {
   static_assert(F >= 1 && F <= 8);
@@ -44,9 +45,9 @@ MANYMEANS_EVERYWHERE double sum_of_lanes(const double* p) {
   return even + odd;
 }
 
-/// What the models of a group say of the target of a row of `features`. x(j) is feature j. F: how many features there
-/// are, up to 8, each of which has a lane of its own, or kPaddedFeatures; 0: any number. `models` begins at a multiple
-/// of 16 bytes.
+/// The predictions of a group's models for the target of a row of `features`. x(j) is feature j. F: the number of
+/// features up to 8, each with a lane of its own, or kPaddedFeatures; 0: any number. `models` begins at a multiple of
+/// 16 bytes.
 template <int F, class Row>
 MANYMEANS_EVERYWHERE void predict_group(const Row& x, int features, const double* models,
                                         double (&said)[kGroupModels]) {
@@ -68,7 +69,7 @@ MANYMEANS_EVERYWHERE void predict_group(const Row& x, int features, const double
   for (int m = 0; m < kGroupModels; ++m) said[m] = sum_of_lanes<kUsed>(p[m]) + group[end * kGroupModels + m];
 }
 
-/// Calls body<F>() with the F of predict_group() for so many features.
+/// Calls body<F>() with the F of predict_group() for `features` features.
 template <class Body>
 void dispatch_features(int64_t features, const Body& body) {
   switch (features) {
@@ -101,7 +102,7 @@ struct NearestModel {
   }
 };
 
-/// The same of two models or more, and the least squared residual of the others.
+/// The nearest of two models or more, and the least squared residual of the others.
 struct TwoNearestModels {
   TwoNearest found{kMaxResidual, kMaxResidual, 0};
 
@@ -152,7 +153,7 @@ struct ProductFormats {
   }
 };
 
-/// A sum of terms in at most kMax limbs, or exactly so many, the highest first: limb[s] is number limbs - 1 - s.
+/// A sum of terms in at most kMax limbs (kAll: exactly kMax), the highest first: limb[s] is number limbs - 1 - s.
 template <int kMax, bool kAll = false>
 struct LimbSum {
   int64_t limb[kMax] = {};

@@ -61,8 +61,8 @@ void DeviceSession::begin_batch(std::span<const PassModel> models, const PassLim
   passes_->begin_joined(joined_batch_);
 }
 
-// Passes from..to of the batch; returns `to`. The update follows its pass at once, so that what is decided after a
-// question, as whether margins are carried, is decided for a pass that is made.
+// Passes from..to of the batch; returns `to`. The update follows its pass at once. A decision after a question, such as
+// whether margins are carried, then applies to a pass that is made.
 int DeviceSession::enqueue_passes(int from, int to) {
   const HandingOver handing_over(queue().patience(), to - from);
   for (int pass = from; pass < to; ++pass) {
@@ -82,7 +82,7 @@ void DeviceSession::ask_control(const char* doing, int passes) {
   queue().synchronize(doing, passes);
 }
 
-// Of the batch's passes that are done and were not fetched before.
+// Returns the counters of the batch's finished passes that were not fetched before.
 std::span<const PassCounters> DeviceSession::fetch_counters() {
   const size_t done = host_control_.as<PassControl>()->passes;
   const size_t first = fetched_passes_ * batch_.models.size();
@@ -96,7 +96,7 @@ std::span<const PassCounters> DeviceSession::fetch_counters() {
   return {to, count};
 }
 
-// What the batch's passes so far say about the next ones.
+// Learns from the batch's passes so far for the next ones.
 void DeviceSession::learn() {
   if (!passes_->learns()) return;
   size_t pass = fetched_passes_;

@@ -1,4 +1,4 @@
-// What kernels of a pass tell the host; in the device's memory, alike on all kinds of devices.
+// Messages of a pass's kernels to the host; in the device's memory, alike on all kinds of devices.
 #pragma once
 
 #include "backend/pass_limits.h"
@@ -7,7 +7,7 @@
 
 namespace manymeans::device {
 
-/// What a pass and the update after it count for one model; zeroed before it. All are integers, so that the order of
+/// Counts of a pass and the update after it for one model; zeroed before it. All are integers, so that the order of
 /// additions does not matter, and devices that share rows find the same.
 struct PassCounters {
   unsigned long long changed;

@@ -1,5 +1,5 @@
-// Sessions on several devices of a kind that make their passes together: each has its share of the rows, their
-// statistics meet on the devices, and each makes every update by itself. So a batch of passes stays one.
+// Sessions on several devices of a kind that make their passes together. Each has its share of the rows, their
+// statistics meet on the devices, and each makes every update alone. So a batch of passes stays one.
 #pragma once
 
 #include "backend/device/queue.h"
@@ -26,8 +26,8 @@ class TeamMember {
   virtual void join_team(PassTeam& team, size_t number) = 0;
 };
 
-/// What a member's queue writes into another member's memory, and when it is there. Passes take turns with two of each:
-/// a member has read what others sent for a pass before it sends what they need for the next but one.
+/// Memory that other members' queues write, and events that tell when it is there. Passes take turns with two of each.
+/// A member has read what others sent for a pass before it sends what they need for the next but one.
 struct TeamInbox {
   Buffer of_members[2];  ///< from each member in turn, `bytes` each
   size_t bytes = 0;
@@ -37,7 +37,7 @@ struct TeamInbox {
 /// Members call agree() and meet() on threads of their own, all of them the same calls in the same order.
 class PassTeam {
  public:
-  /// Null where one of these cannot be in a team (is null), or cannot write into another's memory.
+  /// Returns null if one member cannot be in a team (is null), or cannot write into another's memory.
   static std::unique_ptr<PassTeam> of(std::span<TeamMember* const> members);
 
   size_t size() const { return inboxes_.size(); }
@@ -57,7 +57,7 @@ class PassTeam {
   std::condition_variable all_here_;
   size_t here_ = 0;
   uint64_t meetings_ = 0;
-  int64_t least_ = 0;   // of those who are here
+  int64_t least_ = 0;   // of the members that are here
   int64_t agreed_ = 0;  // at the last meeting
   std::exception_ptr error_;
 };

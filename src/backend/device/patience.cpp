@@ -11,8 +11,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// What is over sooner is never slept through. A pause is up to 1/256 of what was waited, so sleeping makes nothing
-// noticeably longer; the system adds some 50 microseconds to each.
+// A wait that ends sooner never sleeps. A pause is up to 1/256 of what was waited, so sleeping makes nothing noticeably
+// longer; the system adds some 50 microseconds to each.
 constexpr Patience::Seconds kSpin{0.02};
 constexpr double kPauseShare = 1.0 / 256;
 constexpr Patience::Seconds kLongestPause{0.01};

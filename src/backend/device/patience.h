@@ -1,8 +1,8 @@
-// How long the device may take. Nobody waits for it for ever: a kernel may hang, and a device may be lost.
+// How long the device may take. No wait is endless: a kernel may hang, and a device may be lost.
 //
-// A wait is given up after kMin and kTimes what it may take: far more than any healthy device needs, with all
-// distances computed and other programs on it. Whoever wants to stop waits for the work at hand, but not for a device
-// that hangs: kGrace, and twice what the work may take.
+// A wait is given up after kMin and kTimes what it may take. This is far more than any healthy device needs, with all
+// distances computed and other programs on it. To stop, a caller waits for the work at hand, but not for a device that
+// hangs: kGrace, and twice what the work may take.
 #pragma once
 
 #include <atomic>
@@ -23,9 +23,9 @@ struct Patience {
   const std::atomic<bool>* abort = nullptr;   ///< see BackendOptions
   const std::atomic<bool>* cancel = nullptr;  ///< likewise
 
-  /// After which a wait for so many passes is given up.
+  /// The time after which a wait for `passes` passes is given up.
   Seconds most(int passes) const { return least + kTimes * passes * usual; }
-  /// The same for somebody who wants to stop, from when that is first seen.
+  /// Such a time for a caller that must stop, from when that is first seen.
   Seconds hurried(int passes) const { return kGrace + 2 * passes * usual; }
   bool aborted() const { return abort != nullptr && abort->load(); }
   bool in_a_hurry() const { return aborted() || (cancel != nullptr && cancel->load()); }
@@ -42,9 +42,9 @@ struct Waited {
   Patience::Seconds time;
 };
 
-/// Asks done() until it says so: without a pause at first, so that short work is seen as soon as it is done, then after
-/// pauses that are short beside the time waited. done() may throw. Without `leave_if_aborted`, `abort` is no reason to
-/// leave: an end that must come before memory goes.
+/// Calls done() until it returns true. At first there is no pause, so that short work is seen as soon as it is done.
+/// Later pauses are short compared with the time waited. done() may throw. Without `leave_if_aborted`, `abort` is no
+/// reason to leave: an end that must come before memory goes.
 Waited await_answer(const std::function<bool()>& done, const Patience& patience, int passes,
                     bool leave_if_aborted = true);
 

@@ -23,7 +23,7 @@ void check_answer(const Waited& waited, const Patience& patience, int passes, co
                   passes * patience.usual.count()));
 }
 
-// Where waiting fails the copy goes on, into memory that the caller may give away.
+// If waiting fails the copy continues, into memory that the caller may free.
 void Queue::read_back(void* to, Address from, size_t bytes, const char* doing) const {
   synchronize(doing);
   try {
@@ -41,7 +41,7 @@ void Queue::synchronize(const char* doing, int passes) const {
   check_answer(waited, patience_, passes, doing, runtime().name());
 }
 
-// An error is one of earlier work, which whoever waits next is told again: then nothing is at work any more.
+// An error belongs to earlier work, and the next wait reports it again: then nothing is at work any more.
 void Queue::settle(int passes) const noexcept {
   const Unfinished work = unfinished();
   if (work.queue == nullptr || still_given_up()) return;

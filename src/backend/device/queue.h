@@ -1,4 +1,4 @@
-// What a device offers whose work is handed over and waited for: memory, queues that copy and compute in order, and
+// Interface of a device to which work is handed over and waited for: memory, queues that copy and compute in order, and
 // events. CUDA's streams implement it (cuda/runtime/), and so can OpenCL's queues: several kinds live in one program.
 // Calls are coarse, so they are virtual.
 #pragma once
@@ -26,22 +26,21 @@ struct Address {
   explicit operator bool() const { return memory != nullptr; }
 };
 
-/// What a kind of device offers; it outlives all that it makes. Where runtimes have a current device, this is the
-/// calling thread's.
+/// A kind of device; it outlives all that it makes. Where runtimes have a current device, this is the calling thread's.
 class Runtime {
  public:
   virtual ~Runtime() = default;
-  /// Of the backend, for messages.
+  /// The backend's name, for messages.
   virtual std::string_view name() const = 0;
 
   // Memory; null for 0 bytes. `what` names it in the Error(kUnavailable) that says that it does not fit. Freeing waits
   // for no device that does not answer: it keeps the memory then.
   virtual void* allocate(size_t bytes, const char* what) const = 0;
   virtual void free(void* memory) const noexcept = 0;
-  // Memory of the host that queues copy from and to while the host goes on: an address.
+  // Memory of the host that queues copy from and to while the host continues: an address.
   virtual void* allocate_pinned(size_t bytes, const char* what) const = 0;
   virtual void free_pinned(void* memory) const noexcept = 0;
-  /// Whether the owner of this host memory has pinned it.
+  /// Returns whether the owner of this host memory has pinned it.
   virtual bool is_pinned(const void* address) const = 0;
 
   virtual std::unique_ptr<Queue> make_queue(const Patience& patience) const = 0;
@@ -69,7 +68,7 @@ class Bytes {
 
   size_t bytes() const { return bytes_; }
   bool empty() const { return bytes_ == 0; }
-  /// At least so many; what was there is lost if it has to grow.
+  /// At least `bytes` bytes; former contents are lost if it has to grow.
   void reserve(const Runtime& runtime, size_t bytes, const char* what) {
     if (bytes <= bytes_) return;
     *this = Bytes();  // first free, then ask: both may not fit
@@ -108,12 +107,11 @@ class PinnedBytes : public Bytes<&Runtime::allocate_pinned, &Runtime::free_pinne
 };
 
 /// Throws what follows from an answer of await_answer(): Error(kInterrupted) if the caller wanted to stop, else
-/// Error(kUnavailable) for a device that does not answer. `name` is that of the runtime.
+/// Error(kUnavailable) for a device that does not answer. `name` is the runtime's name.
 void check_answer(const Waited& waited, const Patience& patience, int passes, const char* doing, std::string_view name);
 
-/// Work in order. Whoever waits for it has patience, but not for ever. Whoever makes a kind of queue settles it before
-/// it goes. Functions that hand over work are const, as what is done to the device changes nothing that can be asked
-/// of the queue.
+/// Work in order. Waits for it have patience, but not for ever. A subclass settles its queue before it goes. Functions
+/// that hand over work are const, as what is done to the device changes nothing that can be asked of the queue.
 class Queue {
  public:
   virtual ~Queue() = default;
@@ -126,10 +124,11 @@ class Queue {
   /// Into pinned memory; of other memory the runtime may wait for the queue, however long that takes.
   virtual void copy_to_host(void* to, Address from, size_t bytes, const char* what) const = 0;
   virtual void fill(Address to, std::byte value, size_t bytes, const char* what) const = 0;
-  /// What follows here waits for the event, as it was recorded last.
+  /// Later work in this queue waits for the event, as it was recorded last.
   virtual void wait_for(const Event& event, const char* what) const = 0;
 
-  /// Whether kernels on this queue's device can write into the memory of the other's. To be asked before they do.
+  /// Returns whether kernels on this queue's device can write into the memory of the other's. To be asked before they
+  /// do.
   virtual bool reaches(const Queue& other) const {
     static_cast<void>(other);
     return false;
@@ -137,11 +136,11 @@ class Queue {
 
   /// Into any memory of the host: waits for the queue, and for the copy.
   void read_back(void* to, Address from, size_t bytes, const char* doing) const;
-  /// Waits for everything in the queue, which is at most so many passes; errors of kernels appear here. Throws
+  /// Waits for everything in the queue, at most `passes` passes; errors of kernels appear here. Throws
   /// Error(kInterrupted) or Error(kUnavailable), see check_answer(), when that takes too long.
   void synchronize(const char* doing, int passes = 1) const;
-  /// The same before memory goes that the queue may use, whatever happened: a device that does not get there is given
-  /// up, and then nothing of it is freed. (Two passes are queued where they take long; the grace covers more that are
+  /// Waits before memory goes that the queue may use, whatever happened. A device that does not get there is given up,
+  /// and then nothing of it is freed. (Two passes are queued where they take long; the grace covers more that are
   /// short.)
   void settle(int passes = 2) const noexcept;
   const Patience& patience() const { return patience_; }
@@ -155,9 +154,9 @@ class Queue {
   bool given_up() const { return given_up_; }
 
  private:
-  /// Whether all is done; throws for what went wrong.
+  /// Returns whether all is done; throws for what went wrong.
   virtual bool is_done(const char* doing) const = 0;
-  /// What it holds; without a queue: nothing that could be waited for.
+  /// Its unfinished work; without a queue there is nothing to wait for.
   virtual Unfinished unfinished() const noexcept = 0;
 
   Patience patience_;
@@ -171,11 +170,11 @@ class Event {
  public:
   virtual ~Event() = default;
   virtual void record(const Queue& queue) = 0;
-  /// The same where an exception is under way: a queue that cannot take it is one that nothing works on any more.
+  /// Records while an exception is under way: on a queue that cannot take it nothing works any more.
   virtual void try_record(const Queue& queue) noexcept = 0;
   /// Waits for it with the patience of the queue in which it was recorded.
   void synchronize(const Queue& queue, const char* doing) const;
-  /// The same, but says how that went, and gives nothing up.
+  /// Waits and returns how that went, and gives nothing up.
   Waited await(const Queue& queue, const char* doing) const;
 
  protected:
@@ -187,8 +186,8 @@ class Event {
   virtual bool is_reached(const char* doing) const = 0;
 };
 
-/// To be declared after what the queue's work reads and writes, memory of the host or of the device: that does not go
-/// before the work is done, also when an exception passes.
+/// Declare it after the memory of host or device that the queue's work reads and writes. Such memory does not go before
+/// the work is done, also when an exception passes.
 class Settled {
  public:
   explicit Settled(const Queue& queue) : queue_(&queue) {}

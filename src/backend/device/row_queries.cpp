@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kChunkBytes = size_t{8} << 20;  // of answers that come together
 
-// Whether so many of these terms have room in the format.
+// Returns whether `count` terms of this size have room in the format.
 bool holds(const SumFormat& format, double term, int64_t count) {
   return std::ldexp(term, format.shift - (format.limbs - 1) * format.bits) * static_cast<double>(count) < 0x1p63;
 }
@@ -42,7 +42,7 @@ RowKernels::Assigned DeviceRowQueries::assigned(int slot, const Rows& rows) {
 }
 
 // Returns for each model the sums and the farthest distance of every `step`-th row. If points come in slices, it is a
-// part of these rows. Sums are in `format` and in the format for terms twice as large.
+// part of such rows. Sums are in `format` and in the format for terms twice as large.
 std::vector<RowKernels::TermSums> DeviceRowQueries::sum_rows(std::span<const int> slots, const SumFormat& format,
                                                              int64_t step) {
   const size_t bytes = slots.size() * sizeof(TermSums);

@@ -17,8 +17,8 @@ namespace manymeans::device {
 /// Host memory and device memory beyond the arguments: as each function says.
 class DeviceRowQueries final : public RowQueries {
  public:
-  /// What the session says of a model: its memory, and its labels in the order of the rows, which may lie where those
-  /// of the model before did.
+  /// The session's data of a model: its memory, and its labels in the order of the rows. These labels may lie where the
+  /// model's own lay before.
   struct Session {
     std::function<ModelMemory(int slot)> memory_of;
     std::function<Address(int slot)> labels_of;
@@ -28,8 +28,8 @@ class DeviceRowQueries final : public RowQueries {
 
   /// One reading of the points; where the device does not sort the rows out, 8 N bytes on the host.
   std::vector<DistantRow> farthest_rows(int slot, const Matrix& prototypes, int64_t count) override;
-  /// One reading of the points where a sample, or a call before, tells the size of all farthest distances to a factor
-  /// of two or so; else another for those that it does not fit, once for each size at most.
+  /// One reading of the points if a sample, or a call before, tells all farthest distances to a factor of two or so.
+  /// Otherwise one more for the models that it does not fit, once for each size at most.
   std::vector<InertiaSum> inertias(std::span<const ModelPrototypes> models) override;
   /// One reading.
   std::vector<int64_t> inertia_limbs(int slot, const Matrix& prototypes, const SumFormat& format) override;
@@ -37,7 +37,7 @@ class DeviceRowQueries final : public RowQueries {
   std::vector<double> distances(int slot, const Matrix& prototypes) override;
   /// One reading; K prototypes and a few MB on the device.
   void transform(const Matrix& prototypes, Matrix& distances) override;
-  /// Likewise.
+  /// One reading; K prototypes and a few MB on the device.
   bool two_nearest(const Matrix& prototypes, const TakeTwoNearest& take) override;
 
  private:

@@ -29,7 +29,7 @@ RowSlices::RowSlices(const Input& input, const SlicePlan& plan, const Host& host
   }
   const PointsView& from = input.points;
   all_.count = from.n;
-  if (from.on_device()) all_.points = {const_cast<void*>(from.data), 0};  // which nobody writes
+  if (from.on_device()) all_.points = {const_cast<void*>(from.data), 0};  // which is never written
   upload_weights(queue);
   upload_resident(queue);
   for (Room& room : rooms_) {
@@ -56,7 +56,7 @@ void RowSlices::upload_weights(const Queue& queue) {
   all_.weights = weights_.at();
 }
 
-// What stays on the device for good.
+// Uploads the rows that stay on the device.
 void RowSlices::upload_resident(const Queue& queue) {
   if (input_.points.on_device()) return;
   const size_t bytes = static_cast<size_t>(plan_.resident_rows) * row_bytes();
@@ -91,8 +91,8 @@ Rows RowSlices::fetch(int64_t first, int64_t rows, const Queue& queue) {
   return part(first, rows, room.points.at());
 }
 
-// The first rows of `most` slices. Those that stay on the device stand evenly among those that come, so that there is
-// work while they do.
+// The first rows of `most` slices. Slices that stay on the device are spread evenly among the others, so that there is
+// work while those come.
 std::vector<int64_t> RowSlices::order(int64_t most) const {
   std::vector<int64_t> first_rows;
   const int64_t n = input_.points.n;
@@ -109,8 +109,8 @@ std::vector<int64_t> RowSlices::order(int64_t most) const {
   return first_rows;
 }
 
-// What the next one waits for, of this session and of the others: all that this one has read, or begun to make. Also
-// where an exception ends the work, since what was begun goes on.
+// The next one, of this session and of the others, waits for all that this one has read, or begun to make. This also
+// holds if an exception ends the work, since begun work continues.
 void RowSlices::leave(const Queue& queue, bool in_the_middle) noexcept {
   for (Room& room : rooms_) {
     if (in_the_middle) room.read->try_record(queue);
@@ -119,7 +119,7 @@ void RowSlices::leave(const Queue& queue, bool in_the_middle) noexcept {
 }
 
 void RowSlices::for_each(const Queue& queue, const std::function<void(const Rows&)>& body, int64_t most) {
-  // Runtimes hold about a thousand launches and then wait for the device by themselves: for ever, if that hangs.
+  // Runtimes hold about a thousand launches and then wait for the device on their own: for ever, if it hangs.
   constexpr int kSlicesUnderWay = 32;
   if (whole()) return body(all_);
   const std::lock_guard lock(mutex_);

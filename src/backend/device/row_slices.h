@@ -1,5 +1,5 @@
-// The points on a device: all at once where they fit, else in slices of rows, which are copied while the device works
-// on the slice before.
+// The points on a device: all at once if they fit, else in slices of rows. A slice is copied while the device works on
+// the slice before.
 #pragma once
 
 #include "backend/device/queue.h"
@@ -16,8 +16,8 @@
 
 namespace manymeans::device {
 
-/// Where not everything fits: rows that a pass has on the device together, and the first rows, whole slices, whose
-/// points stay there (all those of points that lie on the device already).
+/// Used if not everything fits: the rows that a pass has on the device together, and the first rows, whole slices,
+/// whose points stay there. All points that lie on the device already stay there.
 struct SlicePlan {
   int64_t slice_rows = 0;
   int64_t resident_rows = 0;
@@ -34,7 +34,7 @@ struct Rows {
   int64_t first = 0;  ///< the number of the first row among all
   int64_t count = 0;
 
-  /// `some` of these, from number `from` of them on.
+  /// `some` of the rows, from number `from` on.
   Rows part(int64_t from, int64_t some, size_t row_bytes) const {
     const auto at = static_cast<size_t>(from);
     return {points + at * row_bytes, weights ? weights + at * sizeof(double) : Address(), first + from, some};

@@ -11,7 +11,7 @@
 namespace manymeans::device {
 namespace {
 
-constexpr int64_t kLabelRows = 128;  // kernels may read and write labels of so many rows together
+constexpr int64_t kLabelRows = 128;  // kernels may read and write labels of this many rows together
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// What a session holds on its device, whatever the kernels are: labels, prototypes and statistics of its models.
+// A session's memory on its device, for any kernels: labels, prototypes and statistics of its models.
 #pragma once
 
 #include <manymeans/points.h>
@@ -29,7 +29,7 @@ class SessionMemory {
  public:
   /// Of models with these numbers of prototypes. `input` must outlive this.
   SessionMemory(const Input& input, std::unique_ptr<Queue> queue, std::span<const int64_t> k);
-  /// What that takes of the device's memory.
+  /// The bytes of the device's memory that it takes.
   static int64_t bytes(const Input& input, std::span<const int64_t> k);
 
   const Input& input() const { return input_; }
@@ -66,7 +66,7 @@ class SessionMemory {
   const Input& input_;
   int64_t width_ = 0;
   int64_t terms_ = 0;
-  std::vector<int64_t> first_;  // each model's first cluster among those of all
+  std::vector<int64_t> first_;  // each model's first cluster among all clusters
   int64_t clusters_ = 0;
   int64_t max_clusters_ = 1;
   int label_width_ = 1;

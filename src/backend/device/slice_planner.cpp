@@ -32,7 +32,7 @@ bool SlicePlanner::holds_all() const {
 
 // The largest slices for which there is room; else the smallest.
 SlicePlanner::Choice SlicePlanner::in_slices(int64_t resident_rows) const {
-  // So many bytes are fetched in milliseconds, which is much more than the launches of their kernels take. Most of the
+  // The link fetches this many bytes in milliseconds, much more than the launches of their kernels take. Most of the
   // room is better used for rows that stay.
   const int64_t slice_bytes = std::min(128 * kMiB, room_ / 32);
   const int64_t unit = points_.slice_unit;

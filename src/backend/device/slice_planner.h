@@ -19,11 +19,11 @@ class SlicePlanner {
     int64_t slice_unit = 1;   ///< slices are a multiple of so many rows, but for the last
     int64_t forced_rows = 0;  ///< tests only: a slice is so long whatever there is room for; 0: not so
   };
-  /// What everything takes with a plan. (What the plan is for may change between two calls.)
+  /// The memory that everything takes with a plan. (What the plan is for may change between two calls.)
   using Bytes = std::function<int64_t(const SlicePlan&)>;
   SlicePlanner(const Points& points, int64_t room, Bytes bytes);
 
-  /// Whether nothing has to be cut into slices.
+  /// Returns whether nothing has to be cut into slices.
   bool holds_all() const;
   struct Choice {
     SlicePlan plan;

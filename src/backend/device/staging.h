@@ -19,8 +19,8 @@ struct PieceBytes {
   size_t most = size_t{16} << 20;
 };
 
-/// Pieces of pinned memory that the device fills and empties while the host goes on, and threads the other way round. A
-/// few pieces may be under way; the next one waits for the first of them. To be used by one thread at a time.
+/// Pieces of pinned memory that the device fills and empties while the host continues; threads do the reverse. A few
+/// pieces may be under way; the next one waits for the first of them. To be used by one thread at a time.
 class Staging {
  public:
   explicit Staging(const Runtime& runtime, PieceBytes bytes = {}, int threads = 1,
@@ -29,10 +29,10 @@ class Staging {
   /// Enqueues a copy whose source may go, or change, as soon as this returns.
   void send(Address to, const void* from, size_t bytes, const Queue& queue, const char* what);
 
-  /// Copies `bytes` to each place, in this order, after what the queue holds now; returns when all is there. from(i)
-  /// may enqueue what makes the i-th source, also where the one before was. Fresh memory comes page by page when it is
-  /// first written, which takes a thread longer than the transfer; here all threads take their parts of a piece while
-  /// the next one comes.
+  /// Copies `bytes` to each place, in this order, after the queue's present work; returns when all is there. The
+  /// function from(i) may enqueue what makes the i-th source, also where the one before was. Fresh memory comes page by
+  /// page when it is first written, which takes a thread longer than the transfer. Here all threads take their parts of
+  /// a piece while the next one comes.
   void fetch(size_t bytes, std::span<std::byte* const> to, const std::function<Address(size_t)>& from,
              const Queue& queue, const char* what);
 
@@ -59,10 +59,10 @@ class Staging {
   size_t next_ = 0;
 };
 
-/// For fetching about so many bytes of labels: pinning memory takes longer than using it, and there are no more threads
-/// than have a part of a piece to copy.
+/// For fetching about `bytes` bytes of labels. Pinning memory takes longer than using it. Every thread has a part of a
+/// piece to copy.
 std::unique_ptr<Staging> make_label_staging(const Runtime& runtime, size_t bytes, int threads);
-/// Below so many bytes of a session's labels, threads and pinned memory cost more than they save.
+/// Below this many bytes of a session's labels, threads and pinned memory cost more than they save.
 constexpr size_t kMinStagedLabels = size_t{4} << 20;
 
 }  // namespace manymeans::device

@@ -8,8 +8,8 @@
 
 namespace manymeans::device {
 
-/// One member's part in it. Every member keeps the statistics of its own rows as they are, and has those of all rows
-/// beside them.
+/// One member's part in it. Every member keeps the statistics of its own rows unchanged, and has the statistics of all
+/// rows in addition.
 class StatisticsExchange {
  public:
   /// To be made by all members' threads at once; `team` and `memory` must outlive this.

@@ -11,7 +11,7 @@ namespace {
 constexpr size_t kSmallPiece = size_t{512} << 10, kLargePiece = size_t{1} << 20;
 constexpr int kMaxThreads = 16;    // read memory faster than any link takes it
 constexpr int64_t kMaxPlaces = 3;  // of a thread: one is filled while the others are on their way
-constexpr int64_t kFewPlaces = 8;  // of all threads at least, where there are so many pieces
+constexpr int64_t kFewPlaces = 8;  // of all threads at least, if there are enough pieces
 constexpr int64_t kMinRounds = 8;  // through all places else: pinning takes time, too
 
 int64_t pieces_of(size_t bytes, size_t piece) {
@@ -50,7 +50,7 @@ struct Uploader::Sending {
   std::atomic<size_t> next{0};  // byte that no thread has taken
   std::mutex handing_over;      // a queue takes work from one thread at a time
 
-  // What is not done in time is given up by whoever may speak to the queue.
+  // Late work is given up under the lock that allows use of the queue.
   void await(const Event& passed) {
     const Waited waited = passed.await(queue, what);
     if (waited.answer == Answer::kDone) return;

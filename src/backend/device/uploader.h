@@ -1,6 +1,6 @@
-// Copies of many bytes from the host's memory to the device's, at the link's rate. Memory that nobody has pinned goes
-// through pieces that are: small ones, so that the device takes them from the processors' caches. Each thread fills its
-// own places and hands them over itself; nobody waits for another.
+// Copies of many bytes from the host's memory to the device's, at the link's rate. Memory that is not pinned goes
+// through pinned pieces. They are small, so that the device takes them from the processors' caches. Each thread fills
+// its own places and hands them over; no thread waits for another.
 #pragma once
 
 #include "backend/device/queue.h"

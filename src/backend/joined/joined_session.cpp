@@ -9,7 +9,7 @@
 namespace manymeans {
 namespace {
 
-// What an update moved.
+// Counts the shifts of an update.
 ShiftCounts count_shifts(std::span<const double> squared_shifts, double still) {
   ShiftCounts counts;
   for (const double d2 : squared_shifts) {

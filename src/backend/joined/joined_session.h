@@ -10,8 +10,8 @@
 
 namespace manymeans {
 
-/// What sessions over parts of the rows say together. Whoever has the parts says how a pass is made and added up; here
-/// are the statistics of all rows, and the updates by them.
+/// Joins sessions over parts of the rows. A subclass makes a pass over the parts and adds it up. This class has the
+/// statistics of all rows, and makes the updates by them.
 class JoinedSession : public Session {
  public:
   const Statistics& statistics(int slot) override { return of(slot); }
@@ -21,11 +21,11 @@ class JoinedSession : public Session {
 
   /// One pass over all rows: the models' results, and the statistics of each in of(slot).
   virtual void pass(std::span<PassModel> models) = 0;
-  /// As advance() does, `most` passes at most.
+  /// Does advance(), with at most `most` passes.
   int advance_joined(std::span<PassModel> models, const PassLimits& limits, int most);
 
   /// Moves a row of `part`, which it knows by this number. Returns what apply_move() adds to the statistics of all
-  /// rows: the row's label before, and the changes of that cluster and of the other one.
+  /// rows: the row's former label, and the changes of the two clusters.
   std::vector<int64_t> move_own_row(Session& part, int slot, int64_t row, uint32_t label) const;
   void apply_move(int slot, uint32_t label, std::span<const int64_t> move);
   /// Numbers of a move.
@@ -46,7 +46,7 @@ class JoinedSession : public Session {
   ThreadPool pool_;                     // for solving
 };
 
-/// The first `count` of these by DistantRow::is_farther.
+/// Keeps the first `count` rows by DistantRow::is_farther.
 void keep_farthest(std::vector<DistantRow>& rows, int64_t count);
 
 }  // namespace manymeans

@@ -1,4 +1,4 @@
-// Stands in for the OpenCL backend where it is not built.
+// Replaces the OpenCL backend in builds without it.
 #include <manymeans/error.h>
 
 #include "backend/backend.h"

@@ -16,7 +16,7 @@ std::vector<double> widened(const Matrix& matrix) {
 
 ReferencePoints::ReferencePoints(const Input& input, const std::atomic<bool>* abort)
     : input_(input), prototype_(prototype_of(input)), abort_(abort) {
-  constexpr int64_t kRows = 16;  // few, since who waits for the end of an aborted fit waits for a block
+  constexpr int64_t kRows = 16;  // few, since the end of an aborted fit takes as long as a block
   block_rows_ = input.memory.window.grain(kRows);
   values_.resize(static_cast<size_t>(block_rows_ * d()));
   distances_.resize(static_cast<size_t>(block_rows_));

@@ -1,4 +1,4 @@
-// What k-means++ and k-means|| ask of a backend, in the reference's plain form.
+// Seeding for k-means++ and k-means||, in the reference's plain form.
 #include "backend/reference/reference_session.h"
 #include "core/data_type.h"
 

@@ -1,6 +1,6 @@
 // The contract in its plainest form: the oracle that every other backend is compared with, bit for bit.
-// One thread, every value widened to binary64 (exact), every distance computed, every sum from zero. What is particular
-// to a kind of prototype comes from its table (prototype/prototype.h), a block of rows a call.
+// One thread, every value widened to binary64 (exact), every distance computed, every sum from zero. Code for a kind of
+// prototype comes from its table (prototype/prototype.h), a block of rows a call.
 #pragma once
 
 #include "backend/backend.h"
@@ -31,7 +31,7 @@ class ReferencePoints {
   const Prototype& prototype() const { return prototype_; }
   // Some rows, valid until the next call.
   Block block(int64_t first, int64_t count);
-  // d2 of a block's rows to one prototype, or to those of their labels; valid until the next call.
+  // d2 of a block's rows to one prototype, or to the prototypes of their labels; valid until the next call.
   std::span<const double> distances(const Block& block, const double* prototype);
   std::span<const double> distances(const Block& block, std::span<const double> prototypes, const Labels& labels);
   // Calls body(block) for all rows, in order, and give_back(first, last) for rows that are done with.
@@ -55,7 +55,7 @@ class ReferencePoints {
   const std::atomic<bool>* abort_;
   int64_t block_rows_;
   std::vector<double> values_, distances_;  // of a block
-  std::vector<std::byte> fetched_;          // likewise, of sparse points
+  std::vector<std::byte> fetched_;          // of sparse points of a block
   std::vector<uint32_t> labels_;
 };
 
@@ -88,7 +88,7 @@ class ReferenceSession final : public Session, public RowQueries {
   int64_t n() const { return points_.n(); }
   int64_t d() const { return points_.d(); }
 
-  // Calls body(block) for all rows, in order; what a model knows of these rows is done with then, too.
+  // Calls body(block) for all rows, in order; the model's labels of finished rows are released.
   template <class Body>
   void for_each_block(const Model& state, Body&& body) {
     points_.for_each_block([&](int64_t first, int64_t last) { state.labels.give_back(first, last - first); }, body);

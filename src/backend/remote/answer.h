@@ -1,4 +1,4 @@
-// What shards say to a question: integers that merge in any order.
+// Answers of shards to a question: integers that merge in any order.
 #pragma once
 
 #include <manymeans/error.h>
@@ -51,7 +51,7 @@ struct RowRange {
   }
 };
 
-/// What is wrong with the rows of a shard.
+/// An error in the rows of a shard.
 struct Failure {
   int64_t first_row = 0;  ///< of the shard
   int32_t code = 0;
@@ -89,14 +89,14 @@ struct Answer {
 
 /// Throws Error(kBadData) unless this holds of what an answer says.
 void check_answer(bool holds);
-/// Throws it unless these may be the counts of so many rows.
+/// Throws it unless these may be the counts of `rows` rows.
 void check_counts(const Statistics& statistics, int64_t rows);
 
 std::vector<int64_t> in_order(std::span<const double> values);
 std::vector<double> from_order(std::span<const int64_t> places);
 
-/// The same integer in the one way of splitting it in which all limbs but the last are from 0 to 2^bits - 1: how
-/// backends split theirs is free. `stride` is the distance between limbs.
+/// Splits the same integer in the one way in which all limbs but the last are from 0 to 2^bits - 1; backends may split
+/// theirs freely. `stride` is the distance between limbs.
 void settle_limbs(int64_t* limbs, int bits, int count, int64_t stride = 1);
 
 /// Words of 32 bits, whose sums over shards do not overflow.

@@ -1,4 +1,4 @@
-// The questions and answers of whoever loops without fit_shards().
+// Questions and answers for callers that loop without fit_shards().
 #include <manymeans/error.h>
 #include <manymeans/row_shards.h>
 
@@ -86,7 +86,7 @@ Bytes statistics_question(const Answered& scan, std::span<const PointsView> mode
   }
   KnownRows known(about);
   known.take_columns(AnswerReader(scan, about.whole.rows));
-  known.input();  // whose errors are those of the data
+  known.input();  // its errors are the data's
   Question question = known.question(Asked::kPass);
   question.label_sums = true;
   for (size_t i = 0; i < models.size(); ++i) {

@@ -65,7 +65,7 @@ void check_seeds(const Question& question, const AskedSeeds& seeds) {
   need(question.what != Asked::kLargestTerm || seeds.centres.rows() == 1);
 }
 
-// Each slot once, of those that there are.
+// Each slot occurs once, and exists.
 template <class Item>
 void check_slots(const std::vector<Item>& all, size_t slots) {
   std::vector<bool> seen(slots);
@@ -75,7 +75,7 @@ void check_slots(const std::vector<Item>& all, size_t slots) {
   }
 }
 
-// A session has no more prototypes than rows, but for those that the question brings.
+// A session has at most as many prototypes as rows, but for prototypes that the question brings.
 void check_clusters(const Question& question) {
   std::vector<int64_t> most(question.clusters.size(), question.whole.rows);
   for (const AskedModel& model : question.models) {
@@ -88,7 +88,7 @@ void check_clusters(const Question& question) {
   }
 }
 
-// What a shard relies on where it uses a question: no index is out of range, and no number is none.
+// Checks that a shard can use a question: no index is out of range, and no number is NaN.
 void check_models(const Question& question) {
   check_slots(question.models, question.clusters.size());
   check_slots(question.seeds, question.clusters.size());

@@ -1,4 +1,4 @@
-// What a fit asks of all shards. A question says all that its answer depends on but the rows.
+// The questions of a fit to all shards. A question says all that its answer depends on but the rows.
 #pragma once
 
 #include <manymeans/row_shards.h>
@@ -46,8 +46,8 @@ struct RowMove {
   }
 };
 
-/// The labels of all rows, said without them: those that a pass with these prototypes gives, but for rows that were
-/// moved, and renamed by new_label where clusters were dropped.
+/// The labels of all rows, without listing them. A pass with these prototypes gives them, but for rows that were moved;
+/// new_label renames them where clusters were dropped.
 struct LabelState {
   Matrix prototypes;
   std::vector<RowMove> moves;
@@ -58,7 +58,7 @@ struct LabelState {
   void fields(Archive& archive) {
     archive(prototypes), archive(moves), archive(new_label), archive(kept);
   }
-  /// Whether it comes from `earlier` by more moves or a renaming.
+  /// Returns whether more moves or a renaming lead to it from `earlier`.
   bool continues(const LabelState& earlier) const;
 };
 
@@ -88,7 +88,7 @@ struct AskedSeeds {
   }
 };
 
-/// A row to be picked, among those of the shard that begins with row `shard`.
+/// A row to pick from the shard that begins with row `shard`.
 struct AskedPick {
   int64_t shard = 0;
   int64_t index = 0;
@@ -147,7 +147,7 @@ struct Question {
   Bytes encode();
 };
 
-/// Whether they have the same shape, type and bits.
+/// Returns whether they have the same shape, type and bits.
 bool same_bits(const Matrix& a, const Matrix& b);
 
 }  // namespace manymeans

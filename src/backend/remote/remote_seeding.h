@@ -10,7 +10,7 @@
 namespace manymeans {
 
 /// Every question names all centres so far, by which a shard has its least distances or finds them again. Adding
-/// centres asks nothing by itself.
+/// centres alone asks nothing.
 class RemoteSeeding final : public Seeding {
  public:
   RemoteSeeding(RemoteShards& shards, std::span<const int64_t> k);

@@ -79,7 +79,7 @@ std::vector<LabelSum> RemoteSession::label_sums(std::span<const int> slots, int6
   return sums;
 }
 
-// Whoever asks for these moves some of them next.
+// The caller moves some of them next.
 std::vector<DistantRow> RemoteSession::farthest_rows(int slot, const Matrix& prototypes, int64_t count) {
   Question question = this->question(Asked::kFarthestRows);
   ask_about(question, slot, prototypes);
@@ -103,7 +103,7 @@ std::vector<DistantRow> RemoteSession::farthest_rows(int slot, const Matrix& pro
   return rows;
 }
 
-// Takes the row's terms from one cluster's sums to another's; the shards move it when they are asked next.
+// Moves the row's terms from one cluster's sums to another's; the shards move the row with the next question.
 void RemoteSession::move_row(int slot, int64_t row, uint32_t label) {
   Model& model = of(slot);
   const auto found = model.donors.find(row);
@@ -170,7 +170,7 @@ std::vector<int64_t> RemoteSession::inertia_limbs(int slot, const Matrix& protot
   return {integers.begin(), integers.end()};
 }
 
-// Nobody asks a fit for what every row has: predict() and transform() of a shard's rows give it.
+// A fit needs no values of every row: predict() and transform() of a shard's rows return them.
 std::vector<double> RemoteSession::distances(int, const Matrix&) {
   throw Error(ErrorCode::kInternal, "shards", "the distances of rows are with their shards");
 }

@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t kMaxKept = size_t{1} << 24;  // words of rows' values: 128 MiB
 
-// What one shard says of its shape.
+// One shard's answer about its shape.
 struct Shape {
   int64_t first, rows, columns, type, weighted, largest_weight, smallest_weight;
 };
@@ -37,7 +37,7 @@ void check_same_columns(const Shape& first, const Shape& other) {
   }
 }
 
-// Everybody has to be there: nobody would see it from the sums.
+// All shards are required: the sums would not show a missing one.
 void check_rows(const std::vector<RowRange>& rows, int64_t all) {
   if (rows.size() == 1 && rows[0].first == 0 && (all == 0 || rows[0].last == all)) return;
   const int64_t missing = rows.empty() || rows[0].first > 0 ? 0 : rows[0].last;
@@ -211,7 +211,7 @@ std::vector<int64_t> RemoteShards::take_rows(AnswerReader answer) {
   return rows;
 }
 
-// Only those that are not there are asked for, each of them once.
+// Only missing rows are requested, each of them once.
 Matrix RemoteShards::gather(std::span<const int64_t> rows) {
   Question missing = question(Asked::kRows);
   for (const int64_t row : rows) {

@@ -20,10 +20,10 @@ namespace manymeans {
 /// The fields of an answer, one after the other. Throws Error(kBadData) where one is not what was asked for.
 class AnswerReader {
  public:
-  /// The merged answer of all shards to this question, about `all` rows (0: that is what is asked). Throws what the
+  /// The merged answer of all shards to this question, about `all` rows (0: that is the question). Throws what the
   /// first shard with an error says, and Error(kUsage) where it is another question's or rows are missing.
   AnswerReader(const Answered& answered, int64_t all);
-  /// Whether it is about that many rows.
+  /// Returns whether it is about `all` rows.
   bool has_rows(int64_t all) const { return answer_.rows[0].last == all; }
   /// Of `count` integers.
   std::span<const int64_t> integers(size_t count);
@@ -39,7 +39,7 @@ class AnswerReader {
   size_t at_ = 0;
 };
 
-/// What is known of all rows together, answer by answer.
+/// Facts about all rows together, answer by answer.
 class KnownRows {
  public:
   /// From the answer to Asked::kShape. Throws Error(kUsage) where shards differ.
@@ -81,7 +81,7 @@ class RemoteShards final : public RemoteRows {
   const KnownRows& known() const { return known_; }
   /// Asks for what the columns span, and for weights. The input knows this object, which has to outlive it.
   Input input();
-  /// What questions say from now on of what is to come.
+  /// Sets the workload that later questions announce.
   void expect(const Workload& workload) { workload_ = workload; }
 
   Question question(Asked what) const;

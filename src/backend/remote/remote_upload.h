@@ -1,5 +1,5 @@
-// The rows of all shards, seen as one upload. What leaves a session is what one over all rows would say, to the bit; it
-// has no labels, but their sum.
+// The rows of all shards, seen as one upload. A session's results equal the results of one over all rows, to the bit.
+// It has no labels, only their sum.
 #pragma once
 
 #include "backend/backend.h"
@@ -9,7 +9,7 @@
 
 namespace manymeans {
 
-/// `input`: that of the shards. Both must outlive it.
+/// `input`: the shards' input. Both must outlive it.
 std::unique_ptr<Upload> make_remote_upload(const Input& input, RemoteShards& shards, const Workload& workload);
 
 }  // namespace manymeans

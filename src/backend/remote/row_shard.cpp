@@ -1,6 +1,5 @@
 // The side of a shard: questions answered by an ordinary session and an ordinary seeding over its rows. Both are kept
-// for the next question, which nearly always goes on from there; where it does not, they are made anew from what the
-// question says.
+// for the next question, which nearly always continues from there. Otherwise they are made anew from the question.
 #include <manymeans/error.h>
 #include <manymeans/row_shards.h>
 
@@ -46,7 +45,7 @@ void check_rows(bool holds) {
 // A session, and what the labels of its models are.
 class KeptSession {
  public:
-  // The session of these models with the labels that the question says they have. `fresh` makes one.
+  // The session of the question's models, with the labels that they have by the question. `fresh` makes one.
   template <class Fresh>
   Session& at(const Question& question, const Fresh& fresh) {
     if (!follows(question)) restart(question, fresh);
@@ -116,7 +115,7 @@ class KeptSession {
 // A seeding, and the centres that its models have.
 class KeptSeeding {
  public:
-  // The seeding of these models with the centres that the question says they have. `fresh` makes one.
+  // The seeding of the question's models, with the centres that they have by the question. `fresh` makes one.
   template <class Fresh>
   Seeding& at(const Question& question, const Fresh& fresh) {
     Seeding& seeding = of_clusters(question.clusters, fresh);
@@ -191,7 +190,7 @@ class KeptSeeding {
     return gather_rows(centres.view(), rows);
   }
 
-  // No term may be larger than the scale has room for: begun models have terms of these sizes at most.
+  // No term may exceed the room of the scale: terms of begun models have at most these sizes.
   static void check_largest(const Question& question, std::span<const SeedCentres> begun,
                             std::span<const double> largest) {
     for (size_t i = 0; i < begun.size(); ++i) {
@@ -212,7 +211,7 @@ class KeptSeeding {
   std::vector<Begun> begun_;
 };
 
-// Whether the two mean one fit of the same rows, as far as their weights depend on it.
+// Returns whether both mean one fit of the same rows, as far as their weights depend on it.
 bool same_shape(const Question& a, const Question& b) {
   return a.whole.rows == b.whole.rows && a.whole.weighted == b.whole.weighted &&
          a.whole.largest_weight == b.whole.largest_weight;
@@ -223,7 +222,7 @@ bool same_whole(const Question& a, const Question& b) {
          a.scan.maximum == b.scan.maximum && a.scan.largest == b.scan.largest && a.scan.low == b.scan.low;
 }
 
-// Whether all rows that were seen in `part` are among those that were seen in `whole`.
+// Returns whether `whole` has seen all rows that `part` has seen.
 bool contains(const ColumnScan& whole, const ColumnScan& part) {
   return std::ranges::equal(whole.minimum, part.minimum, std::less_equal()) &&
          std::ranges::equal(whole.maximum, part.maximum, std::greater_equal()) &&
@@ -294,7 +293,7 @@ struct RowShard::State {
   Question about;                // what the rest was made for
   std::unique_ptr<Input> input;  // complete once the columns of all rows are known
   bool finished = false;
-  std::optional<ColumnScan> scanned;  // of these rows, with the weights of `input`
+  std::optional<ColumnScan> scanned;  // of the shard's rows, with the weights of `input`
   uint64_t measured = 0;              // hash of the question whose largest distances are known
   std::vector<double> distances;
   std::unique_ptr<Upload> upload;
@@ -317,7 +316,7 @@ void RowShard::State::begin(const Question& question) {
   about = question;
 }
 
-// Rows that were made again may have other values than those that the formats are for.
+// Rows that were made again may have other values than the formats are for.
 void RowShard::State::finish(const Question& question) {
   begin(question);
   if (finished) return;
@@ -411,7 +410,7 @@ void RowShard::State::rows(const Question& question, Answer& answer) const {
   add_rows(mine, answer);
 }
 
-// Numbers and values of these rows of the shard.
+// Adds numbers and values of the rows `mine` of the shard.
 void RowShard::State::add_rows(std::span<const int64_t> mine, Answer& answer) const {
   const Matrix values = gather_rows(*input, mine);
   const size_t size = static_cast<size_t>(points.d) * size_of(values.type());
@@ -424,8 +423,8 @@ void RowShard::State::add_rows(std::span<const int64_t> mine, Answer& answer) co
   answer.add(Merging::kRecords, std::move(records), static_cast<int64_t>(width));
 }
 
-// Of each model: labels that changed, the change of the label sum, statistics, the label sum where it is wanted. What
-// the labels cost is not told: it depends on what the shard remembers.
+// Of each model: labels that changed, the change of the label sum, statistics, the label sum where it is wanted. The
+// cost of the labels is left out: it depends on what the shard remembers.
 void RowShard::State::pass(const Question& question, Answer& answer) {
   Session& at = session_at(question);
   std::vector<PassModel> passes;
@@ -459,7 +458,7 @@ void RowShard::State::farthest_rows(const Question& question, Answer& answer) {
   }
 }
 
-// The largest distance of each model. Who asks for an inertia has asked for these before, and they are kept.
+// The largest distance of each model. They are kept, since a question for an inertia comes after one for them.
 std::vector<double> RowShard::State::farthest(const Question& question) {
   Question models = question;
   models.what = Asked::kFarthestDistance;
@@ -589,7 +588,7 @@ Bytes RowShard::answer(std::span<const std::byte> bytes) {
     check_mapped(state.points.data);
   } catch (const Error& error) {
     state.forget();
-    // What is wrong with the rows, or the options. All else is this process's own, and another one may do better.
+    // These are errors in the rows or the options. All else is this process's own, and another one may do better.
     if (error.code() != ErrorCode::kBadData && error.code() != ErrorCode::kUsage) throw;
     answer.values.clear();
     answer.failure = {state.first_row, static_cast<int32_t>(error.code()), error.what()};

@@ -9,8 +9,8 @@
 
 namespace manymeans {
 
-/// A rank's seeding joined with those of the others. Rows are picked by the prefix sums of all rows: every rank knows
-/// the totals of all ranks, so whoever has the row that is meant looks for it.
+/// A rank's seeding joined with the other ranks' seedings. Rows are picked by the prefix sums of all rows. Every rank
+/// knows the totals of all ranks, so the rank that has the row looks for it.
 class ShardedSeeding final : public Seeding {
  public:
   /// `local` has no seeding where the rank has no rows.
@@ -24,7 +24,7 @@ class ShardedSeeding final : public Seeding {
   void trial(std::span<SeedTrial> trials) override;
   std::vector<int64_t> sample(int slot, const SeedSample& sample) override;
   std::vector<int64_t> attracted(int slot) override;
-  /// Of the rank's own rows.
+  /// The least distances of the rank's own rows.
   std::span<const double> least(int slot) override;
 
  private:

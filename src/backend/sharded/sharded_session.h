@@ -9,7 +9,7 @@
 
 namespace manymeans {
 
-/// A rank's session joined with those of the others: statistics and counts are of all rows.
+/// A rank's session joined with the other ranks' sessions: statistics and counts are of all rows.
 class ShardedSession final : public JoinedSession, private RowQueries {
  public:
   /// `local` is null where the rank has no rows.

@@ -1,6 +1,6 @@
-// The rows of all ranks, seen as one upload: every rank has some of them on its own backend, and its sessions answer
-// for all rows. What leaves a session is what one over all rows would say, to the bit, and it is the same on all ranks;
-// labels and distances alone are those of the rank's own rows.
+// The rows of all ranks, seen as one upload. Every rank has some rows on its own backend, and its sessions answer for
+// all rows. A session's results equal the results of one over all rows, to the bit, and are the same on all ranks. Only
+// labels and distances are of the rank's own rows.
 //
 // All ranks ask the same in the same order. Rows that are named are numbers among all rows.
 #pragma once

@@ -40,7 +40,7 @@ class FieldsFile {
     }
     auto options = arrow::ipc::IpcWriteOptions::Defaults();
     options.use_threads = false;
-    options.unify_dictionaries = true;  // a file has one of each; those of batches may differ
+    options.unify_dictionaries = true;  // a file has one of each; batches may have different ones
     arrow_ = sink_->check(arrow::ipc::MakeFileWriter(sink_, schema, options));
   }
   void write(const arrow::Table& table) {
@@ -96,7 +96,7 @@ class AppendingFile {
     }
     return arrow::schema(std::move(fields), schema->metadata());
   }
-  // Those of the rows that are there; the first of them has this number among the points.
+  // The cells of the rows that are there; `point` is the number of the first of them among the points.
   std::shared_ptr<arrow::Array> cells_of(const AppendedColumn& column, const std::vector<bool>& there,
                                          int64_t point) const {
     const auto fill = [&](auto builder, const auto& value) {

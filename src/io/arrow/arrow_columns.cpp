@@ -38,7 +38,7 @@ template <class Array>
 void copy_decimal(const arrow::Array& array, const Run& run) {
   const auto& values = static_cast<const Array&>(array);
   for (int64_t i = 0; i < run.count; ++i) {
-    // Those of a null are never looked at, and need not be digits.
+    // The value of a null is never read, and need not be digits.
     copy_digits(values.IsNull(run.first + i) ? "0" : values.FormatValue(run.first + i), i, run);
   }
 }
@@ -64,7 +64,7 @@ Copy find_copy(arrow::Type::type type) {
   }
 }
 
-// What an extension type stores; such as a tensor of fixed shape in a list of fixed size.
+// The storage type of an extension type: a list of fixed size for a tensor of fixed shape, for example.
 const arrow::DataType& storage_of(const arrow::DataType& type) {
   if (type.id() != arrow::Type::EXTENSION) return type;
   return storage_of(*static_cast<const arrow::ExtensionType&>(type).storage_type());
@@ -86,7 +86,7 @@ int64_t first_null(const arrow::Array& array, int64_t first, int64_t count) {
   return i;
 }
 
-// Values that stand in a dictionary, looked up one by one. Returns how many are there before the first null.
+// Copies values of a dictionary, looked up one by one. Returns how many are there before the first null.
 int64_t copy_coded(const arrow::DictionaryArray& array, const Run& run) {
   const arrow::Array& known = storage_of(*array.dictionary());
   const Copy copy = find_copy(known.type_id());
@@ -138,7 +138,7 @@ std::optional<FieldProblem> copy_lists(const List& lists, int64_t first, int64_t
   return std::nullopt;
 }
 
-// The type of the numbers in a field: its own, or that of the items of its lists, dictionaries and extensions undone.
+// The type of the numbers in a field: its own, or its items' type; lists, dictionaries and extensions are undone.
 arrow::Type::type number_type(const arrow::DataType& type) {
   const arrow::DataType& stored = storage_of(type);
   if (is_list(stored)) return number_type(*static_cast<const arrow::BaseListType&>(stored).value_type());
@@ -150,7 +150,7 @@ int64_t fixed_length(const arrow::DataType& type) {
   return static_cast<const arrow::FixedSizeListType&>(storage_of(type)).list_size();
 }
 
-// Lists that stand in a dictionary, too.
+// Returns true also for lists in a dictionary.
 bool holds_lists(const arrow::DataType& type) {
   const arrow::DataType& stored = storage_of(type);
   if (stored.id() != arrow::Type::DICTIONARY) return is_list(stored);
@@ -205,7 +205,7 @@ std::string shown_scalar(const arrow::Array& array, int64_t row) {
   return scalar.ok() ? (*scalar)->ToString() : scalar.status().ToString();
 }
 
-// Also where a code names a null of its dictionary.
+// Returns true also for a code that names a null of its dictionary.
 bool is_null_at(const arrow::Array& array, int64_t row) {
   if (array.IsNull(row)) return true;
   if (array.type_id() != arrow::Type::DICTIONARY) return false;

@@ -10,7 +10,7 @@
 
 namespace manymeans {
 
-/// What the fields of a table are.
+/// Describes the fields of a table.
 std::vector<FieldInfo> fields_of(const arrow::Schema& schema);
 
 /// The columns of a batch, which they keep.

@@ -1,8 +1,8 @@
-"""What manymeans starts where it was built without Arrow C++: reads and writes Parquet and Arrow files by pyarrow.
+"""The program that manymeans built without Arrow C++ starts to read and write Parquet and Arrow files by pyarrow.
 
-It gets requests on standard input, and answers each of them on standard output. A message is the number of bytes and
-the number of items that follow; an item is its length, its bytes, and zeros up to a multiple of eight. All numbers are
-64-bit and little-endian. A request is its name and what it is about; an answer begins with ok, bad or memory.
+It gets requests on standard input, and answers each of them on standard output. A message has the number of bytes and
+the number of items that follow. An item is its length, its bytes, and zeros up to a multiple of eight. All numbers are
+64-bit and little-endian. A request is its name and its arguments; an answer begins with ok, bad or memory.
 """
 
 import sys
@@ -118,7 +118,7 @@ def kind_of(type):
 
 
 def is_period(field):
-    """Whether these are periods of pandas: integers that mean nothing without their frequency."""
+    """Return true for periods of pandas: integers that mean nothing without their frequency."""
     return (field.metadata or {}).get(b"ARROW:extension:name") == b"pandas.period"
 
 
@@ -420,7 +420,7 @@ class Child:
 
 
 def end_with_the_program():
-    """Wait until whoever asks is gone, in whatever way, and end then, in the midst of an answer, too."""
+    """Wait until the program that asks is gone, in whatever way. End then, also in the midst of an answer."""
     poll = select.poll()
     poll.register(0, select.POLLRDHUP)
     poll.poll()

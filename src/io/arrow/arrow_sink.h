@@ -19,8 +19,8 @@
 
 namespace manymeans {
 
-/// What the library writes goes to an output file. An error of that passes through the library as a status and is
-/// thrown again behind it.
+/// An output file that the library writes. An error of the file passes through the library as a status and is thrown
+/// again behind it.
 class Sink : public arrow::io::OutputStream {
  public:
   explicit Sink(OutputFile& file) : file_(file) {}

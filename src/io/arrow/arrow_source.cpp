@@ -105,7 +105,7 @@ class ParquetSource : public ArrowSource {
 };
 
 // --- Arrow files, which are Feather files of version 2 ---------------------------------------------------------------
-// Values are read where they lie; those of a damaged file or of another writer may not be aligned, and are copied then.
+// Values are read in place. A damaged file or another writer may not align them; such values are copied.
 template <class Options>
 void ask_for_aligned_values(Options& options) {
   if constexpr (requires { options.ensure_alignment; }) {  // not in old versions

@@ -18,7 +18,7 @@
 
 namespace manymeans {
 
-/// Row groups (Parquet) or record batches (Arrow) of one file. Nothing here uses the threads of Arrow.
+/// Row groups (Parquet) or record batches (Arrow) of one file. This class does not use the threads of Arrow.
 class ArrowSource {
  public:
   virtual ~ArrowSource() = default;
@@ -36,7 +36,7 @@ class ArrowSource {
   virtual std::unique_ptr<Pieces> open(const std::vector<int>& fields) const = 0;
 };
 
-/// What reads and writes here.
+/// The library that reads and writes here.
 FoundFormat by_arrow();
 
 /// All of them throw Error(kBadData) naming the path for a file that the library cannot read.

@@ -46,7 +46,7 @@ std::shared_ptr<arrow::Schema> schema_of(const Table& table) {
   return arrow::schema(std::move(fields));
 }
 
-// Which of these cells are values: -1 and NaN are none.
+// The bitmap of the cells that are values: -1 and NaN are none.
 std::shared_ptr<arrow::Buffer> validity_of(CellType type, int64_t count, const arrow::Buffer& cells, const Sink& sink) {
   std::shared_ptr<arrow::Buffer> valid = sink.check(arrow::AllocateEmptyBitmap(count, arrow::default_memory_pool()));
   for_each_gap(type, reinterpret_cast<const std::byte*>(cells.data()), count,

@@ -1,4 +1,4 @@
-// What all who copy numbers out of fields do alike: messages, and what is noted of each value.
+// Shared by all code that copies numbers out of fields: messages, and notes on each value.
 #pragma once
 
 #include "io/arrow/fields.h"

@@ -1,5 +1,5 @@
-// Tables of typed fields, as Parquet and Arrow files hold them, whoever unpacks them: Arrow C++, or a Python with
-// pyarrow. Includes nothing of Arrow.
+// Tables of typed fields, as Parquet and Arrow files hold them. Arrow C++ or a Python with pyarrow unpacks them.
+// Includes nothing of Arrow.
 #pragma once
 
 #include <manymeans/error.h>
@@ -65,7 +65,7 @@ class FieldCells {
   /// The length of the list in row 0, of a field of kind kList; nothing where it is null, -1 for more than there is.
   virtual std::optional<int64_t> first_length() const = 0;
   virtual bool is_null(int64_t row) const = 0;
-  /// What is no number, as people would write it.
+  /// The text of a cell that is no number, as people would write it.
   virtual std::string text(int64_t row) const = 0;
 };
 
@@ -95,20 +95,19 @@ class FieldSource {
 
 enum class FieldsFormat : uint8_t { kParquet, kArrow };
 
-/// How a file is opened, on at most so many threads. Throws Error(kBadData) that names the path for one that cannot be
-/// read.
+/// Opens a file, on at most `threads` threads. Throws Error(kBadData) that names the path for one that cannot be read.
 using OpenFields = std::function<std::unique_ptr<FieldSource>(std::shared_ptr<const MappedFile> file,
                                                               const std::string& path, int threads)>;
 
 /// Throws Error(kBadData) for bytes that do not begin as files of this format do.
 void check_beginning(const MappedFile& file, FieldsFormat format, const std::string& path);
-/// Whether a file of FieldsFormat::kArrow is a stream, and none with a directory.
+/// Returns true if a file of FieldsFormat::kArrow is a stream, without a directory.
 bool is_arrow_stream(const MappedFile& file);
 
-/// What the library said about this file, as one line.
+/// Throws the message of the library about this file, as one line.
 [[noreturn]] void fail_fields(const std::string& path, const std::string& message);
 
-/// What `work` with this file returns. Libraries have exceptions of their own.
+/// Returns the result of `work` with this file. Libraries have exceptions of their own.
 template <class Work>
 auto reading_fields(const std::string& path, Work&& work) {
   try {

@@ -98,7 +98,7 @@ class FieldsReader {
   std::atomic<bool> wide_{false};
   std::mutex mutex_;
   FirstProblem problem_;
-  std::atomic<int64_t> bad_row_{std::numeric_limits<int64_t>::max()};  // that of problem_, read without the lock
+  std::atomic<int64_t> bad_row_{std::numeric_limits<int64_t>::max()};  // the row of problem_, read without the lock
 };
 
 FieldsReader::FieldsReader(FieldSource& source, const std::string& path, const ReadOptions& options)
@@ -184,7 +184,7 @@ void FieldsReader::find_type() {
   result_.type_from_values = check_float32_;
 }
 
-// What errors and warnings call a column.
+// The name of a column in errors and warnings.
 std::string FieldsReader::label(size_t column) const {
   const auto part = std::find_if(parts_.begin(), parts_.end(), [&](const Part& candidate) {
     return column < candidate.first + static_cast<size_t>(candidate.width);
@@ -314,7 +314,7 @@ bool FieldsReader::needs_float64(const std::vector<Worker>& workers) const {
 
 Dataset FieldsReader::read() {
   for (const int64_t field : choose_fields()) add_part(field, false);
-  // The weight comes first where there is one, and has to stand behind the columns.
+  // A weight comes first here, and must follow the columns.
   if (parts_.front().is_weight) std::rotate(parts_.begin(), parts_.begin() + 1, parts_.end());
   if (parts_.back().is_weight) parts_.back().first = width_;
   std::sort(fields_.begin(), fields_.end());
@@ -359,7 +359,7 @@ Dataset FieldsReader::read() {
   return std::move(result_);
 }
 
-// What is found out about all columns, of numbers and of others: these are NaN.
+// The findings about all columns, of numbers and of others: the values of others are NaN.
 struct FieldsReader::Survey {
   Survey(int64_t n, size_t d, const std::string& path, int64_t memory)
       : values(n, static_cast<int64_t>(d), DataType::kFloat64, path, memory), columns(d), float32(d), row(d) {

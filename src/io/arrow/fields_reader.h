@@ -1,4 +1,4 @@
-// The readers of tables of fields, whoever unpacks them. Includes nothing of Arrow.
+// The readers of tables of fields, for every library that unpacks them. Includes nothing of Arrow.
 #pragma once
 
 #include "io/arrow/fields.h"

@@ -1,4 +1,4 @@
-// The writers of tables of fields, whoever packs them. Includes nothing of Arrow.
+// The writers of tables of fields, for every library that packs them. Includes nothing of Arrow.
 #pragma once
 
 #include "io/arrow/fields.h"

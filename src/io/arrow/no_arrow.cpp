@@ -1,4 +1,4 @@
-// In place of the readers and writers of Parquet and Arrow files in the Python module, which has pyarrow beside it.
+// Replaces the readers and writers of Parquet and Arrow files in the Python module, which can use pyarrow.
 #include "io/arrow/arrow_append.h"
 #include "io/table/missing_formats.h"
 

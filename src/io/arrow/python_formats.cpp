@@ -164,7 +164,7 @@ class Appending {
     }
     process_.ask(request, file_.path());
   }
-  // The next so many rows, of which `columns` are no file's. False where there are more rows than were read.
+  // Writes the next `count` rows; `columns` are not in the file. False if there are more rows than were read.
   bool write(int64_t count, std::span<Column> columns) {
     if (count > rows_.rows - row_) return false;
     PythonRequest request("write");

@@ -138,10 +138,10 @@ struct Remembered {
   std::mutex mutex;
   std::vector<std::string> tried;
   PythonFound found;
-  std::vector<Silent> silent;  // nobody waits for these again unless with more patience
+  std::vector<Silent> silent;  // not waited for again, unless with more patience
 };
 Remembered& remembered() {
-  static auto* const last = new Remembered;  // never ended: whoever is last may still ask
+  static auto* const last = new Remembered;  // never ended: the last caller may still ask
   return *last;
 }
 
@@ -244,8 +244,8 @@ PythonProcess::~PythonProcess() {
   end();
 }
 
-// No shell, and no name of a file among the arguments. A group of its own: a Ctrl-C is for this process, whose end is
-// the end of the other: the kernel sees to that, so its parent is a thread that lives as long as the object.
+// No shell, and no name of a file among the arguments. It has a group of its own, since a Ctrl-C is for this process.
+// The kernel ends it when its parent thread ends, so this thread lives as long as the object.
 void PythonProcess::begin(int input) {
   std::array<int, 2> ends = {-1, -1};
   const bool open = ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) == 0;
@@ -318,7 +318,7 @@ bool PythonProcess::send(std::span<const std::byte> bytes) {
   return true;
 }
 
-// Whether it has worked since this was last so.
+// Returns true if the process has worked since this last returned true.
 bool PythonProcess::is_working() {
   clockid_t clock{};
   timespec used{};
@@ -395,7 +395,7 @@ PythonAnswer PythonProcess::ask(const PythonRequest& request, const std::string&
   PythonAnswer answer;
   try {
     answer = receive_answer();
-  } catch (...) {  // nobody may take the rest of it for another answer
+  } catch (...) {  // the rest of it must not be read as another answer
     if (end_.empty()) end_ = "has given an answer that could not be read";
     throw;
   }
@@ -438,7 +438,7 @@ std::string PythonProcess::how_it_ended() {
 }
 
 void PythonProcess::fail_ended() {
-  if (end_.empty()) end_ = how_it_ended();  // whoever asks next is told the same
+  if (end_.empty()) end_ = how_it_ended();  // the next caller gets the same message
   throw Error(ErrorCode::kUnavailable, path_, fmt::format("{} {}", program_, end_));
 }
 

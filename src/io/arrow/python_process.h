@@ -20,7 +20,7 @@
 
 namespace manymeans {
 
-/// What is asked: items, as arrow_process.py describes them.
+/// A request: items, as arrow_process.py describes them.
 class PythonRequest {
  public:
   explicit PythonRequest(std::string_view name) { add(name); }
@@ -41,7 +41,7 @@ struct PythonAnswer {
   std::vector<std::span<const std::byte>> items;
 };
 
-/// Reads the items of an answer one after the other. Throws Error(kUnavailable) where they are not what is asked for.
+/// Reads the items of an answer one after the other. Throws Error(kUnavailable) for an item that cannot be read so.
 class PythonItems {
  public:
   explicit PythonItems(const PythonAnswer& answer) : items_(answer.items) {}
@@ -62,9 +62,9 @@ struct PythonFound {
   std::string reason;   ///< why there is none, and what to do about it
 };
 
-/// The Python that MANYMEANS_PYTHON names, else one beside this program, else the first python3 of PATH that has
-/// pyarrow. Looked for once, and again where the environment has changed. One that starts and says nothing is waited
-/// for a minute, or MANYMEANS_PYTHON_PATIENCE seconds, once in a process; so is one that does nothing with a question.
+/// The Python that MANYMEANS_PYTHON names, else one next to this program, else the first python3 of PATH that has
+/// pyarrow. Looked for once, and again if the environment has changed. A silent one gets a minute, or
+/// MANYMEANS_PYTHON_PATIENCE seconds, once in a process. So does one that does nothing with a question.
 PythonFound find_python();
 
 /// Any thread may ask; a question waits for the one before. The process ends with the object, and when this process is
@@ -72,7 +72,7 @@ PythonFound find_python();
 class PythonProcess {
  public:
   /// `path`: of the file that it is about, for messages; `input`: a descriptor of it, which the process has as 3, or
-  /// -1. Throws Error(kUnavailable) where there is no Python that has pyarrow.
+  /// -1. Throws Error(kUnavailable) if no Python has pyarrow.
   explicit PythonProcess(std::string path, int input = -1);
   ~PythonProcess();
   PythonProcess(const PythonProcess&) = delete;
@@ -80,7 +80,7 @@ class PythonProcess {
 
   /// Throws Error(kBadData) with what Python says of the file, std::bad_alloc where its memory does not suffice, and
   /// Error(kUnavailable) where it has ended.
-  /// `written`: the path of the file that the request is to write; that of the object if empty.
+  /// `written`: the path of the file that the request is to write; empty: the object's path.
   PythonAnswer ask(const PythonRequest& request, const std::string& written = {});
 
  private:

@@ -224,8 +224,8 @@ class PythonPieces : public FieldSource::Pieces {
 };
 
 // --- The file
-// The file for another process: opened once more, since a name may mean another thing there (/dev/stdin); a copy of
-// what was read from a pipe, in a temporary file where that is in one.
+// The file for another process. It is opened once more, since a name may mean another thing there (/dev/stdin). A
+// pipe's bytes are copied, to a temporary file if they are in one.
 class OpenAgain {
  public:
   OpenAgain(const MappedFile& file, const std::string& path) {

@@ -14,7 +14,7 @@ namespace manymeans {
 
 class PythonSource : public FieldSource {
  public:
-  /// Throws Error(kUnavailable) where there is no such Python.
+  /// Throws Error(kUnavailable) if there is no such Python.
   PythonSource(FieldsFormat format, std::shared_ptr<const MappedFile> file, const std::string& path, int threads);
   const std::vector<FieldInfo>& fields() const override { return fields_; }
   std::vector<int64_t> piece_rows(const std::vector<int>& fields) override;

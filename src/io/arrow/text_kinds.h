@@ -14,19 +14,19 @@
 
 namespace manymeans {
 
-/// What a column of text becomes; each takes what those before it hold.
+/// The type of a text column; each kind also holds the values of the kinds before it.
 enum class TextKind : uint8_t { kInteger, kNumber, kText, kBytes };
 
 /// One a column; a column of gaps is text. Reads all rows. `memory` as in ReadOptions.
 std::vector<TextKind> find_kinds(const TextLayout& layout, int64_t memory);
 
-/// What the field of this column is called.
+/// The name of this column's field.
 std::string name_of(const TextLayout& layout, size_t column);
 
-/// An integer as it would be written again. What begins with a zero (007) is a name, and no number.
+/// An integer as it would be written again. A text that begins with a zero (007) is a name, and no number.
 bool parse_integer(std::string_view text, int64_t& value);
 
-/// Whether such a cell becomes a null.
+/// Returns true if such a cell becomes a null.
 bool is_null_cell(const Field& field, TextKind kind);
 
 /// The number of a cell of a column of kind kNumber.
@@ -37,7 +37,7 @@ class TextRows {
  public:
   TextRows(const TextLayout& layout, int64_t memory) : layout_(layout), pages_(layout.body, memory) {}
 
-  /// Calls use(row's fields) for rows from the next one on, at most so many; how many there were.
+  /// Calls use(row's fields) for the next rows, at most `most`. Returns their number.
   template <class Use>
   int64_t next(int64_t most, Use&& use) {
     int64_t count = 0;

@@ -58,7 +58,7 @@ FileIdentity::FileIdentity(const std::string& path) {
   check_path(path);
   if (take(path)) return;
   mode_ = 0;
-  // Nothing there: it would be made where the links lead, in the lowest folder that is there.
+  // No file: it would be made where the links lead, in the lowest folder that is there.
   fs::path at = find_target(path).path;
   fs::path below;
   while (!at.empty() && !take(at.string())) {

@@ -1,4 +1,4 @@
-// What a path means before it is written to: where it leads, and whether two of them will be one file.
+// The meaning of a path before it is written to: where it leads, and whether two of them will be one file.
 #pragma once
 
 #include <sys/types.h>
@@ -7,16 +7,16 @@
 
 namespace manymeans {
 
-/// Where the names of links lead: for comparing paths. What is opened goes by its path, as only the system may follow
-/// links.
+/// Where the names of links lead: for comparing paths. Files are opened by their own paths, as only the system may
+/// follow links.
 struct WriteTarget {
   std::string path;     ///< symbolic links followed, also the last one that leads to a file that is not there yet
   int descriptor = -1;  ///< of this process, where that is what the path means: /dev/stdout, /dev/fd/3, /proc/self/fd/3
 };
 WriteTarget find_target(const std::string& path);
 
-/// The file at a path, or the one that would be made there: equal for two paths if and only if they are one file,
-/// whatever links, mounts, "." and ".." led there.
+/// The file at a path, or the one that would be made there. Two are equal if and only if both paths lead to one file,
+/// by whatever links, mounts, "." and "..".
 class FileIdentity {
  public:
   /// Throws Error(kUsage) for a path that holds a zero byte.
@@ -24,7 +24,7 @@ class FileIdentity {
   bool operator==(const FileIdentity& other) const {
     return device_ == other.device_ && number_ == other.number_ && rest_ == other.rest_;
   }
-  /// Whether writing here what another has written here, too, loses something: not so for terminals and /dev/null.
+  /// Returns true if two outputs here lose something: not so for terminals, /dev/null and sockets.
   bool holds_one_stream() const;
 
  private:

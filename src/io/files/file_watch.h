@@ -14,8 +14,8 @@ namespace manymeans {
 
 class MappedRange;
 
-/// Remembers the files that this thread opens while the object lives: a reader that saw one half of a file before and
-/// the other half after a change has read nothing that ever was.
+/// Remembers the files that this thread opens while the object lives. A reader may see one half before a change and one
+/// half after it: such a content never was.
 class FileWatch {
  public:
   FileWatch();
@@ -46,7 +46,7 @@ auto read_unchanged(Load&& load) {
   }
 }
 
-/// The same for a file that is read as a whole: throws Error(kUnavailable) where there is not enough memory.
+/// Loads a whole file in this way: throws Error(kUnavailable) if there is not enough memory.
 template <class Load>
 auto load_unchanged(const std::string& path, Load&& load) {
   return or_unavailable([&] { return path; }, [] { return "there is not enough memory to read this file"; },

@@ -50,7 +50,7 @@ void MappedFile::map(int file, size_t size, const std::string& path, Access acce
     mapping_ = nullptr;
     throw Error(ErrorCode::kUnavailable, path, std::string("cannot be mapped into memory: ") + std::strerror(errno));
   }
-  // What will not fit is better read as it is needed.
+  // A file that will not fit is better read as it is needed.
   const bool fits = fits_in_half(static_cast<int64_t>(size));
   ::madvise(mapping_, size, access == Access::kOnce ? MADV_SEQUENTIAL : (fits ? MADV_WILLNEED : MADV_NORMAL));
   data_ = static_cast<const std::byte*>(mapping_);
@@ -59,7 +59,7 @@ void MappedFile::map(int file, size_t size, const std::string& path, Access acce
   FileWatch::add(range_);
 }
 
-// Nobody knows how much will come: what would not fit goes to a file.
+// The size is unknown: bytes that would not fit go to a file.
 void MappedFile::read_all(const InputFile& file) {
   constexpr size_t kBlock = size_t{1} << 20;
   size_t used = 0;

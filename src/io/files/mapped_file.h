@@ -24,17 +24,17 @@ class MappedFile {
  public:
   static constexpr std::string_view kStandardInput = "-";
 
-  /// "-" is standard input. What a pipe gives goes to a temporary file where `memory` (as in ReadOptions) asks for
-  /// that. Throws Error(kBadData) that names the path: missing, unreadable, a folder, a device, or empty.
+  /// "-" is standard input. The bytes of a pipe go to a temporary file if `memory` (as in ReadOptions) asks for that.
+  /// Throws Error(kBadData) that names the path: missing, unreadable, a folder, a device, or empty.
   static std::shared_ptr<const MappedFile> open(const std::string& path, Access access, int64_t memory = 0);
 
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
 
-  /// Whether a further open() of the path gives these bytes, too: not what was read from a pipe.
+  /// Returns true if a further open() of the path gives these bytes, too: not those from a pipe.
   bool opens_again() const { return mapping_ != nullptr; }
-  /// Whether what a pipe gave lies in a temporary file.
+  /// Returns true if the bytes of a pipe are in a temporary file.
   bool in_temporary_file() const { return read_.in_file(); }
   std::span<const std::byte> bytes() const { return {data_, size_}; }
   std::string_view text() const { return {reinterpret_cast<const char*>(data_), size_}; }

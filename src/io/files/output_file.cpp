@@ -79,7 +79,7 @@ bool are_one(const struct stat& a, const struct stat& b) {
 
 // The name of the file at the path; empty with errno: there is none. The system follows links, so that its own rules
 // about links of other users hold (fs.protected_symlinks). It also makes the file that a link leads to and that is not
-// there: only then it has a name. That file is removed at once, as outputs appear whole.
+// there: only then it has a name. The new file is removed at once, as outputs appear whole.
 std::string resolve(const std::string& path) {
   std::error_code ignored;
   if (!fs::is_symlink(path, ignored)) return path;
@@ -153,14 +153,14 @@ OutputFile::OutputFile(const std::string& path) : path_(path) {
 
 void OutputFile::open_directly(int descriptor) {
   direct_ = true;
-  // What is open already is used as it is: a second opening would begin at its beginning, and sockets have none.
-  // O_CREAT makes nothing here: with it the system refuses pipes of others in sticky folders (fs.protected_fifos).
+  // An open file is used as it is: a second opening would begin at its beginning, and sockets have none. O_CREAT makes
+  // nothing here: with it the system refuses pipes of others in sticky folders (fs.protected_fifos).
   file_ = descriptor >= 0 ? ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
                           : ::open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
   if (file_ < 0) fail("written", errno);
 }
 
-// A name in the target's folder that nobody has.
+// An unused name in the target's folder.
 std::string OutputFile::free_name(int number) const {
   return folder_of(target_) + "/.manymeans-" + std::to_string(::getpid()) + "-" + std::to_string(number) + ".tmp";
 }

@@ -11,12 +11,12 @@
 
 namespace manymeans {
 
-/// Writes beside the target and puts the file in its place on commit(): until then, and for ever if something
-/// fails, what was at the path stays as it was. The system follows symbolic links. A file of this user keeps its
-/// permissions, but no set-user-id bits; one of another user gets the usual ones. Devices and pipes (/dev/null) cannot
-/// be replaced and are written directly, and so is what is open already (/dev/stdout, /dev/fd/3), whatever it is. A
-/// pipe is opened once, here, which waits for its reader; a reader that leaves is an error like any other, and no
-/// signal. Every failure is an Error(kUnavailable) that names the path and the reason.
+/// Writes next to the target and puts the file in its place on commit(). Until then, and for ever if something fails,
+/// the path keeps its old content. The system follows symbolic links. A file of this user keeps its permissions, but no
+/// set-user-id bits; one of another user gets the usual ones. Devices and pipes (/dev/null) cannot be replaced and are
+/// written directly, and so is any file that is open already (/dev/stdout, /dev/fd/3). A pipe is opened once, here,
+/// which waits for its reader. A reader that leaves is an error like any other, and no signal. Every failure is an
+/// Error(kUnavailable) that names the path and the reason.
 class OutputFile {
  public:
   explicit OutputFile(const std::string& path);
@@ -30,8 +30,8 @@ class OutputFile {
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text) { write(std::as_bytes(std::span(text.data(), text.size()))); }
   void commit();
-  /// The name under which a library may write the whole file by itself, instead of write(); no pipe or device has one.
-  /// From here on a killed program may leave that file behind.
+  /// The name under which a library may write the whole file instead of write(); no pipe or device has one. From here
+  /// on a killed program may leave that file behind.
   const std::string& name_beside() {
     if (nameless_) give_name();
     return beside_;
@@ -59,8 +59,8 @@ class OutputFile {
   std::vector<std::byte> buffer_;
 };
 
-/// Whether the path is something that cannot be replaced and is written directly: a device, a pipe, or what this
-/// process has open already.
+/// Returns true if the path cannot be replaced and is written directly: a device, a pipe, or a file that this process
+/// has open already.
 bool is_special_file(const std::string& path);
 
 /// Throws Error(kUsage) for those, and Error(kUnavailable) for what cannot be written: a checkpoint replaces its file.
@@ -76,7 +76,7 @@ class FileLock {
 
   /// Locks the file that is there now, if there is one, instead of another. Throws Error(kUsage) where a fit has it.
   void take(const std::string& path);
-  /// Throws Error(kUsage) where there is a file that was not taken: another fit has put it there.
+  /// Throws Error(kUsage) if a file is there that was not taken: another fit has put it there.
   void check(const std::string& path) const;
 
  private:

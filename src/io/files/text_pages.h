@@ -7,13 +7,13 @@
 
 namespace manymeans {
 
-/// Gives back the pages of a text while it is read, where `memory` (as in ReadOptions) asks for that and nothing is
-/// lost. Threads may release() different bytes of one text.
+/// Frees the pages of a text while it is read, if `memory` (as in ReadOptions) asks for that and nothing is lost.
+/// Threads may release() different bytes of one text.
 class TextPages {
  public:
   TextPages(std::string_view text, int64_t memory);
 
-  /// The bytes [first, last) were read. Bytes beside them were, too: to find where a line begins or ends.
+  /// The bytes [first, last) were read. So were bytes around them, to find where a line begins or ends.
   void release(size_t first, size_t last) const;
   /// For one thread that reads in order: all bytes before `end` were read.
   void release_to(size_t end);

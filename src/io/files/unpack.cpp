@@ -33,7 +33,7 @@ bool begins_zstd(std::string_view bytes) {
 bool begins_xz(std::string_view bytes) {
   return bytes.starts_with(std::string_view("\xfd\x37zXZ\0", 6));
 }
-// "BZh9" may be the name of a column; behind it stands how a block begins, or the end of the stream.
+// "BZh9" may be the name of a column. In a packed file, the mark of a block or of the stream's end follows.
 bool begins_bzip2(std::string_view bytes) {
   if (bytes.size() < 4 || !bytes.starts_with("BZh") || bytes[3] < '1' || bytes[3] > '9') return false;
   const std::string_view next = bytes.substr(4, 6);

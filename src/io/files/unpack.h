@@ -1,4 +1,4 @@
-// What is packed by gzip, zstd, xz or bzip2, whole.
+// Files packed by gzip, zstd, xz or bzip2, unpacked whole.
 #pragma once
 
 #include "io/files/byte_buffer.h"
@@ -9,7 +9,7 @@
 
 namespace manymeans {
 
-/// Whether a file begins as one that is packed; its name does not matter.
+/// Returns true if a file begins as one that is packed; its name does not matter.
 bool is_packed(std::string_view bytes);
 /// This name of a file, in lower case, without the ending of a packed one.
 std::string without_packed_ending(std::string name);

@@ -10,7 +10,7 @@ namespace manymeans {
 namespace {
 
 struct Bzip2 {
-  SystemLibrary library{"libbz2.so.1.0", "libbz2.so.1"};  // Debian's name, and that of others
+  SystemLibrary library{"libbz2.so.1.0", "libbz2.so.1"};  // Debian's name, and the name on other systems
   decltype(&BZ2_bzDecompressInit) begin = nullptr;
   decltype(&BZ2_bzDecompress) decompress = nullptr;
   decltype(&BZ2_bzDecompressEnd) end = nullptr;

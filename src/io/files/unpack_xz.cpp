@@ -9,7 +9,7 @@
 namespace manymeans {
 namespace {
 
-// What a file may ask for, whatever it claims; xz -9 takes half of it.
+// The memory that a file may ask for, whatever it claims; xz -9 takes half of it.
 constexpr uint64_t kMaxMemory = uint64_t{128} << 20;
 
 struct Lzma {

@@ -51,8 +51,7 @@ class ZstdUnpacker : public Unpacker {
     step.trouble = zstd().error_name(left);
     switch (zstd().error_code(left)) {
       case ZSTD_error_memory_allocation: throw std::bad_alloc();
-      case ZSTD_error_frameParameter_windowTooLarge:  // more than the library gives to a file that nobody has vouched
-                                                      // for
+      case ZSTD_error_frameParameter_windowTooLarge:  // more than the library allows for an unknown file
         step.trouble = "its window is larger than 128 MiB; pack it again without --long, or with --long=27";
         break;
       default: break;

@@ -14,7 +14,7 @@
 
 namespace manymeans {
 
-/// What one step of unpacking took and gave.
+/// The result of one step of unpacking.
 struct UnpackStep {
   size_t taken = 0, given = 0;    // bytes
   bool ended = false;             ///< that was the end of a member: what follows is another one
@@ -29,7 +29,7 @@ class Unpacker {
   Unpacker(const Unpacker&) = delete;
   Unpacker& operator=(const Unpacker&) = delete;
 
-  /// Goes on with `packed`, to at most `room` bytes at `to`; both are below 2^31. Throws std::bad_alloc.
+  /// Continues with `packed`, to at most `room` bytes at `to`; both are below 2^31. Throws std::bad_alloc.
   virtual UnpackStep step(std::string_view packed, char* to, size_t room) = 0;
   /// A whole member at once, as inflate_at_once() does it, where that is faster.
   virtual std::optional<InflatedMember> at_once(std::string_view /*packed*/, ByteBuffer& /*out*/, size_t /*used*/) {
@@ -42,7 +42,7 @@ std::unique_ptr<Unpacker> make_zstd_unpacker(const std::string& path);
 std::unique_ptr<Unpacker> make_xz_unpacker(const std::string& path);
 std::unique_ptr<Unpacker> make_bzip2_unpacker(const std::string& path);
 
-/// What is thrown where this build or this computer lacks a library. `program` unpacks such files.
+/// The error if this build or this computer lacks a library. `program` unpacks such files.
 inline Error no_unpacker(const std::string& path, const std::string& program, const std::string& why) {
   return Error(ErrorCode::kUnavailable, path,
                "the file is packed by " + program + ", and " + why + "; unpack it first (" + program +

@@ -25,7 +25,7 @@ class ZipWriter {
   /// One member, made of two parts.
   void add(const std::string& name, std::string_view head, std::span<const std::byte> body);
   using Sink = std::function<void(std::span<const std::byte>)>;
-  /// The same with a body of `size` bytes that `produce` gives to its sink: twice, for the checksum stands before it.
+  /// As above, for a body of `size` bytes. `produce` gives it to its sink twice, for the checksum comes before it.
   void add(const std::string& name, std::string_view head, uint64_t size,
            const std::function<void(const Sink&)>& produce);
   /// The directory at the end. The file is whole after it.
@@ -53,16 +53,15 @@ class ZipReader {
   ZipReader(std::span<const std::byte> bytes, const std::string& path);
 
   bool has(const std::string& name) const { return members_.contains(name); }
-  /// Of all members, in the order of their names.
+  /// The names of all members, sorted.
   std::vector<std::string> names() const;
-  /// The bytes of a member, its checksum checked. What is packed grows as it is inflated, whatever size the archive
-  /// claims, and Error(kUnavailable) says so where that is more than the memory that there is.
+  /// The bytes of a member, its checksum checked. A packed member grows as it is inflated, whatever size the archive
+  /// claims. Throws Error(kUnavailable) if there is not enough memory for that.
   std::vector<std::byte> read(const std::string& name) const;
-  /// The same of a member that is packed, for points: in a temporary file where `memory` (as in ReadOptions) asks for
-  /// that.
+  /// Inflates a packed member, for points: in a temporary file if `memory` (as in ReadOptions) asks for that.
   ByteBuffer inflate(const std::string& name, int64_t memory) const;
-  /// Where a member's bytes stand in the archive as they are, its checksum checked; nothing if it is deflated. Pages of
-  /// a file are given back where `memory` asks for that.
+  /// A member's bytes in the archive as they are, its checksum checked; nothing if it is deflated. Pages of a file are
+  /// given back where `memory` asks for that.
   std::optional<std::span<const std::byte>> in_place(const std::string& name, int64_t memory = 0) const;
 
  private:

@@ -34,12 +34,12 @@ class RawInflater {
   RawInflater(const RawInflater&) = delete;
   RawInflater& operator=(const RawInflater&) = delete;
 
-  // Whether exactly `size` bytes came out of all of `in`. `out` grows with what comes: a size is but a claim.
+  // Returns true if exactly `size` bytes came out of all of `in`. `out` grows with what comes: a size is but a claim.
   bool run(std::span<const std::byte> in, uint64_t size, ByteBuffer& out, int64_t memory) {
     constexpr size_t kBlock = size_t{4} << 20;
     size_t taken = 0, made = 0;
     const bool gives_back = memory > 0 && memory < INT64_MAX && lies_in_file(in.data(), in.size());
-    out.resize(0);  // zlib wants an address, also where nothing goes
+    out.resize(0);  // zlib requires an address, also for no bytes
     for (int code = Z_OK; code != Z_STREAM_END;) {
       if (made == out.size() && made < size) out.resize(std::min<uint64_t>(size, std::max(kBlock, made + made / 2)));
       const size_t given = std::min(kBlock, in.size() - taken);

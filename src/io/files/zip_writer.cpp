@@ -23,12 +23,12 @@ uint32_t crc_of(uint32_t crc, const void* data, size_t size) {
   return static_cast<uint32_t>(crc32_z(crc, static_cast<const Bytef*>(data), size));
 }
 
-// What stands in a 32-bit or 16-bit field: the value, or all ones when the zip64 field has it.
+// The value of a 32-bit or 16-bit field; all ones if the zip64 field has it.
 uint32_t short_size(uint64_t value, bool zip64) {
   return zip64 ? 0xffffffff : static_cast<uint32_t>(value);
 }
 
-// The fields that a local header and a directory entry share. What they have beside is the sizes in 64 bits.
+// The fields that a local header and a directory entry share. Both have also the sizes in 64 bits.
 void append_common(std::string& out, uint32_t crc, uint64_t size, size_t name_size, size_t extra_size) {
   const bool zip64 = extra_size > 0;
   append<uint16_t>(out, zip64 ? kVersionZip64 : kVersion);

@@ -1,4 +1,4 @@
-// What reading and writing by the HDF5 library share.
+// Shared by reading and writing by the HDF5 library.
 #pragma once
 
 // The interface of 1.10, which later versions keep under this name.
@@ -20,7 +20,7 @@ class Hdf5Handle {
   explicit operator bool() const { return id_ >= 0; }
   operator hid_t() const { return id_; }  // NOLINT(google-explicit-constructor): the library takes nothing else
 
-  /// Whether that went well, for those that write.
+  /// Returns true if that went well, for writers.
   bool close() {
     const hid_t id = std::exchange(id_, -1);
     return id < 0 || closer_(id) >= 0;

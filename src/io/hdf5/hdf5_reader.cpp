@@ -25,7 +25,7 @@ bool is_bool(hid_t type) {
   return H5Tenum_valueof(type, "FALSE", &no) >= 0 && H5Tenum_valueof(type, "TRUE", &yes) >= 0 && no == 0 && yes == 1;
 }
 
-// What the type is called in .npy headers; empty for text, compound types and numbers that nobody else has.
+// The type's name in .npy headers; empty for text, compound types and numbers that only HDF5 has.
 std::string type_name(hid_t type) {
   if (is_bool(type)) return "|b1";
   const size_t size = H5Tget_size(type);
@@ -60,7 +60,7 @@ Hdf5Handle open_bytes(const MappedFile& file, const std::string& path) {
       H5Pset_file_image(access, mapping.udata, file.bytes().size()) < 0) {
     return {-1, H5Fclose};
   }
-  // The library wants a name, of a file that cannot be there.
+  // The library requires a name, of a file that cannot be there.
   return {H5Fopen(("/dev/null/" + path).c_str(), H5F_ACC_RDONLY, access), H5Fclose};
 }
 

@@ -77,7 +77,7 @@ void write_hdf5(const Table& table, OutputFile& file) {
   Hdf5Handle data(H5Dcreate2(out, "points", type, space, H5P_DEFAULT, timeless, H5P_DEFAULT), H5Dclose);
   if (!type || !space || !data) fail(file);
   write_rows(table, file, data, type, space);
-  // What the library has kept back is written by closing.
+  // Closing writes the bytes that the library has kept back.
   if (!data.close() || !out.close()) fail(file);
 }
 

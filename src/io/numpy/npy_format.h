@@ -12,7 +12,7 @@
 
 namespace manymeans {
 
-/// What a .npy header says. The values follow at `offset` and fill the rest of the file exactly.
+/// The content of a .npy header. The values follow at `offset` and fill the rest of the file exactly.
 struct NpyHeader {
   char byte_order = '|';  ///< '<', '>' or '|'
   char kind = 0;          ///< f, i, u, b, V, U, ...
@@ -32,7 +32,7 @@ NpyHeader parse_npy_header(std::span<const std::byte> file, const std::string& w
 /// The matrix of a whole .npy file; a vector is one column. Throws Error(kBadData) naming `where`.
 StoredMatrix npy_matrix(std::span<const std::byte> file, const std::string& where);
 
-/// Whether these bytes begin like a .npy file.
+/// Returns true if these bytes begin like a .npy file.
 bool is_npy(std::string_view bytes);
 
 /// Magic, version and header, padded so that the values start at a multiple of 64 bytes.

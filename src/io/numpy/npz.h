@@ -22,7 +22,7 @@ class NpzWriter {
 
   void add(const std::string& key, std::string_view descr, std::span<const int64_t> shape,
            std::span<const std::byte> values);
-  /// The same with values that `produce` gives to its sink part by part: twice, see ZipWriter::add.
+  /// As above, but `produce` gives the values to its sink part by part: twice, see ZipWriter::add.
   void add_parts(const std::string& key, std::string_view descr, std::span<const int64_t> shape, uint64_t bytes,
                  const std::function<void(const ZipWriter::Sink&)>& produce);
   void add(const std::string& key, const std::vector<int64_t>& values) { add_vector(key, "<i8", values); }

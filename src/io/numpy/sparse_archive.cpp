@@ -24,7 +24,7 @@ namespace {
 
 constexpr const char* kKind = "a sparse matrix of SciPy";
 
-// What a view shows.
+// A view and the arrays that it shows.
 struct StoredSparse {
   SparseView view;
   std::vector<float> narrow_values;
@@ -33,7 +33,7 @@ struct StoredSparse {
   std::vector<int64_t> wide_indices, starts;
 };
 
-// Numbers may stand at any byte of a file.
+// Numbers may begin at any byte of a file.
 template <class From, class To>
 void copy_as(const NpzArray& array, std::vector<To>& to) {
   const std::byte* from = array.values();
@@ -248,7 +248,7 @@ bool is_sparse_file(const std::string& path, const ReadOptions& options) {
     const auto file = MappedFile::open(path, Access::kOnce);
     return is_sparse_archive(ZipReader(file->bytes(), path));
   } catch (const Error&) {
-    return false;  // whoever reads it says what is wrong
+    return false;  // the reader says what is wrong
   }
 }
 

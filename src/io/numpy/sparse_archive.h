@@ -5,7 +5,7 @@
 
 namespace manymeans {
 
-/// Whether this archive holds a sparse matrix of SciPy.
+/// Returns true if this archive holds a sparse matrix of SciPy.
 bool is_sparse_archive(const ZipReader& zip);
 
 }  // namespace manymeans

@@ -39,10 +39,10 @@ bool is_file_of_fields(const std::string& path) {
   return lower.ends_with(".parquet") || lower.ends_with(".arrow") || lower.ends_with(".feather");
 }
 
-// Nothing but a file is there a second time.
+// Only a file can be read a second time.
 FileState state_of(const std::string& path) {
   struct stat found = {};
-  if (::stat(path.c_str(), &found) != 0 || S_ISDIR(found.st_mode)) return {};  // whoever reads it says what is wrong
+  if (::stat(path.c_str(), &found) != 0 || S_ISDIR(found.st_mode)) return {};  // the reader says what is wrong
   if (!S_ISREG(found.st_mode)) {
     throw Error(ErrorCode::kUsage, "append", fmt::format("'{}' is no file, and is gone once read; {}", path, kRight));
   }
@@ -50,8 +50,8 @@ FileState state_of(const std::string& path) {
   return {found.st_size, found.st_mtim.tv_sec * kNanoseconds + found.st_mtim.tv_nsec};
 }
 
-// What stands between the fields of this output. Where its name asks for nothing else, lines stay as they are. Commas
-// and semicolons both make a .csv.
+// The delimiter of the fields of this output. Where its name asks for nothing else, lines stay as they are. Commas and
+// semicolons both make a .csv.
 char delimiter_of(const std::string& output, const TextLayout& layout) {
   const std::string lower = lower_case(output);
   if (lower.ends_with(".tsv")) return '\t';
@@ -59,8 +59,8 @@ char delimiter_of(const std::string& output, const TextLayout& layout) {
   return layout.decimal == ',' ? ';' : ',';
 }
 
-// A field, `raw` with the blanks around it, as it stands in its line; where the other delimiter asks for quotes, or
-// stands around them, without these blanks.
+// Appends a field as its line has it; `raw` includes the blanks around it. These blanks are left out if the other
+// delimiter requires quotes, or is among them.
 void append_field(std::string_view raw, const Field& field, char delimiter, std::string& text) {
   const char special[] = {delimiter, '"'};
   if (field.quoted) {
@@ -122,7 +122,7 @@ class CellWriter {
     }
   }
 
-  // Those of the next row of the file.
+  // Appends the cells of the next row of the file.
   void append_row(std::string& text) {
     const bool gap = next_gap_ < dropped_.size() && dropped_[next_gap_] == row_;
     ++row_;
@@ -159,7 +159,7 @@ class CellWriter {
   const TextLayout& layout_;
   std::span<const AppendedColumn> columns_;
   std::span<const int64_t> dropped_;
-  bool changes_;  // other delimiters than those of the table
+  bool changes_;  // the delimiter is not the table's
   bool blanks_;
   char delimiter_;
   int64_t row_ = 0, of_points_ = 0;
@@ -180,8 +180,8 @@ std::string_view take_line(std::string_view& text) {
   return line;
 }
 
-// What stands before the rows: a mark, comments, empty lines, and last the names of the columns or the size of the
-// table, if there are any.
+// Appends everything before the rows: a mark, comments and empty lines. The names of the columns or the size of the
+// table come last, if there are any.
 void append_head(std::string_view head, const CellWriter& cells, const TextLayout& layout, size_t added,
                  std::string& text) {
   constexpr std::string_view kMark = "\xef\xbb\xbf";  // of the order of bytes

@@ -41,8 +41,8 @@ Wide joined(uint64_t low, uint64_t high) {
   return static_cast<Wide>(high) << 64 | low;
 }
 
-// Calls use(key, member, most) for what every model has one value of; the file has all models' values under one key,
-// those of 128 bits under two. Values that are counted are from 0 to `most`.
+// Calls use(key, member, most) for each value that every model has once. The file has all models' values under one key,
+// and values of 128 bits under two. Values that are counted are from 0 to `most`.
 template <class Use>
 void for_each_field(int64_t rows, Use&& use) {
   constexpr int64_t kAny = std::numeric_limits<int64_t>::max();
@@ -61,7 +61,7 @@ void for_each_field(int64_t rows, Use&& use) {
   use("last_inertia", &ModelState::last_inertia, kAny);
 }
 
-// The same for what models with a swap search have.
+// Calls use() as above for the values of models with a swap search.
 template <class Use>
 void for_each_swap_field(Use&& use) {
   constexpr int64_t kAny = std::numeric_limits<int64_t>::max();
@@ -71,7 +71,7 @@ void for_each_swap_field(Use&& use) {
   use("search_steps", &ModelState::search_steps, kAny);
 }
 
-// The same for what models have that were searched for before the fit.
+// Calls use() as above for the values of models that were searched for before the fit.
 template <class Use>
 void for_each_sought_field(Use&& use) {
   constexpr int64_t kAny = std::numeric_limits<int64_t>::max();
@@ -95,7 +95,7 @@ void for_each_sought_field(Use&& use) {
 template <class Field>
 using Value = std::remove_cvref_t<std::invoke_result_t<Field, ModelState&>>;
 
-// What a value is in the file.
+// The type of a value in the file.
 template <class T>
 using Stored = std::conditional_t<std::is_same_v<T, uint64_t> || std::is_same_v<T, double>, T, int64_t>;
 
@@ -149,8 +149,8 @@ void add_field(NpzWriter& npz, const std::string& key, const States& models, Fie
   }
 }
 
-// A matrix of all models, one below the other: an ensemble may have a million models, and a member of the archive for
-// each would cost more than what is in it.
+// Adds a matrix of all models, one below the other. An ensemble may have a million models: a member of the archive for
+// each would cost more than its content.
 template <class Field>
 void add_matrices(NpzWriter& npz, const std::string& key, const CheckpointFile& file, Field field) {
   const DataType type = prototype_type(file.identity.type);

@@ -53,7 +53,7 @@ struct ModelState {
   bool swaps() const { return search_steps > 0 || !search_best.empty(); }
 };
 
-/// What a fit is a function of, as far as it takes to tell another fit from this one.
+/// The inputs that decide a fit, as far as needed to tell another fit from this one.
 struct FitIdentity {
   std::vector<std::pair<std::string, std::string>> options;  ///< that decide the answer: name, value as text
   int64_t rows = 0;
@@ -69,8 +69,8 @@ struct CheckpointFile {
   std::vector<ModelState> models;  ///< in the order of the ensemble
 };
 
-/// Replaces the file at once: a reader, or whoever comes after a crash, finds the old one or the new one.
-/// Throws Error(kUnavailable). Time and bytes O(sum of k D); nothing is copied.
+/// Replaces the file at once: a reader, also after a crash, finds the old one or the new one. Throws
+/// Error(kUnavailable). Time and bytes O(sum of k D); nothing is copied.
 void save_checkpoint(const std::string& path, const CheckpointFile& file);
 
 /// Throws Error(kBadData) naming the file, and the key in it, for whatever is damaged, missing or out of range;

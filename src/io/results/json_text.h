@@ -8,12 +8,12 @@
 
 namespace manymeans {
 
-/// Whether this is a whole JSON object that is no deeper than what we write; deeper ones exhaust the stack of some
+/// Returns true for a whole JSON object that is at most as deep as what we write. Deeper ones exhaust the stack of some
 /// parsers.
 bool is_json_object(const std::string& text);
 
-/// to_json() without what tells of the run: times, threads, devices, counts of the screens. The same bytes for equal
-/// answers.
+/// to_json() without what tells of the run: times, threads, devices, counts of the screens. Equal answers give the same
+/// bytes.
 std::string answer_json(const FitResult& result);
 std::string answer_json(const RegressResult& result);
 

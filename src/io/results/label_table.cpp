@@ -44,7 +44,7 @@ bool is_of_labels(const std::string& name) {
   return names_labels(name) || names_distances(name);
 }
 
-// Whether the first column names the rows, and is not the one that is asked for.
+// Returns true if the first column names the rows, and is not the one that the caller asked for.
 bool begins_with_ids(const std::vector<std::string>& names, const ReadOptions& options) {
   if (names.size() < 2 || is_of_labels(names[0])) return false;
   if (!std::all_of(names.begin() + 1, names.end(), is_of_labels)) return false;
@@ -52,14 +52,14 @@ bool begins_with_ids(const std::vector<std::string>& names, const ReadOptions& o
   return options.columns.empty() || find_column({std::ssize(names), names}, options.columns[0]) != 0;
 }
 
-// Labels without names of their rows, which a column that nobody has pointed to may hold.
+// Labels without names of their rows. A column that the caller did not choose may hold these names.
 LabelTable without_names(LabelTable table, std::vector<std::string> names) {
   if (names.size() < 2 || std::ranges::all_of(names, is_of_labels)) names.clear();
   table.beside = std::move(names);
   return table;
 }
 
-// Takes the one column that is called label or cluster, as --append leaves it behind others, where nobody chose any.
+// Takes the one column that is called label or cluster if the caller chose none. --append leaves it behind others.
 void choose_labels(const std::vector<std::string>& names, ReadOptions& options) {
   const auto is_asked_for = [](const std::string& text) {
     const std::string name = lower_case(text);
@@ -71,7 +71,7 @@ void choose_labels(const std::vector<std::string>& names, ReadOptions& options) 
   options.columns = {names[static_cast<size_t>(place)]};
 }
 
-// What the first line says of the columns.
+// The columns as the first line describes them.
 struct FirstLine {
   std::vector<std::string> names;  // of the columns; empty: they have none
   bool may_be_row = false;         // the columns hold nothing but text, so that the first row may be one of names
@@ -88,7 +88,7 @@ FirstLine texts_of(const TextLayout& layout) {
   return first;
 }
 
-// Nothing where this is no table of text: whoever reads it says what it is.
+// Returns nothing if this is no table of text: the reader says what it is.
 FirstLine first_line_in(std::string_view text, const std::string& path, const ReadOptions& options) {
   try {
     ByteBuffer unpacked;
@@ -104,8 +104,8 @@ FirstLine first_line_in(std::string_view text, const std::string& path, const Re
   }
 }
 
-// Columns by their numbers where the names are those of a first row, which the reader takes for a row like others.
-// Says whether a name was found there, so that it is no row.
+// Replaces names of columns by their numbers if the names are in a first row, which the reader takes for a row like
+// others. Says whether a name was found there, so that it is no row.
 bool number_columns(const std::vector<std::string>& names, ReadOptions& options) {
   bool named = false;
   const auto number = [&](std::string& column) {
@@ -119,8 +119,8 @@ bool number_columns(const std::vector<std::string>& names, ReadOptions& options)
   return named;
 }
 
-// Makes each text of the columns of text a class: numbers from 0, in the order in which they first stand there, which
-// is that of the categories then.
+// Makes each text of the text columns a class: numbers from 0, in the order of their first occurrence.
+// The categories have this order then.
 // `from`: the first row that is wanted.
 void number_texts(RawTable& table, int64_t from) {
   const auto* cells = static_cast<const double*>(table.view.data) + from * table.view.d;
@@ -143,13 +143,13 @@ void number_texts(RawTable& table, int64_t from) {
     }
     column.categorical = false;
     column.categories = std::move(texts);
-    column.wide = column.categories.size() > (size_t{1} << 24);  // float32 does not tell all of these apart
+    column.wide = column.categories.size() > (size_t{1} << 24);  // float32 does not tell all classes apart
   }
   table.view.data = values->data();
   table.owner = values;
 }
 
-// Whether the first row has texts that no other row has.
+// Returns true if no other row has a text of the first row.
 bool first_row_is_unlike(const RawTable& table) {
   const auto* cells = static_cast<const double*>(table.view.data);
   for (size_t j = 0; j < table.columns.size(); ++j) {
@@ -163,8 +163,8 @@ bool first_row_is_unlike(const RawTable& table) {
 
 enum class FirstRow : uint8_t { kRow, kNames, kPerhapsNames };
 
-// What read_points() gives, with numbers for the texts of columns that hold text. It opens the file once, since a pipe
-// has no second time.
+// Reads as read_points() does, with numbers for the texts of columns that hold text. It opens the file once, since a
+// pipe has no second time.
 LabelTable read_classes(const std::string& path, const ReadOptions& options, FirstRow first = FirstRow::kRow) {
   ReadOptions with_text = options;
   with_text.rules.one_hot = true;

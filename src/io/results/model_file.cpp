@@ -26,7 +26,7 @@ namespace {
 constexpr const char* kNothing = "nothing was written";
 
 constexpr int64_t kFormatVersion = 1;
-constexpr int64_t kNumbers = -1;       // in the place of a column's number of categories: it has none
+constexpr int64_t kNumbers = -1;       // instead of a column's number of categories: it has none
 constexpr int64_t kLinearVersion = 2;  // linear models: programs that know centroids only refuse it
 constexpr int64_t kMetricVersion = 3;  // another metric than euclidean: programs that do not know it refuse it
 
@@ -269,7 +269,7 @@ RegressionGate ModelLoader::load_gate(size_t index, const StoredModel& model) co
   return gate;
 }
 
-// What no fit has ever written.
+// Refuses numbers that no fit has ever written.
 void ModelLoader::check_numbers(size_t index, const StoredModel& model) const {
   const auto require = [&](bool right, const std::string& key, const auto& found, const char* needed) {
     if (!right) file_.array(key).fail(fmt::format("model {}: {} was found; {}", index + 1, found, needed));
@@ -323,7 +323,7 @@ void ModelLoader::load_scaling(ModelFile& result, int64_t columns) const {
   }
 }
 
-// Older files do not have them, nor do those of the metric cosine.
+// Older files have no ranges, and neither have files of the metric cosine.
 void ModelLoader::load_ranges(ModelFile& result, int64_t columns) const {
   if (!file_.has("column_minimum")) return;
   const NpzArray maximum = file_.array("column_maximum");
@@ -449,7 +449,7 @@ bool is_model_file(const std::string& path) {
     const NpzFile file(path, "a model file");
     return file.has("format_version") && file.has("k_requested") && file.has("stop_reason");
   } catch (const Error&) {
-    return false;  // whoever reads it says why
+    return false;  // the reader says why
   }
 }
 

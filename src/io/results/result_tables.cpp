@@ -107,7 +107,7 @@ auto write_together(const std::string& path, Comm& comm, Write&& write) {
   return all_or_abort(comm, [&] { return or_out_of_memory(path, kNothing, write); });
 }
 
-// The rows of all ranks, which is one where nobody says otherwise.
+// Writes the rows of all ranks; by default there is one rank.
 void write_rows(const std::string& path, const Table& mine, Comm& comm) {
   if (comm.alone()) return write_table(path, result_writer_for(path), mine);
   write_rows_of_ranks(path, mine, comm);

@@ -84,8 +84,9 @@ Table rows_of(const Table& table, int64_t first, int64_t count) {
   return part;
 }
 
-// Calls write(first, rows) for all rows of this rank, in rounds that the ranks do together. A rank that fails in one is
-// heard after it, where rank 0 can still remove its file: it has no time for that once the ranks are ended by force.
+// Calls write(first, rows) for all rows of this rank, in rounds that the ranks do together. A rank that fails in a
+// round is heard after it. Rank 0 can still remove its file then: it has no time for that once the ranks are ended by
+// force.
 template <class Write>
 void write_in_rounds(const Table& mine, Comm& comm, Write&& write) {
   constexpr size_t kRoundBytes = size_t{64} << 20;  // a second on a slow disk
@@ -98,7 +99,7 @@ void write_in_rounds(const Table& mine, Comm& comm, Write&& write) {
   } while (comm.max(mine.rows - done) > 0);
 }
 
-// Rank 0 makes the file and puts it in its place, and the rows of each rank are written by itself.
+// Rank 0 makes the file and puts it in its place; each rank writes its own rows.
 void write_together(const std::string& path, const Table& mine, const Place& place, Comm& comm) {
   Table whole = mine;
   whole.rows = place.all;

@@ -8,14 +8,14 @@
 
 namespace manymeans {
 
-/// Where a model that walks by swaps stands between two rounds, beside its centroids.
+/// The state of a model that walks by swaps, between two rounds; its centroids are not in it.
 struct WalkRecord {
   double most = 0;       ///< swaps of the next try
   int64_t failures = 0;  ///< rounds in a row that gained nothing
   int64_t draws = 0;     ///< random numbers that it has used
 };
 
-/// Everything else of a search is a function of these centroids, the points, the options and the seed.
+/// Everything else of a search is a function of its centroids, the points, the options and the seed.
 struct SearchRecord {
   Matrix best;          ///< k x D: the best centroids so far; empty where there was no search yet
   double inertia = 0;   ///< theirs

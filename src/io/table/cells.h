@@ -5,8 +5,8 @@
 
 namespace manymeans {
 
-/// The same values in another type, converted block by block while they are written. `where` names the table in the
-/// Error(kBadData) that the first value without an exact counterpart gives.
+/// Returns the table with another type; values are converted block by block while they are written. `where` names the
+/// table in the Error(kBadData) that the first value without an exact counterpart gives.
 Table with_type(const Table& table, CellType type, const std::string& where);
 
 }  // namespace manymeans

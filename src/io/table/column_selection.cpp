@@ -39,7 +39,7 @@ std::string list_of(std::span<const std::string> names) {
   return names.size() > kMaxNamed ? list + ", ..." : list;
 }
 
-// What would be right in the place of a pattern or of a range that goes too far; empty for other texts.
+// Advice about a pattern or a range that goes too far; empty for other texts.
 std::string about_ranges(const FileColumns& file, std::string_view text) {
   if (const size_t star = text.find_first_of("*?"); star != std::string_view::npos) {
     const auto has_start = [&](const std::string& name) { return name.starts_with(text.substr(0, star)); };
@@ -148,7 +148,7 @@ class Selection {
   std::vector<bool> taken_;
 };
 
-// For each name the column that has it; nothing where one is missing, or stands for several columns here or there.
+// Finds the column of each name; returns nothing if one is missing, or repeats in the file or in `names`.
 std::optional<std::vector<int64_t>> find_all(const FileColumns& file, std::span<const std::string> names) {
   Places places = places_of(file);
   std::vector<int64_t> columns;

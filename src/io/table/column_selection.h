@@ -26,21 +26,21 @@ struct FileColumns {
 std::vector<int64_t> select_columns(const FileColumns& file, std::span<const std::string> specifications,
                                     const char* parameter = "columns");
 
-/// The columns that the caller wants: those asked for, else those of the model (options.like), else all.
-/// Throws Error(kBadData) naming `path` where the file lacks a column of the model.
+/// The columns that the caller asked for, else the columns of the model (options.like), else all. Throws
+/// Error(kBadData) naming `path` where the file lacks a column of the model.
 std::vector<int64_t> wanted_columns(const FileColumns& file, const ReadOptions& options, const std::string& path);
 
 /// These columns, as a Dataset keeps them.
 SourceColumns source_columns(const FileColumns& file, std::span<const int64_t> columns);
 
-/// The type that the caller wants: asked for, or that of the model; none where the file decides. `stored`: the type
-/// that the file has, where it is one of points.
+/// The type that the caller asked for, or the model's type; none if the file decides. `stored`: the type that the file
+/// has, where it is one of points.
 std::optional<DataType> wanted_type(const ReadOptions& options, std::optional<DataType> stored);
 
-/// The one column with this name or number; nothing where there is none.
+/// The one column with this name or number; nothing if there is none.
 std::optional<int64_t> find_column(const FileColumns& file, const std::string& text);
 
-/// This name, or with the first number behind it that makes it none of those that are there: cluster_2.
+/// This name if it is not taken, else with the first number behind it that is free: cluster_2.
 std::string free_name(std::span<const std::string> taken, const std::string& name);
 
 }  // namespace manymeans

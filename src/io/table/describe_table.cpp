@@ -1,4 +1,4 @@
-// What a file of points holds, column by column, also where it holds no points.
+// The content of a file of points, column by column, also if it holds no points.
 #include <manymeans/error.h>
 #include <manymeans/io.h>
 

@@ -16,7 +16,7 @@ namespace {
 // is at most 10^6 * 2^-24 = 0.0597 steps.
 constexpr double kParts = 16;
 constexpr double kSixDigits = 1e6;
-// Numbers between two floats of which only one is the text of a float32: so seldom is a long number that by chance.
+// A float32 step has at least this many numbers and one text of a float32: so seldom is a long number one by chance.
 constexpr double kLongByChance = 4;
 
 constexpr int kMaxDecimals = 400;
@@ -54,7 +54,7 @@ double float_step(double value) {
   return static_cast<double>(std::nextafter(low, std::numeric_limits<float>::infinity())) - static_cast<double>(low);
 }
 
-// Whether the value is that of the shortest text of its float32.
+// Returns true if the value equals the shortest text of its float32.
 bool is_shortest_text(double value) {
   std::array<char, 48> text;
   const auto end = std::to_chars(text.data(), text.data() + text.size(), static_cast<float>(value)).ptr;
@@ -85,8 +85,8 @@ int decimals_of(std::string_view number) {
   return static_cast<int>(std::clamp<int64_t>(decimals, -kMaxDecimals, kMaxDecimals));
 }
 
-// Let them be multiples of 10^-p, p the most digits behind the point that one between the same two powers of two has:
-// of that one, v < 10^6 * 10^-p, so that no number there loses more than v * 2^-24 < 0.06 * 10^-p.
+// Let the numbers between two powers of two be multiples of 10^-p, where p is their max of digits behind the point. A
+// number with p digits has v < 10^6 * 10^-p. So no number there loses more than v * 2^-24 < 0.06 * 10^-p.
 bool is_short_number(std::string_view number, double value) {
   const double magnitude = std::fabs(value);
   const bool in_range = magnitude == 0 || (magnitude >= 0x1p-126 && magnitude <= 0x1.fffffep127);
@@ -108,7 +108,7 @@ void Float32Check::Binade::add(double value, int its_decimals, double its_loss) 
   loss = std::max(loss, its_loss);
 }
 
-// Whether different values here come too near to each other. One value alone is looked at from its neighbours.
+// Returns true if different values here come too near to each other. One value alone is looked at from its neighbours.
 bool Float32Check::Binade::loses_in_step() const {
   return loss > 0 && low < high && loss * kParts > step_of(decimals);
 }
@@ -155,7 +155,7 @@ void Float32Check::add_witness(Column& column, double value) {
 }
 
 void Float32Check::note_float32_text(Column& column, double value, std::string_view text) {
-  // Integers are what they are: nobody writes float32 numbers without a point or an exponent.
+  // Integers are what they are: programs write float32 numbers with a point or an exponent.
   column.float32_text = text.find_first_of(".eE") != std::string_view::npos && is_shortest_text(value);
   if (column.float32_text && float_step(value) >= kLongByChance * step_of(decimals_of(text)))
     add_witness(column, value);

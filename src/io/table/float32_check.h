@@ -1,4 +1,4 @@
-// Whether numbers keep in float32 what tells them apart.
+// Checks that float32 keeps different numbers apart.
 #pragma once
 
 #include <array>
@@ -14,19 +14,19 @@ namespace manymeans {
 /// Digits behind the decimal point of a number in text, its exponent taken into account: 2 for "1.50", -2 for "3e2".
 int decimals_of(std::string_view number);
 
-/// Whether this is a number of at most six digits in the range of float32. A column of such numbers keeps in float32
+/// Returns true for a number of at most six digits in the range of float32. A column of such numbers keeps in float32
 /// what tells them apart, whatever else is in it; so most files are decided without a Float32Check.
 bool is_short_number(std::string_view number, double value);
 
-/// What one reading of a column finds out, in any order and by any number of threads. docs/user/files.md, "Types", has
-/// the rule. The columns of one thread; merge() adds those of another.
+/// The findings of one reading of columns, in any order and by any number of threads. docs/user/files.md, "Types", has
+/// the rule. An object has the columns of one thread; merge() adds another one.
 class Float32Check {
  public:
   explicit Float32Check(size_t columns) : columns_(columns) {}
 
-  /// A value of which `decimals` digits behind the point are written down: it is a multiple of 10^-decimals.
+  /// Adds a value with `decimals` written digits behind the point: it is a multiple of 10^-decimals.
   void add(size_t column, double value, int decimals);
-  /// The same for a number in text, which may be what a program writes for a float32.
+  /// Adds a number in text, which may be what a program writes for a float32.
   void add_text(size_t column, double value, std::string_view text) {
     Column& mine = columns_[column];
     // Tables repeat themselves, and the same number again changes nothing.
@@ -36,18 +36,18 @@ class Float32Check {
   }
   void merge(const Float32Check& other);
 
-  /// Whether what was seen so far proves that the column needs float64, whatever else is in it.
+  /// Returns true if the values so far prove that the column needs float64, whatever else is in it.
   bool surely_wide(size_t column) const;
-  /// Whether any column is surely wide; cheap, for asking after every row.
+  /// Returns true if any column is surely wide; cheap, for calls after every row.
   bool surely_wide() const { return surely_wide_; }
-  /// Whether the column needs float64, once all of its values are there.
+  /// Returns true if the column needs float64, once all of its values are there.
   bool wide(size_t column) const;
   bool wide() const;
 
  private:
   // Values of one sign between two powers of two.
   struct Binade {
-    int key = 0;  // the same order as that of the values
+    int key = 0;  // ordered as the values are
     int decimals = std::numeric_limits<int>::min();
     double low = 0, high = 0;
     double loss = 0;  // largest |v - float32(v)|
@@ -55,7 +55,7 @@ class Float32Check {
     void add(double value, int its_decimals, double its_loss);
     bool loses_in_step() const;
   };
-  // So many different long numbers that are all written as float32 numbers are: by chance one in 4^8 columns has them.
+  // By chance, one in 4^8 columns has this many different long numbers that are all written as float32 numbers are.
   static constexpr size_t kWitnesses = 8;
   struct Column {
     std::vector<Binade> binades;       // by rising key

@@ -6,7 +6,7 @@
 
 namespace manymeans {
 
-/// What reads or writes a format here.
+/// The way in which this computer reads or writes a format.
 struct FoundFormat {
   bool available = false;
   std::string how;  ///< "by pyarrow 26.0.1 of /usr/bin/python3"; where not available, what to do about it

@@ -1,4 +1,4 @@
-// What stands in for readers and writers that this build does not have: they claim the endings, so that the message is
+// Replacements for readers and writers that this build does not have. They claim the endings, so that the message is
 // the right one.
 #pragma once
 

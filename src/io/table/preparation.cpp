@@ -20,7 +20,7 @@ namespace {
 constexpr int64_t kRowsOfPiece = 1024;
 constexpr int64_t kNone = std::numeric_limits<int64_t>::max();
 
-// What one thread counts.
+// The counts of one thread.
 struct Tally {
   explicit Tally(size_t columns) : filled(columns), unknown(columns), lost(columns) {}
   std::vector<int64_t> filled, unknown;  // cells, for each column

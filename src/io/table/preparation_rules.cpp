@@ -56,7 +56,7 @@ double median(const PointsView& view, size_t column) {
   return *std::max_element(values.begin(), middle) / 2 + *middle / 2;
 }
 
-// What stands for a gap, for all columns of numbers alike.
+// The values that replace gaps, for all columns of numbers alike.
 class Fills {
  public:
   Fills(const RawTable& table, const ReadOptions& options) : table_(table), rules_(options.rules) {
@@ -90,7 +90,7 @@ class Fills {
   std::vector<ColumnSummary> summaries_;
 };
 
-// Where each code of the table stands among these categories.
+// The place of each code of the table among these categories.
 std::vector<int64_t> places_of(const std::vector<std::string>& texts, const std::vector<std::string>& categories) {
   std::vector<int64_t> places;
   for (const std::string& text : texts) {

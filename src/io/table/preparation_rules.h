@@ -1,4 +1,4 @@
-// What a table's columns become: found in the table, or taken over from a model's fit.
+// The columns that a table becomes: found in the table, or taken over from a model's fit.
 #pragma once
 
 #include <manymeans/io.h>

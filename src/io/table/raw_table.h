@@ -13,7 +13,7 @@
 
 namespace manymeans {
 
-/// What the cells of one column are.
+/// The findings about the cells of one column.
 struct RawColumn {
   int64_t number = 1;  ///< in the file, from 1
   std::string name;    ///< empty where the file names no columns

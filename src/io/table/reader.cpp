@@ -36,7 +36,7 @@ bool claims(const Reader& reader, const std::string& path) {
   return std::ranges::any_of(reader.endings, [&](std::string_view ending) { return lower.ends_with(ending); });
 }
 
-// Nothing where no reader claims the ending.
+// Returns nothing if no reader claims the ending.
 std::optional<Reader> reader_by_ending(const std::string& path) {
   const MemberPath parts = split_member(path);
   for (const ReaderEntry& entry : readers()) {
@@ -63,8 +63,8 @@ Reader make_reader(const std::string& path, const std::string& format) {
   throw Error(ErrorCode::kUsage, "format", "there is no reader '" + format + "'; known: " + known);
 }
 
-// The reader of a path. What has no ending that says its format, as what comes out of a pipe, is looked into: NumPy's
-// arrays say what they are.
+// The reader of a path. If no ending says the format, as for a pipe, it looks into the file: NumPy's arrays say what
+// they are.
 class FoundReader {
  public:
   FoundReader(const std::string& path, const ReadOptions& options) {
@@ -83,7 +83,7 @@ class FoundReader {
   std::optional<PeekedFile> file_;
 };
 
-// What is read from a pipe is gone for the others.
+// Bytes that one rank reads from a pipe are gone for the others.
 void check_every_rank_can_read(const std::string& weights) {
   const std::string file = points_file(weights);
   if (weights != MappedFile::kStandardInput && !std::filesystem::is_fifo(file)) return;
@@ -169,7 +169,7 @@ bool is_points_path(const std::string& path) {
 }
 
 std::string row_label(const Dataset& points, int64_t row) {
-  for (const int64_t gap : points.dropped) row += gap < row ? 1 : 0;  // they stand in the file
+  for (const int64_t gap : points.dropped) row += gap < row ? 1 : 0;  // gaps are rows of the file, too
   const auto label = [](int64_t number, int64_t first_line) {
     return first_line == 0 ? fmt::format("row {}", number)
                            : fmt::format("row {} (line {})", number, first_line + number - 1);
@@ -242,7 +242,7 @@ void check_part(const RowPart& part) {
 }
 
 RawTable read_raw(const std::string& path, ReadOptions options) {
-  options.part = {};  // all rows say what stands for a gap
+  options.part = {};  // all rows decide what replaces a gap
   return with_memory(path, [&] {
     RawTable table = naming_input(path, [&] {
       const FoundReader found(path, options);

@@ -20,8 +20,8 @@ struct Choice;
 struct Reader {
   std::string description;
   std::vector<std::string_view> endings;  ///< of files, which choose this reader; with the dot, in lower case
-  /// Reads points, and weights where `options.weights` is a column; weight files are the caller's business. Of the rows
-  /// it gives those of `options.part`, and says how many there are in all (Dataset::file_rows).
+  /// Reads points, and weights where `options.weights` is a column; weight files are the caller's business. Returns the
+  /// rows of `options.part`, and says how many there are in all (Dataset::file_rows).
   std::function<Dataset(const std::string& path, const ReadOptions& options)> read;
   bool has_members = false;  ///< a file holds several tables, one of which a path names as file:member
   /// Describes what is there, column by column; null: what read() gives is described.
@@ -36,14 +36,14 @@ struct Reader {
 
 /// read_points() without weights from a file of their own, and of a file that may have no rows.
 Dataset read_rows(const std::string& path, const ReadOptions& options);
-/// The same as a table by whose rules points are made; all of its rows.
+/// Reads all rows as a table, from which rules make points.
 RawTable read_raw(const std::string& path, ReadOptions options);
-/// The weights of these points from the file that `options` name.
+/// Reads the weights of the points from the file that `options` name.
 std::vector<double> read_weight_file(const Dataset& points, const ReadOptions& options);
 /// Throws Error(kBadData) where there are no rows or no columns.
 void check_some_rows(const Dataset& points);
 
-/// What a table is made of that --append can write again.
+/// The kind of a table, for --append to write it again.
 enum class TableKind : uint8_t { kLines, kFields, kOther };
 /// As what these options read this path: text, a row a line; Parquet or Arrow; anything else.
 TableKind table_kind(const std::string& path, const ReadOptions& options);

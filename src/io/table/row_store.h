@@ -46,7 +46,7 @@ class RowStore {
   std::shared_ptr<AlignedBuffer<std::byte>> bytes_;
 };
 
-/// Whether an integer is changed on its way to this type, float32 or float64; no other type changes any.
+/// Returns true if an integer changes on its way to this type, float32 or float64; no other type changes any.
 template <class T>
 bool is_lost(T value, DataType type) {
   if constexpr (std::is_integral_v<T> && sizeof(T) >= 4) {

@@ -19,11 +19,11 @@
 namespace manymeans {
 namespace {
 
-// What is asked of a file before its rows are read.
+// A part of no rows: files are read with it before their rows are.
 constexpr int64_t kBehindAll = std::numeric_limits<int64_t>::max();
 constexpr RowPart kNoRows{.first = kBehindAll, .last = kBehindAll};
 
-// Whoever writes a table in parts leaves such files where a part has nothing to write.
+// Programs that write a table in parts leave such files if a part has nothing to write.
 bool has_no_bytes(const std::string& path) {
   std::error_code ignored;
   return std::filesystem::is_regular_file(path, ignored) && std::filesystem::file_size(path, ignored) == 0;
@@ -70,7 +70,7 @@ void check_alike(const Dataset& first, const Dataset& other) {
                           name_of(other.view.type), first.path, name_of(first.view.type)));
 }
 
-// What the files are together: all but the rows themselves.
+// Describes the files together: all but the rows themselves.
 Dataset look_at(const std::vector<std::string>& paths, ReadOptions options) {
   options.part = kNoRows;
   Dataset all;
@@ -142,7 +142,7 @@ void take_beside_rows(Dataset& points, const Dataset& piece, const ReadOptions& 
                           options.weights));
 }
 
-// All rows of all files say what stands for a gap, and which categories there are.
+// Reads all rows of all files: they decide the values for gaps, and the categories.
 Dataset prepare_shards(const std::vector<std::string>& paths, const ReadOptions& options) {
   std::vector<RawTable> tables;
   for (const std::string& path : paths) {

@@ -28,7 +28,7 @@ struct Direct {
   std::string_view descr;
   DataType type;
 };
-// What the engine reads as it is.
+// Types that the engine reads as they are.
 constexpr std::array kDirect = {Direct{"<f4", DataType::kFloat32}, Direct{"<f8", DataType::kFloat64},
                                 Direct{"<f2", DataType::kFloat16}, Direct{"|u1", DataType::kUInt8},
                                 Direct{"|i1", DataType::kInt8}};
@@ -50,7 +50,7 @@ class Converter {
 
   template <class T, bool kSwap>
   RowStore convert(DataType type, int64_t memory, std::vector<std::string>& warnings);
-  // Whether values of type T lose what tells them apart when they become float32.
+  // Returns true if different values of type T become equal or too near as float32.
   template <class T, bool kSwap>
   bool needs_float64(int64_t memory) const;
 
@@ -204,7 +204,7 @@ const Conversion& find_conversion(const StoredMatrix& matrix, const ReadOptions&
       "values of type '" + matrix.type + "' are not supported; float16, float32, float64, integers and bool are");
 }
 
-// What the points will be in memory; nothing where the values decide.
+// The type of the points in memory; nothing if the values decide.
 std::optional<DataType> result_type(const StoredMatrix& matrix, const ReadOptions& options) {
   std::optional<DataType> stored;
   for (const Direct& direct : kDirect) {
@@ -253,7 +253,7 @@ Dataset read_stored(const StoredMatrix& whole, std::shared_ptr<const void> owner
   const bool swapped = matrix.type.starts_with('>');
   const auto convert = [&](std::vector<int64_t> chosen, std::optional<DataType> to) {
     const auto check = swapped ? conversion.needs_float64_swapped : conversion.needs_float64;
-    if (!to) {  // all rows have one type, whoever reads which
+    if (!to) {  // all rows have one type, for every part
       Converter all(path, whole, columns, chosen, pool);
       to = (all.*check)(options.memory) ? DataType::kFloat64 : DataType::kFloat32;
     }

@@ -1,4 +1,4 @@
-// What the cells of a column are, counted while they are read.
+// Counts of the cells of a column, made while they are read.
 #pragma once
 
 #include <manymeans/io.h>
@@ -11,7 +11,8 @@
 
 namespace manymeans {
 
-/// Counts different values, up to a limit: then it gives its memory back and says "more". The same count in any order.
+/// Counts different values, up to a limit: then it gives its memory back and says "more". The order of the values does
+/// not matter.
 class DistinctCounter {
  public:
   explicit DistinctCounter(size_t limit = 0) : limit_(limit) {}

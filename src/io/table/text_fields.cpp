@@ -22,7 +22,7 @@ const char* closing_quote(const char* at, const char* end) {
     at = static_cast<const char*>(std::memchr(at, '"', static_cast<size_t>(end - at)));
     if (at == nullptr) return nullptr;
     if (at + 1 == end || at[1] != '"') return at;
-    ++at;  // "" stands for one quote
+    ++at;  // "" means one quote
   }
   return nullptr;
 }
@@ -53,7 +53,7 @@ const char* cut_field(const char* at, const char* end, char delimiter, Field& fi
   if (at < end && *at == '"') {
     const char* close = closing_quote(at + 1, end);
     const char* next = close == nullptr ? nullptr : skip_blanks(close + 1, end, delimiter);
-    // Text after the closing quote, or none: the quotes are no quotes, and the field reads as it stands.
+    // Text after the closing quote, or no closing quote: the quotes are no quotes, and the field reads as it is.
     const bool whole = close != nullptr && (next == end || next > close + 1 || ends_field(*next, delimiter));
     if (whole && (delimiter == kBlanks || next == end || *next == delimiter)) {
       field.quoted = true;
@@ -172,7 +172,7 @@ bool looks_like_date(std::string_view text) {
   constexpr std::string_view kShapes[] = {"0-0-0", "0.0.0", "0/0/0", "0:0"};
   return std::ranges::any_of(kShapes, [&](std::string_view date) {
     if (!shape.starts_with(date)) return false;
-    constexpr std::string_view kBehind = " T:";  // the time of a day; an address such as 10.0.0.1 goes on otherwise
+    constexpr std::string_view kBehind = " T:";  // the time of a day; an address such as 10.0.0.1 continues otherwise
     return shape.size() == date.size() || kBehind.find(shape[date.size()]) != std::string_view::npos;
   });
 }

@@ -18,7 +18,7 @@ struct Field {
   bool quoted = false;
 };
 
-/// The text that the field stands for: a quote that is doubled within quotes is one.
+/// The text that the field means: a quote that is doubled within quotes is one.
 std::string text_of(const Field& field);
 
 inline bool is_blank(char c, char delimiter) {
@@ -34,8 +34,8 @@ std::string_view trim_line(std::string_view line, char delimiter);
 /// Reads the field at `at`; returns where the next begins, or nullptr after the last one of the line.
 const char* cut_field(const char* at, const char* end, char delimiter, Field& field);
 
-/// Fields of a line at most. Every field costs some hundred bytes while a file is read, and a file of delimiters alone
-/// must not take the memory of the machine; wider tables belong into a binary format, where a column costs nothing.
+/// Fields of a line at most. Every field costs some hundred bytes while a file is read. A file of delimiters alone must
+/// not take the memory of the machine. Wider tables belong in a binary format, where a column costs nothing.
 constexpr size_t kMaxFields = size_t{1} << 20;
 
 /// All fields of a (trimmed) line; an empty line has none. Of more than kMaxFields, one more than that.
@@ -49,17 +49,17 @@ bool parse_truth(std::string_view text, double& value);
 /// The nearest binary64 of a decimal number, with an optional sign; also inf, infinity, nan, true and false.
 NumberKind parse_number(std::string_view text, double& value);
 
-/// The same for numbers as `decimal` (',') has them: with a decimal comma, and points between thousands. `digits` gets
-/// the number as it is written with a point.
+/// Parses numbers as `decimal` (',') has them: with a decimal comma, and points between thousands. `digits` gets the
+/// number as it is written with a point.
 NumberKind parse_number(std::string_view text, char decimal, double& value, std::string& digits);
 
-/// Whether a field has no value: it is empty, or says NA, N/A, NaN, null or None.
+/// Returns true if a field has no value: it is empty, or says NA, N/A, #N/A, <NA>, NaN, null or None.
 bool is_gap(std::string_view text);
 
-/// Whether this looks like a date or a time: 2024-02-29, 29.02.2024, 2/29/24, 12:30.
+/// Returns true if this looks like a date or a time: 2024-02-29, 29.02.2024, 2/29/24, 12:30.
 bool looks_like_date(std::string_view text);
-/// Where such a date or time stands among others that are written in the same way; nothing for other text. Of 3/4/24
-/// the first is the month, unless it is above 12.
+/// A number by which such dates or times of the same form are ordered; nothing for other text. Of 3/4/24 the first is
+/// the month, unless it is above 12.
 std::optional<double> date_order(std::string_view text);
 
 /// Text for messages: at most 40 characters, what cannot be printed replaced.

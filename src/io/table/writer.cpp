@@ -30,10 +30,10 @@ constexpr WriterEntry kWriters[] = {
 };
 #undef MANYMEANS_REGISTER
 
-// Devices and pipes have no ending; what reads from them is a person or a program that wants text.
+// Devices and pipes have no ending; their reader is a person or a program that needs text.
 constexpr std::string_view kSpecialEnding = ".csv";
 
-// The path in lower case, or what stands in for it where it has no ending.
+// The path in lower case; kSpecialEnding for devices and pipes.
 std::string ending_of(const std::string& path) {
   const bool descriptor = path == "/dev/stdout" || path.starts_with("/dev/fd/") || path.starts_with("/proc/self/fd/");
   if (descriptor || is_special_file(path)) return std::string(kSpecialEnding);

@@ -66,7 +66,7 @@ struct Writer {
   std::vector<std::string_view> endings;  ///< of files, which choose this writer; with the dot, in lower case
   /// Writes a table of a type that `stored_type` gave.
   std::function<void(const Table& table, OutputFile& file)> write;
-  /// The type in which this format stores cells of type `cells`; that of the table where it stores any.
+  /// The type in which this format stores cells of type `cells`; `cells` itself if it stores any.
   std::function<CellType(CellType cells)> stored_type = [](CellType cells) { return cells; };
   bool needs_name = false;   ///< a library writes the file by its name, so that it can be no pipe
   std::string missing = {};  ///< how to get one whose library was not there when this program was built
@@ -80,10 +80,9 @@ CellType without_bfloat16(CellType cells);
 std::vector<Choice> writer_choices(bool look = true);
 
 /// The writer with this name; for "auto" by the ending of the path, which is .csv for devices and pipes.
-/// Throws Error(kUsage) that names what there is, Error(kUnavailable) for one that is not
-/// built in.
+/// Throws Error(kUsage) that names the known ones, Error(kUnavailable) for one that is not built in.
 Writer writer_for(const std::string& path, const std::string& format = "auto");
-/// The same for labels and distances, which go to .npy, .csv and .parquet only.
+/// As above, for labels and distances, which go to .npy, .csv and .parquet only.
 Writer result_writer_for(const std::string& path);
 
 /// Writes the whole table, or nothing. No value changes: one that the format cannot hold is an Error(kBadData) that

@@ -9,7 +9,7 @@
 namespace manymeans {
 namespace {
 
-// A text that can name a column. A gap, and signs alone such as "?" or "-", stand for a missing value, and "1,5" for a
+// A text that can name a column. A gap, and signs alone such as "?" or "-", mean a missing value, and "1,5" means a
 // number.
 bool is_name(const Cell& cell) {
   constexpr std::string_view kSigns = " !\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~";
@@ -184,8 +184,8 @@ class NumberedLine {
   int64_t inside_ = 0;          // neither lower nor higher
   int64_t far_ = 0;             // farther from those below than these are from each other
   int64_t quoted_ = 0;          // alone in their columns
-  bool repeats_ = false;        // a text of it stands below, too
-  bool unnamed_ = false;        // an empty field of it stands above a column without gaps
+  bool repeats_ = false;        // a text of it occurs below, too
+  bool unnamed_ = false;        // an empty field of it is above a column without gaps
 };
 
 // Where most fields are text: names are those texts that no row has.

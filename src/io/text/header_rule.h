@@ -1,4 +1,4 @@
-// Whether the first line of a text table holds the names of its columns.
+// Decides if the first line of a text table holds the names of its columns.
 #pragma once
 
 #include "io/table/text_fields.h"
@@ -23,10 +23,10 @@ inline bool is_text(const Cell& cell) {
   return cell.kind == NumberKind::kText;
 }
 
-/// Whether this is a number with a decimal comma.
+/// Returns true for a number with a decimal comma.
 bool is_number_with_comma(std::string_view text);
 
-/// What the first line seems to be. The last two could be either, which is worth a warning.
+/// A guess about the first line. The last two could be either, which is worth a warning.
 enum class HeaderGuess : uint8_t { kRow, kNames, kPerhapsRow, kPerhapsNames };
 
 /// `rows`: the first lines of a table, at least one; docs/user/files.md, "Header", has the rule.

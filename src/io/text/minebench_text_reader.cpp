@@ -5,7 +5,7 @@ namespace manymeans {
 
 Reader make_text_reader();
 
-// Text of which the first column is no coordinate. Columns keep their numbers in the file: 1 is that of the row.
+// Text with a first column that is no coordinate. Columns keep their numbers in the file: 1 is the row number.
 Reader make_minebench_text_reader() {
   const auto coordinates = [](ReadOptions options) {
     const bool chosen = !options.columns.empty() || (options.like && options.like->source.count > 0);

@@ -98,7 +98,7 @@ std::vector<Row> split_all(const std::vector<std::string_view>& lines, char deli
   return rows;
 }
 
-// What may be thousands: one to three digits, a comma, three digits.
+// Returns true for possible thousands: one to three digits, not 0 first, a comma, three digits.
 bool is_like_thousands(std::string_view text) {
   if (text.starts_with('-') || text.starts_with('+')) text.remove_prefix(1);
   const size_t comma = text.find(',');
@@ -128,7 +128,7 @@ double table_score(const std::vector<Row>& rows) {
          static_cast<double>(numbers) / static_cast<double>(fields);
 }
 
-// Commas delimit numbers with decimal commas only where these stand in quotes.
+// Commas delimit numbers with decimal commas only if the numbers are in quotes.
 bool has_quoted_commas(const std::vector<Row>& rows) {
   const auto quoted = [](const Cell& cell) {
     return cell.quoted && is_number(cell) && cell.text.find(',') != cell.text.npos;
@@ -170,8 +170,8 @@ void take_header(TextLayout& layout, std::vector<Row>& rows, const std::string& 
   rows.erase(rows.begin());
 }
 
-// Some old sets begin with a line "n d": the numbers of rows and columns that follow. With two columns that could be
-// a row, so many rows must confirm it.
+// Some old sets begin with a line "n d": the numbers of rows and columns that follow. With two columns that could be a
+// row, this many rows must confirm it.
 constexpr int64_t kConfirmingRows = 100;
 
 bool gives_size(const std::vector<Row>& rows, std::string_view body, int64_t memory) {
@@ -186,14 +186,14 @@ bool gives_size(const std::vector<Row>& rows, std::string_view body, int64_t mem
   return size[0] == count_line_ends(body, memory);
 }
 
-// Whether the first line has all of the names that the caller knows.
+// Returns true if the first line has all names that the caller knows.
 bool has_names(const Row& row, const std::vector<std::string>& names) {
   std::unordered_set<std::string> texts;
   for (const Cell& cell : row) texts.insert(text_of(cell));
   return !names.empty() && std::ranges::all_of(names, [&](const std::string& name) { return texts.contains(name); });
 }
 
-// Whether the first line holds names. What else it could be is a warning.
+// Returns true if the first line holds names. Warns if it may be something else.
 bool find_header(TextLayout& layout, const std::vector<Row>& rows, const std::string& path, const TextForm& form) {
   if (form.header != Header::kAuto) return form.header == Header::kYes;
   if (has_names(rows[0], form.names)) return true;

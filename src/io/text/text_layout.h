@@ -1,4 +1,4 @@
-// What a text file looks like: its delimiter, its header, where its rows are. Found from its first lines.
+// The form of a text file: its delimiter, its header, where its rows are. Found from its first lines.
 #pragma once
 
 #include "io/table/column_selection.h"
@@ -32,10 +32,10 @@ struct TextLayout {
   bool has_text(int64_t column) const { return categories[static_cast<size_t>(column)]; }
 };
 
-/// What `--decimal ,` would do for numbers as comma_number, and what it would not; empty where there are none.
+/// Advice on what `--decimal ,` would do for numbers as comma_number, and what not; empty if there are none.
 std::string comma_advice(const TextLayout& layout);
 
-/// What is known of a text before it is looked at.
+/// Facts about a text that are known before it is read.
 struct TextForm {
   char decimal = '.';  ///< in numbers, '.' or ','
   Header header = Header::kAuto;

@@ -40,7 +40,7 @@ struct NumberField : Field {
   NumberKind kind = NumberKind::kNumber;
 };
 
-// What one thread found, over all pieces that it took.
+// The findings of one thread, over all pieces that it took.
 struct Worker {
   Worker(size_t d, const TextPlan& plan)
       : values(d + 1),
@@ -50,7 +50,7 @@ struct Worker {
         survey(plan.survey ? d : 0) {
     if (plan.categories != nullptr) {
       codes.resize(d);
-      return;  // distinct values are those of the categories
+      return;  // the categories have the distinct values
     }
     for (ColumnSurvey& column : survey) {
       column.distinct = DistinctCounter(DistinctCounter::limit_for(static_cast<int64_t>(d)));
@@ -60,7 +60,7 @@ struct Worker {
   LostIntegers lost;
   std::vector<TextExample> text;
   bool trouble = false;
-  Float32Check float32;  // of no columns where nobody asked
+  Float32Check float32;  // of no columns if not required
   bool is_long = false;
   std::vector<ColumnSurvey> survey;  // likewise
   std::vector<TextCodes> codes;      // with categories: those that this thread knows
@@ -418,7 +418,7 @@ std::string Parser::place_of(const Problem& problem) const {
   return fmt::format("row {} (line {})", problem.line - layout_.first_line + 1, problem.line);
 }
 
-// What would make text a number, or do without it.
+// Advice that makes text a number, or does without it.
 std::string Parser::advice_about(const std::string& text) const {
   if (is_gap(text)) return "fill gaps with --missing, or leave the column out with --exclude";
   if (looks_like_date(text)) {
@@ -439,7 +439,7 @@ std::string Parser::advice_about(const std::string& text) const {
          "with --categories onehot";
 }
 
-// What was wrong in the line, and what would be right.
+// The error in the line, and the fix.
 std::string Parser::describe(const Problem& problem) const {
   if (problem.trouble == Trouble::kEmptyLine) return " is empty; remove it, or fill it: every line is a row";
   if (problem.trouble == Trouble::kRagged) {

@@ -1,4 +1,4 @@
-// Rows of text to numbers, on all threads. What comes out does not depend on their number.
+// Rows of text to numbers, on all threads. The results do not depend on their number.
 #pragma once
 
 #include "core/threads.h"

@@ -104,7 +104,7 @@ TextPlan make_plan(const TextLayout& layout, const ReadOptions& options, const s
   if (!options.weights.empty()) plan.weight = find_column(layout.columns, options.weights).value_or(-1);
   std::erase(plan.columns, plan.weight);
   plan.id = find_id(layout, options, path);
-  if (options.columns.empty()) std::erase(plan.columns, plan.id);  // one that is asked for by name is both
+  if (options.columns.empty()) std::erase(plan.columns, plan.id);  // a column that the caller names is both
   if (plan.columns.empty()) {
     throw Error(ErrorCode::kBadData, path, "no column is left beside the weights; choose at least one");
   }
@@ -121,7 +121,7 @@ TextPlan survey_plan(const TextLayout& layout, const ReadOptions& options, const
   return plan;
 }
 
-// The columns that are described, of those that were looked at: all, or with --numeric-only those without text.
+// The described columns, among the scanned ones: all, or with --numeric-only the columns without text.
 std::vector<size_t> described(const TextPoints& points, TextPlan plan, TextColumns* text_columns) {
   std::vector<size_t> kept(plan.columns.size());
   std::iota(kept.begin(), kept.end(), size_t{0});
@@ -222,7 +222,7 @@ Dataset read_text(const std::string& path, const ReadOptions& options) {
   return result;
 }
 
-// Of which columns every cell is a category.
+// Returns for each column whether every cell of it is a category.
 std::vector<bool> categorical_columns(const TextLayout& layout, const TextPlan& plan, const ReadOptions& options) {
   std::vector<bool> categorical(plan.columns.size());
   const bool like = options.like && options.like->source.rules.size() == plan.columns.size();
@@ -233,7 +233,7 @@ std::vector<bool> categorical_columns(const TextLayout& layout, const TextPlan& 
   return categorical;
 }
 
-// Whether columns of numbers turned out to hold text; all of their cells are categories then.
+// Returns true if columns of numbers turned out to hold text. All of their cells are categories then.
 bool finds_categories(const TextPoints& points, std::vector<bool>& categorical) {
   bool found = false;
   for (size_t j = 0; j < categorical.size(); ++j) {

@@ -16,8 +16,8 @@ void append(T value, std::string& text) {
   fmt::format_to(std::back_inserter(text), "{}", value);
 }
 
-// The reader goes by way of binary64. In rare cases the shortest decimal of a binary32 (7.038531e-26) lies so close to
-// the middle of two of them that this rounds it twice and to its neighbour; then that of the binary64 is taken.
+// The reader goes by way of binary64. In rare cases the shortest decimal of a binary32 (7.038531e-26) is very close to
+// the middle of two of them. The reader then rounds twice, to a neighbour, so the decimal of the binary64 is taken.
 void append(float value, std::string& text) {
   const size_t begin = text.size();
   fmt::format_to(std::back_inserter(text), "{}", value);
@@ -36,7 +36,7 @@ void append(BFloat value, std::string& text) {
   append(static_cast<double>(value), text);
 }
 
-// Whether the cell is none, in a table with gaps.
+// Returns true for a gap, in a table with gaps.
 template <class T>
 bool is_gap(T value) {
   if constexpr (std::is_same_v<T, double>) return std::isnan(value);

@@ -7,9 +7,9 @@
 
 namespace manymeans {
 
-/// A line for each row, its values separated by `delimiter`; with `numbered`, the number of the row stands before them,
-/// from 1. Every number has the fewest digits from which the readers find it again, also by way of binary64.
-/// The names of the rows stand before their values (Table::ids).
+/// A line for each row, its values separated by `delimiter`; with `numbered`, after the number of the row, from 1.
+/// Every number has the fewest digits from which the readers find it again, also by way of binary64.
+/// The names of the rows come before their values (Table::ids).
 void write_text_rows(const Table& table, char delimiter, bool numbered, OutputFile& file);
 
 /// A name, in quotes where a reader of text would take it apart.

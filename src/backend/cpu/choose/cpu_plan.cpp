@@ -35,14 +35,14 @@ constexpr int64_t kBlocksPerThread = 8;
 // Nanoseconds. Where looking at a row costs less than this, asking whether it needs to be costs as much
 // (bench/results/EXPERIMENTS.md, "Bounds across passes").
 constexpr double kMinScreenForBounds = 20;
-// What a row that is gathered costs beside its scores, and the exact distance of a row that stands alone.
+// Costs of a gathered row in addition to its scores, and of the exact distance of a single row.
 constexpr double kGatheredRow = 25;
 constexpr double kDistance = 15;
 constexpr double kDistanceValue = 0.3;
-// Copies of statistics that nobody minds.
+// Copies of statistics up to this size are always acceptable.
 constexpr int64_t kSmallStatistics = 256 << 20;
 
-// Whether copies of the points may take so many bytes.
+// Returns whether copies of the points may take `bytes` bytes.
 bool has_room(const Input& input, const BackendOptions& options, int64_t bytes) {
   const bool limited = options.tuning.cpu.memory_budget > 0 || input.memory.limited;
   return limited ? bytes <= copies_budget(input, options) : fits_in_half(2 * bytes);
@@ -70,9 +70,9 @@ void check_served(const Prototype& prototype, const std::string& algorithm) {
                           prototype.name));
 }
 
-// With two columns most nodes belong to one prototype, whatever the data; a fit of ten iterations, tree included, then
-// takes as long as with the screen, and every further pass two to seven times faster. From three columns on the
-// screen wins such a fit (bench/results/intel-xeon-2cpu). Building takes as long as a few passes.
+// With two columns most nodes belong to one prototype, for any data. A fit of ten iterations, tree included, then takes
+// as long as with the screen. Every further pass is two to seven times faster. From three columns on the screen wins
+// such a fit (bench/results/intel-xeon-2cpu). Building takes as long as a few passes.
 bool tree_pays(const BackendOptions& options, const PointsView& points, const Workload& workload) {
   constexpr int64_t kMaxColumns = 2;
   constexpr int64_t kMinRows = 20'000;
@@ -180,7 +180,7 @@ BoundsUse bounds_use(const PointsPlan& plan, int64_t k) {
   return plan.bounds == BoundsUse::kWhenTheyPay && cheap ? BoundsUse::kNever : plan.bounds;
 }
 
-// Who asks for bounds by name gets few distances; auto gets short passes.
+// Bounds that are requested by name get few distances; auto gets short passes.
 double worth_of_tightening(const PointsPlan& plan, int64_t k, int64_t d) {
   const auto columns = static_cast<double>(k);
   if (plan.bounds != BoundsUse::kWhenTheyPay) return 1 / columns;

@@ -1,4 +1,4 @@
-// Shape and machine -> a plain struct that the backend obeys. Nothing here changes results.
+// Shape and machine -> a plain struct that the backend obeys. It never changes results.
 #pragma once
 
 #include "backend/backend.h"
@@ -12,7 +12,7 @@
 
 namespace manymeans {
 
-/// What the models of one session need.
+/// Settings for the models of one session.
 struct SessionPlan {
   int64_t tiles_per_block = 1;   ///< tiles that one thread labels together, so that prototypes are read once for them
   int64_t spans_per_chunk = 1;   ///< spans of prototypes that stay in the first cache while a block's tiles pass

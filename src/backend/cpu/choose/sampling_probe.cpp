@@ -21,7 +21,8 @@ constexpr int64_t kPointValues = int64_t{1} << 20;
 constexpr int64_t kPrototypeValues = int64_t{1} << 21;
 constexpr int64_t kMinPrototypes = 16;
 // Rows from which a model's prototypes are drawn apart: k-means++ finds the far ones among all, and these decide about
-// the bounds. So many for each, so many at least, and so many values of all their distances at most.
+// the bounds. There are kPoolRows for each, at least kMinPoolRows, and at most kPoolValues values of all their
+// distances.
 constexpr int64_t kPoolRows = 32;
 constexpr int64_t kMinPoolRows = 2048;
 constexpr int64_t kPoolValues = int64_t{1} << 22;
@@ -30,7 +31,7 @@ constexpr int64_t kMaxModels = 4;
 
 struct Some {
   int64_t clusters;
-  int64_t models;  // for which it stands, of kMaxModels or all
+  int64_t models;  // how many models it represents, of kMaxModels or all
 };
 
 // Evenly from the sorted numbers of clusters.
@@ -62,7 +63,7 @@ std::vector<int64_t> other_rows(int64_t n, int64_t count, const std::vector<int6
   return rows;
 }
 
-// `count` rows evenly spread by weight, each once, and then others: equal rows count in full when rows are drawn, but a
+// `count` rows evenly spread by weight, each once, and then others. Equal rows count in full when rows are drawn, but a
 // cluster that would be empty moves elsewhere.
 std::vector<int64_t> heavy_rows(const Input& input, int64_t count, const std::vector<int64_t>& taken) {
   double sum = 0, below = 0;
@@ -263,7 +264,7 @@ double SamplingProbe::hits(const ScreenKernels& screen, const CodedKernels& in_b
   return hits / pairs;
 }
 
-// Hits of the rows of a tile but those of their labels.
+// Hits of a tile's rows, without the hits of their own labels.
 double SamplingProbe::hits_of_tile(const LabelledTile& rows, CodedLook look, float underflow,
                                    const CodedKernels& in_bytes) const {
   std::vector<double> d2;

@@ -1,4 +1,4 @@
-// What a screen would leave to do, found out on a sample of the rows before all of them are packed.
+// Estimates the work that a screen would leave, on a sample of the rows, before all rows are packed.
 #pragma once
 
 #include "backend/backend.h"
@@ -22,10 +22,10 @@ struct ProbeCounts {
 /// The k of every model.
 std::vector<int64_t> clusters_of(const Workload& workload);
 
-/// Rows of the sample stand for points and others of it for prototypes, and a screen does with them what it would do
-/// with all: it packs, multiplies and certifies, and spans share bounds and places as they will. An estimate from
-/// margins and rounding errors of single rows saw 0 % unproved where spans of KDD's far and near prototypes left 10 %.
-/// Some 10^5 to 10^6 scores, whatever the points' number.
+/// Some rows of the sample serve as points and others as prototypes. A screen treats them as it would treat all: it
+/// packs, multiplies and certifies, and spans share bounds and places. An estimate from margins and rounding errors of
+/// single rows saw 0 % unproved where spans of KDD's far and near prototypes left 10 %. Some 10^5 to 10^6 scores,
+/// whatever the points' number.
 class SamplingProbe {
  public:
   static constexpr double kSecondLook = 4;
@@ -35,8 +35,8 @@ class SamplingProbe {
 
   int64_t columns() const { return points_.columns(); }
   ProbeCounts run(const ScreenKernels& screen) const;
-  /// How many prototypes a look in bytes leaves of a row and model beside the best of this screen, in tiles of as many
-  /// rows.
+  /// How many prototypes per row and model a look in bytes leaves in addition to this screen's best, in tiles of as
+  /// many rows.
   double hits(const ScreenKernels& screen, const CodedKernels& in_bytes) const;
 
  private:
@@ -48,14 +48,14 @@ class SamplingProbe {
     const Matrix& prototypes;
   };
   double hits_of_tile(const LabelledTile& rows, CodedLook look, float underflow, const CodedKernels& in_bytes) const;
-  // Of rows that stand for no point, if there are any.
+  // Draws from rows that serve as no point, if there are any.
   Matrix draw_prototypes(const Input& input, bool apart, int64_t count, const std::vector<int64_t>& of_points) const;
 
   const CpuKernels& kernels_;
   const Frame& frame_;
   Matrix points_;
   Input sample_;                    // of points_
-  std::vector<Matrix> prototypes_;  // of some models that stand for all
+  std::vector<Matrix> prototypes_;  // of some models, which represent all
   std::vector<int64_t> models_;     // for how many
 };
 

@@ -63,9 +63,9 @@ double quick_rate(const ScreenKernels& screen) {
   return best;
 }
 
-// The costs are those of processors whose VDPBF16PS takes no longer than a multiply-add of float32 (Zen 4 and later);
-// the first of Intel take four times as long. Asked once, since all tables with such a screen run on one processor, and
-// answered by one of two numbers: what a fit decides from it shall not depend on how busy a machine is.
+// The costs are for processors whose VDPBF16PS is at least as fast as a multiply-add of float32 (Zen 4 and later). The
+// first ones of Intel take four times as long. The rate is measured once, since all tables with such a screen run on
+// one processor. The result is one of two numbers: a fit's decision must not depend on how busy a machine is.
 double slowness_of_pairs(const ScreenKernels& pairs, const ScreenKernels& single) {
   static const bool slow = quick_rate(single) > quick_rate(pairs);
   return slow ? 4 : 1;
@@ -125,7 +125,7 @@ ScreenChoice screen_of_name(const CpuKernels& kernels, std::string_view format, 
 // one.
 double row_ns(const ScreenCosts& costs, const ScreenKernels& screen, int64_t d, const ProbeCounts& counts,
               const Workload& workload) {
-  constexpr double kRounding = 0.35;  // of a value, beside what float32 takes
+  constexpr double kRounding = 0.35;  // of a value, in addition to the cost in float32
   const auto values = static_cast<double>(d);
   double bytes = 4 * values, rounding = 0;
   if (screen.format != ScreenFormat::kFloat32) {
@@ -158,11 +158,11 @@ LookCosts look_costs(const ScreenCosts& costs, int64_t d) {
           (costs.resolve + costs.resolve_value * values) / 2};
 }
 
-// A look has to take this share of the screen's time, or less: points are coded for it, and the first passes have
-// thresholds that leave more than a sample does.
+// A look must take at most this share of the screen's time. Points are coded for it, and the thresholds of the first
+// passes leave more than a sample does.
 constexpr double kWorthOfLook = 0.75;
 
-// Nanoseconds of a row and model that nothing hits; infinity where there is no look, or too few passes for one.
+// Nanoseconds of a row and model without hits; infinity without a look or with too few passes for one.
 double least_look_ns(const CpuKernels& kernels, const ScreenKernels& screen, const LookCosts& costs, int64_t d,
                      const Workload& workload) {
   constexpr int64_t kMinPasses = 6;  // of a model
@@ -175,7 +175,7 @@ double least_look_ns(const CpuKernels& kernels, const ScreenKernels& screen, con
   return costs.column * columns / static_cast<double>(clusters.size()) + costs.row;
 }
 
-// Whether the chosen screen should come after a look; `screened` and `looked` are nanoseconds of a row and model.
+// Decides whether a look precedes the chosen screen. `screened` and `looked` are nanoseconds of a row and model.
 void choose_look(const CpuKernels& kernels, const SamplingProbe& probe, double screened, double looked,
                  ScreenChoice& choice) {
   if (!(looked < kWorthOfLook * screened)) return;
@@ -186,7 +186,7 @@ void choose_look(const CpuKernels& kernels, const SamplingProbe& probe, double s
   if (looked < kWorthOfLook * screened) choice.in_bytes = in_bytes;
 }
 
-// The cheapest by the cost model; those that could not be are not tried.
+// The cheapest screen by the cost model; screens without a chance are not tried.
 void choose_by_cost(const Input& input, const CpuKernels& kernels, const Workload& workload, const ScreenCosts& costs,
                     ScreenChoice& choice) {
   // Short spans and rows left unproved make every format dearer, but none alone by more than this.

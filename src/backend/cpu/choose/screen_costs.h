@@ -1,4 +1,4 @@
-// Which screen is the cheapest for a shape: a cost model of a few measured constants. Nothing here changes results.
+// Which screen is the cheapest for a shape: a cost model of a few measured constants. It never changes results.
 #pragma once
 
 #include "backend/backend.h"
@@ -25,7 +25,7 @@ struct ScreenCosts {
   double panel_value = 0;  ///< and per value of the row
 };
 
-/// The costs of an instruction set, by which the cost model decides; those of the plainest one where it is unknown.
+/// The costs of an instruction set, for the cost model; the plainest set's costs if it is unknown.
 const ScreenCosts& screen_costs(std::string_view instruction_set);
 
 struct ScreenChoice {
@@ -40,16 +40,16 @@ struct ScreenChoice {
 
 std::string_view name_of(ScreenFormat format);
 
-/// What looks in bytes at points of d columns that this screen follows; null where nothing does.
+/// The kernels of the look in bytes that this screen follows, for points of d columns; null without one.
 const CodedKernels* coded_kernels(const CpuKernels& kernels, const ScreenKernels& screen, int64_t d);
 
-/// The table's screen that the cost model finds cheapest for these points; or the one of this name, or of
-/// the name in MANYMEANS_CPU_SCREEN (tests and benchmarks). Throws Error(kUnavailable) if this instruction set has none
-/// of that name.
+/// The table's screen that the cost model finds cheapest for these points. With a name, in `format` or
+/// MANYMEANS_CPU_SCREEN (tests and benchmarks), the screen of that name. Throws Error(kUnavailable) if this instruction
+/// set has none of that name.
 ScreenChoice choose_screen(const Input& input, const CpuKernels& kernels, std::string_view format,
                            const Workload& workload);
 
-/// The same for rows that are not there yet: the cheapest if it proves all of them. Reads no number.
+/// Chooses for rows that are not there yet: the cheapest screen if it proves all of them. Reads no number.
 const ScreenKernels& choose_screen_by_shape(const CpuKernels& kernels, std::string_view format, int64_t d,
                                             const Workload& workload);
 

@@ -1,7 +1,7 @@
-// Products of pairs of bfloat16 numbers in AVX-512 vectors (VDPBF16PS): rows are lanes, as in float32, and a word of
-// four bytes holds two values of a row or column. The instruction flushes denormals and rounds to nearest:
-// docs/developer/screens.md. Columns that stood 64 bytes apart, as matrix units want them, took a tenth longer, and
-// steps of 32 values computed up to a third too much.
+// Products of pairs of bfloat16 numbers in AVX-512 vectors (VDPBF16PS). Rows are lanes, as in float32. A word of four
+// bytes holds two values of a row or column. The instruction flushes denormals and rounds to nearest:
+// docs/developer/screens.md. Columns 64 bytes apart, as matrix units require, took a tenth longer. Steps of 32 values
+// computed up to a third too much.
 #pragma once
 
 #include "backend/cpu/kernels/avx512_vnni-inl.h"

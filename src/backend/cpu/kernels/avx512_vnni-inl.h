@@ -1,7 +1,7 @@
-// Products of bytes in AVX-512 vectors (VPDPBUSD): 16 rows are the lanes, columns are broadcast.
-// Bound: one instruction for 64 products, four times the rate of float32; 8 columns x 3 vectors of rows keep 24 sums in
-// registers against 3 loads and 8 broadcasts for four values. Bytes of points are unsigned, as the instruction asks:
-// what the offset of 128 adds is a number of the column alone.
+// Products of bytes in AVX-512 vectors (VPDPBUSD): 16 rows are the lanes, columns are broadcast. Bound: one instruction
+// for 64 products, four times the rate of float32. For four values, 8 columns x 3 vectors of rows keep 24 sums in
+// registers against 3 loads and 8 broadcasts. Bytes of points are unsigned, as the instruction asks: what the offset of
+// 128 adds is a number of the column alone.
 #pragma once
 
 #include "backend/cpu/kernels/coded_kernels.h"
@@ -14,8 +14,8 @@
 namespace manymeans {
 namespace {
 
-// Sums. As __m512i, which is a vector of 64-bit integers to the compiler (g++ 12), each would stand in two registers in
-// a loop, and half the rate is lost.
+// Sums. __m512i is a vector of 64-bit integers to the compiler (g++ 12). With it, each sum would take two registers in
+// a loop, at half the rate.
 using Sums = int32_t __attribute__((vector_size(64)));
 
 HWY_INLINE __m512i bits_of(Sums sums) {
@@ -93,8 +93,8 @@ void coded_hits(const CodedHitsTask& in) {
 }
 
 // Thresholds of 16 rows in units of a span: integers that no sum exceeds where the upper score does not exceed the
-// threshold. What is too large becomes nearly 2^30, which no sum reaches; NaN (kept by the second operand of the
-// minimum) and what is too small become the least integer, which every sum exceeds.
+// threshold. Larger values become nearly 2^30, which no sum reaches; NaN (kept by the second operand of the minimum)
+// and what is too small become the least integer, which every sum exceeds.
 HWY_INLINE Sums level_of(const CodedLook& in, int64_t span, int m) {
   const VecF slope = hn::Set(kF32, in.columns.slopes[span]);
   const VecF level =

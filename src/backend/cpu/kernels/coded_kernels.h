@@ -37,7 +37,7 @@ constexpr int32_t kMinCodedOffset = -(1 << 30);
 constexpr int64_t kMaxLookColumns = 1 << 12;
 
 /// Prototypes as columns, in spans that share a unit. In this unit the upper score of row i and the column at place c
-/// is  sum_j q_ij p_jc + offset_c + radius_i slope / unit.
+/// is sum_j q_ij p_jc + offset_c + radius_i slope / unit.
 struct CodedSpans {
   int64_t groups;          // of four values
   int64_t count;           // spans

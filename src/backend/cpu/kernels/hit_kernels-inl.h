@@ -1,8 +1,8 @@
-// The first look of seeding where rows are lanes, and what all looks share, written once for Highway; included by
-// kernels-inl.h and by files of units only.
+// The first look of seeding where rows are lanes, and the code that all looks share. Written once for Highway; included
+// by kernels-inl.h and by files of units only.
 //
-// Bound: as the screen's for many values; for few the seven instructions that a vector of scores costs besides: no
-// best scores are kept, but every score is compared with the row's threshold, and what exceeds it added up.
+// Bound: for many values as the screen's. For few, the seven other instructions for a vector of scores. No best scores
+// are kept: every score is compared with the row's threshold, and its excess is added up.
 #pragma once
 
 #include "backend/cpu/kernels/screen_kernels-inl.h"
@@ -10,8 +10,8 @@
 namespace manymeans {
 namespace {
 
-// Excesses of a few columns over some tiles: in float32 for so many tiles that no lane adds more than 2^9 terms, in
-// binary64 beyond.
+// Excesses of a few columns over some tiles. Float32 sums hold kExcessTiles tiles, so that no lane adds more than 2^9
+// terms; binary64 sums hold all.
 constexpr int kExcessTiles = kLanes >= 4 ? 32 : 1;
 
 template <int S>
@@ -27,7 +27,7 @@ struct ExcessSums {
   }
 };
 
-// What a score of vector m of a tile's rows has to exceed to be a hit. A threshold of infinity remains one.
+// A score of vector m of a tile's rows is a hit if it exceeds this level. A threshold of infinity remains one.
 HWY_INLINE VecF hit_level(const HitsTile& tile, int m, float slope, float error) {
   const VecF bound = error_of(hn::Load(kF32, tile.radii + m * kLanes), slope, error);
   return hn::Sub(hn::LoadU(kF32, tile.thresholds + m * kLanes), bound);

@@ -16,7 +16,7 @@ struct InstructionSet {
 /// All that are built, best first.
 std::span<const InstructionSet> instruction_sets();
 
-/// The named one; with an empty name that of MANYMEANS_CPU_ISA; without that the first that this machine supports.
+/// The set of this name; if empty, of MANYMEANS_CPU_ISA; if that is unset, the first one that this machine supports.
 /// Throws Error(kUsage) for an unknown name, Error(kUnavailable) for one that this machine lacks.
 const CpuKernels& choose_kernels(std::string_view name);
 

@@ -1,6 +1,6 @@
 // The kernels, written once for Highway and compiled once per instruction set: include from a kernels_*.cpp only.
-// Everything is in an anonymous namespace, so that no copy for one instruction set can stand in for another at
-// link time; for the same reason nothing here calls inline functions of the standard library in loops.
+// Everything is in an anonymous namespace, so that code for one instruction set cannot replace another's at link time.
+// For the same reason nothing here calls inline functions of the standard library in loops.
 #pragma once
 
 #include "backend/cpu/kernels/hit_kernels-inl.h"

@@ -29,7 +29,7 @@ constexpr int64_t kProductRows = 8;
 constexpr int64_t kProductPadding = 8;
 
 /// Sums of clusters without weights in units of each column's lowest bit, one integer a column: a third of the work of
-/// limbs. They hold only so many terms and are then flushed (cpu_accumulator.cpp).
+/// limbs. They hold a limited number of terms and are then flushed (cpu_accumulator.cpp).
 struct UnitSums {
   int64_t d;
   int64_t stride;       // of a cluster in `sums`: d rounded up to a multiple of 8
@@ -41,9 +41,9 @@ struct UnitSums {
   uint32_t max_terms;
 };
 
-/// Terms of linear models (contract, "Linear models") in units of each one's lowest bit, as `words` integers: what a
-/// row adds to the sums, place by place of a cluster's stride, is words x 2 x products or, without rests, words x
-/// products integers, the lowest word first.
+/// Terms of linear models (contract, "Linear models") in units of each one's lowest bit, as `words` integers. A row
+/// adds words x 2 x products integers to the sums or, without rests, words x products. Their order is place by place of
+/// a cluster's stride, the lowest word first.
 struct ProductUnits {
   int words = 0;
   bool rests = false;                // what products were rounded by counts, too; else it is zero
@@ -82,8 +82,8 @@ struct MovedRows {
 };
 
 /// For each row the score above which a prototype may be nearer than its least distance so far:
-/// docs/developer/screens.md, "Seeding". float of t - 2^-20 |t| for t = (norm^2 (1 - 2^-18) - least scale^2 (1 +
-/// 2^-20)) / 2 - underflow.
+/// docs/developer/screens.md, "Seeding". It is the float of t - 2^-20 |t| for t = (norm^2 (1 - 2^-18) - least scale^2
+/// (1 + 2^-20)) / 2 - underflow.
 struct SeedThresholds {
   const float* norms;
   const double* least;
@@ -140,8 +140,8 @@ struct CpuKernels {
   /// Canonical distances of one row to a row (core/distance.h), same bits.
   double (*distance_f32)(const float* x, const float* c, int64_t d);
   double (*distance_f64)(const double* x, const double* c, int64_t d);
-  /// The same of many rows to the prototypes of their labels. An upload's table has those of the input's kind of
-  /// prototype here, and in distance_*.
+  /// Distances of many rows to the prototypes of their labels. An upload's table has the distances for the input's kind
+  /// of prototype here, and in distance_*.
   void (*distances_f32)(const LabelledRows<float>&, double* d2);
   void (*distances_f64)(const LabelledRows<double>&, double* d2);
   void (*add_distances)(const DistanceTerms&);
@@ -151,8 +151,8 @@ struct CpuKernels {
   /// Order-free terms RN(weight * x_j) of one row.
   void (*add_terms_f32)(const float* x, const TermRow&);
   void (*add_terms_f64)(const double* x, const TermRow&);
-  /// Moves rows of `points` from cluster to cluster, in order, until one is to be touched that holds max_terms terms;
-  /// returns how many rows were moved.
+  /// Moves rows of `points` from cluster to cluster, in order, and returns how many. It stops before a row would touch
+  /// a cluster that holds max_terms terms.
   int64_t (*move_rows_f32)(const float* points, const MovedRows&, const UnitSums&);
   int64_t (*move_rows_f64)(const double* points, const MovedRows&, const UnitSums&);
   /// Of linear models: the same.
@@ -164,7 +164,7 @@ struct CpuKernels {
   double (*residual_f64)(const double* row, const double* model, int64_t d);
   void (*residuals_f32)(const LabelledRows<float>&, double* r2);
   void (*residuals_f64)(const LabelledRows<double>&, double* r2);
-  /// The same to every model, r2[k * count + i]; there are no labels.
+  /// Residuals to every model, r2[k * count + i]; there are no labels.
   void (*all_residuals_f32)(const LabelledRows<float>&, double* r2);
   void (*all_residuals_f64)(const LabelledRows<double>&, double* r2);
   /// Writes one float32 tile: centred, scaled, rounded; norms rounded up.

@@ -1,9 +1,9 @@
-// Kernels for Intel's matrix unit (AMX, Sapphire Rapids and later): those of AVX-512, and bfloat16 screens by tiles.
+// Kernels for Intel's matrix unit (AMX, Sapphire Rapids and later): the AVX-512 kernels, and bfloat16 screens by tiles.
 //
 // A tile register holds 16 columns or 16 rows of 32 values; TDPBF16PS adds 16 x 16 scores' share of one step. Two by
 // two registers of sums read each operand register twice, so that loads stay below the unit's rate. Bound: 16 cycles a
-// product, about 3300 GFLOP/s a core measured; 2100 to 2600 with loads and stores of sums; the epilogue's five vector
-// instructions per 16 scores come on top and bring 32 x 32 x 128 to about 1600. The epilogue reads the panel that was
+// product, about 3300 GFLOP/s a core measured, and 2100 to 2600 with loads and stores of sums. The epilogue adds five
+// vector instructions per 16 scores, which brings 32 x 32 x 128 to about 1600. The epilogue reads the panel that was
 // stored two panels ago: reading the one just stored waits for the unit. Mixing it in between the products, keeping
 // offsets in the sums' initial values, and fetching prototypes ahead into the first cache gained nothing.
 #include "backend/cpu/kernels/amx_tiles-inl.h"
@@ -63,7 +63,7 @@ HWY_INLINE void multiply_span(const Factors& in, float* panel) {
   store_sums<3>(panel + 16 * kMatrixRows + 16);
 }
 
-// The same of 16 columns.
+// Multiplies 16 columns only.
 template <class Products>
 HWY_INLINE void multiply_half(const Factors& in, float* panel) {
   zero_tile<0>();

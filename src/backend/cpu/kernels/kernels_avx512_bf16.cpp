@@ -1,5 +1,5 @@
-// Kernels for AVX-512 with bfloat16 products (Zen 4, Sapphire Rapids and later): those of AVX-512, and a
-// bfloat16 screen.
+// Kernels for AVX-512 with bfloat16 products (Zen 4, Sapphire Rapids and later): the AVX-512 kernels, and a bfloat16
+// screen.
 #include "backend/cpu/kernels/avx512_bf16-inl.h"
 
 namespace manymeans {

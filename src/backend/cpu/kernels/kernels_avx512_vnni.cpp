@@ -1,4 +1,4 @@
-// Kernels for AVX-512 with products of bytes but not of bfloat16 numbers (Cascade Lake, Ice Lake): those of AVX-512,
+// Kernels for AVX-512 with products of bytes but not of bfloat16 numbers (Cascade Lake, Ice Lake): the AVX-512 kernels,
 // and looks in bytes.
 #include "backend/cpu/kernels/avx512_vnni-inl.h"
 #include "backend/cpu/kernels/kernels-inl.h"

@@ -1,6 +1,6 @@
 // Kernels for any machine: Highway's scalar target, one lane, eight rows at a time.
-// (Its emulated vectors, EMU128, are switched off by Highway for g++ before 12.3.)
-// The screens of matrix units are here so that what surrounds them can be tested anywhere; auto never chooses them.
+// Highway switches off its emulated vectors, EMU128, for g++ before 12.3. The screens of matrix units are here so that
+// the code around them can be tested anywhere; auto never chooses them.
 #include "backend/cpu/kernels/matrix_kernels-inl.h"
 
 #include <bit>

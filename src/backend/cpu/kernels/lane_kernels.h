@@ -33,7 +33,7 @@ struct LaneBox {
   double half_square;  ///< at least the sum of half_j^2
 };
 
-/// What pruning adds to every comparison: docs/developer/screens.md, "kd-tree".
+/// Slack that pruning adds to every comparison: docs/developer/screens.md, "kd-tree".
 struct PruneBound {
   double relative;   ///< of every sum that is computed here
   double canonical;  ///< of a squared distance
@@ -62,8 +62,8 @@ struct LaneTerms {
 };
 
 struct LaneKernels {
-  /// Marks in `keep`, one bit a candidate, those that may be nearest to a point of the box in canonical distance.
-  /// `squares` has room for the candidates, padded.
+  /// Marks in `keep`, one bit a candidate, the candidates that may be nearest to a point of the box in canonical
+  /// distance. `squares` has room for the candidates, padded.
   Pruned (*prune)(const LaneCandidates&, const LaneBox&, const PruneBound&, double* squares, uint8_t* keep);
   /// Copies the candidates whose bits are set in `keep`.
   void (*keep)(const LaneCandidates&, int64_t d, const uint8_t* keep, const KeptCandidates& to);

@@ -1,9 +1,9 @@
 // Kernels of the kd-tree, written once for Highway: include from kernels-inl.h only.
 //
-// Leaves hold a few dozen rows and see two to five candidates, so rows are lanes and candidates are broadcast: no sum
-// is ever reduced across lanes, and the canonical order of addition is that of eight registers. Bounding boxes see
-// candidates as lanes. All in binary64: a float32 screen of the boxes was as fast only for D > 8, and lost sight of
-// structure that is fine compared with its distance from the centre.
+// Leaves hold a few dozen rows and see two to five candidates, so rows are lanes and candidates are broadcast. No sum
+// is reduced across lanes, and the canonical order of addition is the order of eight registers. Bounding boxes see
+// candidates as lanes. All is in binary64. A float32 screen of the boxes was as fast only for D > 8. It lost structure
+// that is fine compared with its distance from the centre.
 #pragma once
 
 #include "backend/cpu/kernels/lane_kernels.h"
@@ -66,8 +66,8 @@ HWY_INLINE Pruned prune_two(const LaneCandidates& in, const LaneBox& box, const 
   return {2, swapped ? 1 : 0};
 }
 
-// Candidate k falls out if q_k - q_z > 2 t + relative (q_k + q_z + 2 t) + canonical slack, where z is the candidate
-// nearest to the middle, q squared distances to the middle and t = sum half_j |z_j - k_j|; NaN stays.
+// Candidate k falls out if q_k - q_z > 2 t + relative (q_k + q_z + 2 t) + canonical slack. Candidate z is the nearest
+// to the middle, q are squared distances to the middle, and t = sum half_j |z_j - k_j|; NaN stays.
 Pruned prune(const LaneCandidates& in, const LaneBox& box, const PruneBound& bound, double* squares, uint8_t* keep) {
   if (in.count == 2) return prune_two(in, box, bound, keep);
   const int64_t z = middle_distances(in, box, squares);

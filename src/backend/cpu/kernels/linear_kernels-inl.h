@@ -1,14 +1,15 @@
 // Kernels of linear models, written once for Highway: include from kernels-inl.h only.
 //
-// Residuals have the features for lanes, as the contract numbers them; those of many rows to the same models, which a
-// swap search asks for, have rows for lanes where rows are short.
+// Residuals have the features for lanes, as the contract numbers them. For a swap search with short rows, residuals of
+// many rows to the same models have rows for lanes.
 //
-// Sums of products: a row u = (x, y, 1) of n = d + 1 values adds n (n + 1) / 2 - 1 products to the sums of one cluster
-// and takes them from those of another. Terms are lanes: a cluster's sums lie side by side, so that rows come in any
-// order and nothing is reduced. First the products of some rows are made, one value times all from it on, where the
-// tail of a store is overwritten by the next; then each row's terms are split into integers, once for both clusters.
-// Bound: two loads and two stores a word and vector of terms, beside six operations. Rows as lanes, in the order of
-// clusters, would keep sums in registers, but make the terms twice, once where a row comes and once where it leaves.
+// Sums of products: a row u = (x, y, 1) of n = d + 1 values adds n (n + 1) / 2 - 1 products to one cluster's sums. It
+// subtracts them from another cluster's sums. Terms are lanes: a cluster's sums lie side by side, so that rows come in
+// any order and nothing is reduced. First the products of some rows are computed, each value times all from it on; the
+// next store overwrites the tail of a store. Then each row's terms are split into integers, once for both clusters.
+// Bound: two loads and two stores a word and vector of terms, in addition to six operations. Rows as lanes, in the
+// order of clusters, would keep sums in registers. They would make the terms twice, once where a row comes and once
+// where it leaves.
 #pragma once
 
 #include "backend/cpu/kernels/lanes-inl.h"
@@ -101,8 +102,8 @@ HWY_INLINE VecD residuals_of_model(const double* columns, const T* model, int64_
   return hn::IfThenElse(hn::Lt(squared, most), squared, most);
 }
 
-// Of rows to all models, as far as vectors hold them; how many. From 24 columns on, those of a row fill vectors better
-// than a column of rows, which is gathered.
+// Computes residuals of rows to all models, as many rows as fill vectors; returns how many. Beyond 24 columns the
+// values of a row fill vectors better than a column of rows, which is gathered.
 template <class T>
 int64_t residuals_in_lanes(const LabelledRows<T>& in, double* r2) {
   constexpr int64_t kMaxGathered = 24;
@@ -137,11 +138,11 @@ void residuals(const LabelledRows<T>& in, double* r2) {
   }
 }
 
-// Where the terms of a batch's rows stand in the scratch.
+// Scratch for the terms of a batch's rows.
 struct ProductRoom {
   double* values;    // kProductRows x (d + 1), and padding
   double* products;  // kProductRows x products, and padding
-  double* rests;     // likewise
+  double* rests;     // kProductRows x products, and padding
 
   ProductRoom(const ProductUnits& units, int64_t d)
       : values(units.scratch),
@@ -316,8 +317,8 @@ int64_t move_products(const T* points, const MovedRows& moved, const UnitSums& s
   return moved.count;
 }
 
-// Segments: the rows of one cluster are lanes, and a product's words are summed in registers, so that a row costs a
-// third of what it does above where it comes or leaves. It takes some vectors of rows of a cluster at a time to pay.
+// Segments: the rows of one cluster are lanes, and a product's words are summed in registers. A row that comes or
+// leaves costs a third of the cost above. It takes some vectors of rows of a cluster at a time to pay.
 #if HWY_TARGET == HWY_SCALAR
 
 void add_segment(const float* points, const ProductSegment& in, const ProductUnits& units) {
@@ -367,8 +368,8 @@ HWY_INLINE void segment_columns(const float* points, const ProductSegment& in) {
   }
 }
 
-// The products of column i with `kPairs` neighbouring columns from j on; the first is that of `place`. What rounds a
-// number to a word is so large that the word is the lowest bits of the sum.
+// The products of column i with `kPairs` neighbouring columns from j on; `place` is the first product's place. The
+// number that rounds to a word is so large that the sum's lowest bits are the word.
 template <int kWords, int kPairs>
 HWY_INLINE void segment_products(const ProductSegment& in, const ProductUnits& units, int64_t i, int64_t j,
                                  int64_t place) {
@@ -380,7 +381,7 @@ HWY_INLINE void segment_products(const ProductSegment& in, const ProductUnits& u
 #pragma GCC unroll 3
     for (int g = 0; g < kWords; ++g) {
       rounders[p][g] = hn::Set(kF64, units.rounders[g * units.products + place + p]);
-      // Of the rounded numbers' bits, from which those of the rounders are taken at the end.
+      // Sums of the rounded numbers' bits; the rounders' bits are subtracted at the end.
       sums[p][g] = hn::Zero(i64);
     }
   }

@@ -1,5 +1,5 @@
-// What the screens of the bfloat16 formats share: their scores come as a panel (32 columns, 32 rows) of floats without
-// the offsets, from whatever unit multiplies. Included after kernels-inl.h by the files of such units.
+// Shared code of the screens of the bfloat16 formats. Any unit multiplies and writes scores as a panel (32 columns, 32
+// rows) of floats without the offsets. Included after kernels-inl.h by the files of such units.
 #pragma once
 
 #include "backend/cpu/kernels/kernels-inl.h"
@@ -42,8 +42,8 @@ HWY_INLINE const char* span_values(const ScreenColumns& in, int64_t span) {
   return static_cast<const char*>(in.values) + span * in.steps->z_steps * kStepBytes;
 }
 
-// Best two upper scores of a panel's rows. Every fourth column together: one chain of maxima would wait for itself, and
-// the best two are then known to be the only candidates unless they meet in one chain.
+// Best two upper scores of a panel's rows. Every fourth column shares a chain: one chain of maxima would wait for
+// itself. The best two are then known to be the only candidates unless they meet in one chain.
 template <class Panel>
 HWY_INLINE void finish_panel(const ScreenColumns& in, int64_t span, int columns, const float* panel,
                              const ScreenTile& tile) {

@@ -197,7 +197,7 @@ HWY_INLINE VecD high_halves(VecD y, uint16_t* halves) {
   return values_of(half);
 }
 
-// kWide values of a row from column j on; those that do not exist are 0.
+// kWide values of a row from column j on; missing ones are 0.
 template <class T>
 HWY_INLINE VecD centred(const T* x, const PackTask& in, int64_t j) {
   const VecD scale = hn::Set(kF64, in.scale);

@@ -2,12 +2,12 @@
 //
 //   d2(x, c) = ((p0 + p4) + (p2 + p6)) + ((p1 + p5) + (p3 + p7)),  p_l = sum of (x_j - c_j)^2 over j = l mod 8,
 //
-// every operation in binary64 and in that order. Prototypes are lanes, and a value of a row is broadcast, so that no
-// sum is reduced across lanes and roots are stored as they lie. Of more than eight columns one p_l is summed after the
-// other: R rows x V vectors of prototypes are R V chains of multiply-adds, which hide their latency, and V loads and R
-// broadcasts serve all of them; eight p_l at a time would leave registers for one row and vector, and load for every
-// multiply-add. The bound is one subtraction and one multiply-add a value. Columns as lanes would cost a reduction for
-// each distance, which is as much as the distance of 20 columns.
+// every operation in binary64 and in that order. Prototypes are lanes, and a value of a row is broadcast. No sum is
+// reduced across lanes, and roots are stored as they lie. Of more than eight columns one p_l is summed after the other:
+// R rows x V vectors of prototypes are R V chains of multiply-adds, which hide their latency; V loads and R broadcasts
+// serve all of them. Eight p_l at a time would leave registers for one row and vector, and load for every multiply-add.
+// The bound is one subtraction and one multiply-add a value. Columns as lanes would cost a reduction for each distance,
+// which is as much as the distance of 20 columns.
 #pragma once
 
 #include "backend/cpu/kernels/lanes-inl.h"
@@ -71,7 +71,7 @@ void panel_distances(const double* x, int64_t rows, const PrototypePanels& in, T
 
 #else
 
-// The largest magnitude, as an integer of its bits: those of NaN and infinity are above those of every number.
+// The largest magnitude, as an integer of its bits: NaN and infinity have larger bits than every number.
 template <class T, class Bits>
 HWY_INLINE Bits max_bits(const T* x, int64_t count, Bits magnitude) {
   const hn::ScalableTag<Bits> tag;
@@ -150,7 +150,7 @@ HWY_INLINE void long_squares(const double* x, int64_t d, const double* panel, do
   }
 }
 
-// The same of L columns, at most eight: a p_l is one square.
+// Squares of L columns, at most eight: a p_l is one square.
 template <int L, int R, int V>
 HWY_INLINE void short_squares(const double* x, const double* panel, double* squares) {
   for (int v = 0; v < V; ++v) {

@@ -10,8 +10,8 @@ constexpr int64_t kPanelPrototypes = 32;
 /// Most rows of a call.
 constexpr int64_t kPanelRows = 64;
 
-/// Value j of prototype p of a panel stands at values[(panel * d + j) * kPanelPrototypes + p]; places from k on hold
-/// infinity, which is nearer to nothing.
+/// Value j of prototype p of a panel is values[(panel * d + j) * kPanelPrototypes + p]; places from k on hold infinity,
+/// which is never nearest.
 struct PrototypePanels {
   const double* values;
   int64_t k;
@@ -21,7 +21,7 @@ struct PrototypePanels {
 };
 
 struct PanelKernels {
-  /// Whether every value is finite and, of float64, at most kMaxMagnitude.
+  /// Returns whether every value is finite and, of float64, at most kMaxMagnitude.
   bool (*acceptable_f32)(const float* x, int64_t count);
   bool (*acceptable_f64)(const double* x, int64_t count);
   void (*widen)(const float* x, int64_t count, double* wide);

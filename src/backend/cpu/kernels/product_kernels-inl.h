@@ -144,7 +144,7 @@ void certify_products_f32(const ProductScreen& in, float* out, uint32_t* failed)
       const auto bound = hn::Mul(row_bound, hn::LoadU(kProductTag, in.column_bounds + column));
       const auto width = hn::Add(row_width, hn::LoadU(kProductTag, in.column_widths + column));
       const auto exact = hn::Le(width, exact_width);
-      // What the two sums below round is less than 2^-51 of the sum; where the bound is 0, nothing is rounded.
+      // The two sums below round by less than 2^-51 of the sum; where the bound is 0, nothing is rounded.
       const auto slack = hn::MulAdd(hn::Abs(sum), hn::Set(kProductTag, 0x1p-51), bound);
       const auto error = hn::IfThenZeroElse(exact, slack);
       const auto low = to_floats(hn::Sub(sum, error)), high = to_floats(hn::Add(sum, error));

@@ -1,7 +1,7 @@
 // Kernels of matrix products (contract, "Products"; docs/developer/screens.md, "Products").
 //
-// Lines of the factors stand in panels of binary64: value l of the panel's line w is number l * width + w, and `width`
-// is `rows` for lines of a, `columns` for lines of b. Panels and sums are aligned to 64 bytes. A tile of sums is rows x
+// Lines of the factors are in panels of binary64. Value l of the panel's line w is number l * width + w. `width` is
+// `rows` for lines of a, `columns` for lines of b. Panels and sums are aligned to 64 bytes. A tile of sums is rows x
 // columns.
 #pragma once
 
@@ -11,7 +11,7 @@ namespace manymeans {
 
 constexpr int kMaxProductTile = 192;  // values of a tile
 
-/// What is known of the lines of a panel, one number a line; begun with zeros, `lowest` with infinities.
+/// Measures of a panel's lines, one number a line; they begin with zeros, `lowest` with infinities.
 struct LineMeasures {
   double* largest;  // the largest magnitude
   double* squares;  // their sum, rounded
@@ -19,8 +19,8 @@ struct LineMeasures {
   double* special;  // NaN where a value is not finite, else 0
 };
 
-/// How a value x of a line becomes four slices: of y = x * factors * more_factors, the multiples of 2^-beta and of
-/// 2^-2beta nearest to y and to what is left, the rest, and all but the first.
+/// How a value x of a line becomes four slices, with y = x * factors * more_factors. They are the multiple of 2^-beta
+/// nearest to y, the multiple of 2^-2beta nearest to the remainder, the rest, and all but the first.
 struct ProductSlices {
   const double* factors;
   const double* more_factors;
@@ -55,7 +55,7 @@ struct ProductKernels {
   void (*measure_columns)(const double* panel, int64_t depth, const LineMeasures&);
   void (*slice_rows)(const double* panel, int64_t depth, const ProductSlices&);
   void (*slice_columns)(const double* panel, int64_t depth, const ProductSlices&);
-  /// Writes the tile, and for each row the columns, as bits, of which the bits are not proved.
+  /// Writes the tile, and for each row the columns whose bits are not proved, as bits.
   void (*certify_f32)(const ProductScreen&, float* out, uint32_t* failed);
   void (*certify_f64)(const ProductScreen&, double* out, uint32_t* failed);
 };

@@ -158,7 +158,8 @@ void distances(const LabelledRows<T>& in, double* d2) {
 #endif
 
 // Adding 1.5 * 2^52 rounds a number below 2^51 to the nearest integer, ties to even, and leaves that integer in
-// the low bits; the remainder is exact. Limbs may so differ from add_term's, never the integer they stand for.
+// the low bits; the remainder is exact. Limbs may thus differ from add_term's, but the integer that they represent
+// never does.
 constexpr double kMagic = 0x1.8p52;
 
 template <class T>
@@ -208,8 +209,8 @@ void add_terms(const T* x, const TermRow& row) {
 
 #endif
 
-// Below every score, and a float: the square of a scale may be beyond binary64, so it is applied in two steps, and a
-// least distance that leaves float32 in scaled units makes every candidate possible.
+// Below every score, and a float. The square of a scale may be beyond binary64, so it is applied in two steps. A least
+// distance that leaves float32 in scaled units makes every candidate possible.
 constexpr double kLowestThreshold = -0x1p127;
 
 #if HWY_TARGET == HWY_SCALAR
@@ -385,7 +386,7 @@ void move_units(const T* x, const UnitSums& in, int64_t* to, int64_t* from) {
 
 #else
 
-// The integer that y is, |y| < 2^51 where narrow, else 2^56: then in two parts, of which each is narrow.
+// The integer that y is, |y| < 2^51 if narrow, else 2^56. In the latter case y is split into two narrow parts.
 template <bool kNarrow>
 HWY_INLINE hn::Vec<hn::FixedTag<int64_t, kWide> > integer_of(VecD y) {
   const hn::FixedTag<int64_t, kWide> i64;
@@ -424,8 +425,8 @@ HWY_INLINE void move_units(const T* x, const UnitSums& in, int64_t* to, int64_t*
 
 #endif
 
-// Rows that change lie far apart, so the hardware does not foresee them, and waiting for them was three quarters of
-// the time of their sums (16 models of 200k x 16). Asking for the sums ahead too made it slower.
+// Rows that change are far apart, so the hardware does not foresee them. Waiting for them was three quarters of the
+// time of their sums (16 models of 200k x 16). Asking for the sums ahead too made it slower.
 template <class T>
 HWY_INLINE void prefetch_move(const T* points, const MovedRows& moved, const UnitSums& in, int64_t i) {
   constexpr int64_t kLine = 64;

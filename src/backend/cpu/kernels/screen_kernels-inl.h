@@ -3,8 +3,8 @@
 //
 // Bound: R * MR fused multiply-adds per word and block against MR loads and R broadcasts, so about the peak of the
 // vector units from 32 words on. For few words the four instructions per score of the epilogue count:
-// put the column's place into the lowest bits, and keep the best two. (Comparing, and blending an index, took six; so
-// did adding the error to every score instead of once per span.) Keeping only the best score and checking all others
+// put the column's place into the lowest bits, and keep the best two. Comparing, and blending an index, took six; so
+// did adding the error to every score instead of once per span. Keeping only the best score and checking all others
 // again was slower: it needs a second look at nearly every row.
 #pragma once
 
@@ -29,8 +29,8 @@ constexpr I32 kI32;
 constexpr int kLanes = static_cast<int>(hn::MaxLanes(kF32));
 constexpr float kLowest = -0x1p127F;
 
-// A place in a span, to be broadcast from memory: an immediate would need a register. Other bits that a score is to
-// have, too, may stand beside it.
+// A place in a span, to be broadcast from memory: an immediate would need a register. It may include other bits that
+// all scores have.
 template <uint32_t kBits>
 struct Places {
   alignas(64) uint32_t values[kSpanColumns];
@@ -102,8 +102,8 @@ HWY_INLINE void fetch_ahead(const ScreenTask& in, int64_t part, int64_t parts) {
   for (int64_t at = in.ahead_bytes * part / parts / 64 * 64; at < end; at += 64) __builtin_prefetch(from + at, 0, 2);
 }
 
-// A Unit multiplies words of four bytes, whatever values stand in them, and adds to float32; kChains says in how many
-// groups it looks for the best two of a span's blocks, kBits which bits all its scores have. This one: a value a word.
+// A Unit multiplies words of four bytes, of any content, and adds to float32. It looks for the best two of a span's
+// blocks in kChains groups. All its scores have the bits kBits. This one: a value a word.
 struct FloatUnit {
   static constexpr ScreenFormat kFormat = ScreenFormat::kFloat32;
   static constexpr int kValues = 1;
@@ -174,7 +174,8 @@ HWY_INLINE void screen_block(const float* tile, const BlockColumns& in, int64_t 
   }
 }
 
-// What a span is padded to. KDD's models of 2 to 32 prototypes computed a third more columns in whole blocks of eight.
+// The width that a span is padded to. KDD's models of 2 to 32 prototypes computed a third more columns in whole blocks
+// of eight.
 template <int R>
 constexpr int kMinWidth = R > 2 ? 2 : R;
 
@@ -228,8 +229,8 @@ void screen_tiles(const ScreenTask& in) {
   }
 }
 
-// For few words the loop over them is unrolled, the best two stay in registers, and with half a block's sums nothing
-// is spilled; for many it is a whole block's sums that spares loads.
+// For few words the loop over them is unrolled, the best two stay in registers, and half a block's sums spill nothing.
+// For many words a whole block's sums save loads.
 template <class Unit, int MR, int R>
 void screen_lanes(const ScreenTask& in) {
   constexpr int kHalf = R > 2 ? R / 2 : R;
@@ -387,7 +388,7 @@ HWY_INLINE uint64_t lowest_bits(uint64_t bits, int count) {
   return bits & ~rest;
 }
 
-// A run of rows that stand together in one tile and will in the other.
+// A run of rows that are contiguous in both tiles.
 HWY_INLINE void gather_run(const GatherTask& in, const uint32_t* from, uint64_t lanes, uint32_t* to) {
   uint8_t bytes[8] = {static_cast<uint8_t>(lanes), static_cast<uint8_t>(lanes >> 8)};
   const auto mask = hn::LoadMaskBits(kU32, bytes);

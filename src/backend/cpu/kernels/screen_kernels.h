@@ -1,20 +1,20 @@
-// What a screen of one format does, and the layouts that it works on.
+// Task and layouts of a screen of one format.
 #pragma once
 
 #include <cstdint>
 
 namespace manymeans {
 
-// Points stand in tiles of P rows: rows are vector lanes, so that the running best two scores of a row live in a lane
-// and are never reduced across lanes. Prototypes stand in spans of up to 32 columns, sorted by norm. The score of row i
-// and column k is  s = offset_k + x_i . z_k  of rounded copies, and
+// Points are stored in tiles of P rows. Rows are vector lanes, so that the running best two scores of a row stay in a
+// lane and are never reduced across lanes. Prototypes are stored in spans of up to 32 columns, sorted by norm. The
+// score of row i and column k is  s = offset_k + x_i . z_k  of rounded copies, and
 //
 //   upper = s + radius_i * slope + error      with slope and error of the column's span
 //
 // is at least the true score; upper - 2 (radius_i * slope + error) is at most that: docs/developer/screens.md. True
-// scores stay below 2^124 and computed ones below 2^125.5, so no error is above kMaxError, whatever radius and slope
-// give: nothing overflows, and what is compared is never infinite or NaN. The column's place in its span stands in the
-// lowest five bits of the upper score: the bound covers that, and no lane needs an index.
+// scores stay below 2^124 and computed ones below 2^125.5, so no error is above kMaxError for any radius and slope. No
+// operation overflows, and compared values are never infinite or NaN. The lowest five bits of the upper score hold the
+// column's place in its span: the bound covers that, and no lane needs an index.
 constexpr int kSpanColumns = 32;
 constexpr uint32_t kColumnBits = kSpanColumns - 1;
 constexpr float kMaxError = 0x1p126F;
@@ -37,9 +37,9 @@ enum class ScreenLayout : uint8_t {
 ///   tile  (x_steps, P / 16, 16 pairs, 16 rows, 2): a step of 16 rows is 1 KiB, what a matrix unit takes as its right
 ///   side; the values j, j + 1 of a row are neighbours;
 ///   span  (z_steps, 2, 16 columns, 32 values): a step of 16 columns is 1 KiB, its left side.
-/// Score = sum over the products p of step x[p] of the tile times step z[p] of the span.
-/// kInt8Pair: the same with four neighbours of one byte, 64 values a step. Its first `whole` products are of high
-/// bytes, the others, of a high and a low byte, count 1/256 as much.
+/// Score = sum over the products p of step x[p] of the tile times step z[p] of the span. Format kInt8Pair has four
+/// neighbours of one byte instead, 64 values a step. Its first `whole` products are of high bytes, the others, of a
+/// high and a low byte, count 1/256 as much.
 struct MatrixSteps {
   int x_steps;
   int z_steps;
@@ -49,8 +49,8 @@ struct MatrixSteps {
   const int32_t* z;
 };
 
-/// Points of one tile and where its results go: best and second best upper score per span and row, (spans, P), with
-/// their columns' places, and what no other upper score of the span exceeds.
+/// Points of one tile and places for its results: best and second best upper score per span and row, (spans, P), with
+/// their columns' places. No other upper score of the span exceeds the third.
 struct ScreenTile {
   const void* values;
   const float* radii;  // P
@@ -99,8 +99,8 @@ struct HitsTask {
   double* excess;
 };
 
-/// What the additions of an excess in float32 may lose, relative to it: at most 2^9 terms are added one after the other
-/// before they go on in binary64.
+/// Relative loss of the additions of an excess in float32: at most 2^9 terms are added one after the other before
+/// binary64 continues.
 constexpr double kExcessRounding = 0x1p-14;
 
 /// The screen of one format.
@@ -112,12 +112,12 @@ struct ScreenKernels {
   int width_columns;  ///< and are computed in multiples of this
   void (*screen)(const ScreenTask&);
   void (*hits)(const HitsTask&);
-  /// So many rounds of products that touch no memory: what the unit can do at best. Returns the floating-point
-  /// operations of them; null where there is no unit to speak of.
+  /// Runs `rounds` rounds of products that touch no memory: the unit's peak. Returns their floating-point operations;
+  /// null without such a unit.
   double (*peak)(int64_t rounds);
 };
 
-/// What decides whether a tile's best prototypes are proved.
+/// Input of the proof of a tile's best prototypes.
 struct CertifyTask {
   const float* best;    // (spans, P)
   const float* second;  // (spans, P)
@@ -157,8 +157,8 @@ struct DistanceTask {
   float* others;           // out, P: the distance to any other at least this
 };
 
-/// Which of some rows keep their label whatever the screen would say: those with others - nearest > gap and
-/// nearest < reach, or nearest < half; thresholds are by label.
+/// The rows that keep their label for any result of the screen: rows with others - nearest > gap and nearest < reach,
+/// or nearest < half; thresholds are by label.
 struct KeepTask {
   const uint32_t* labels;  // readable to the end of a tile, as are the bounds
   const float* nearest;
@@ -186,7 +186,7 @@ struct ChangedLabels {
   int64_t count;
 };
 
-/// Some rows of a tile on their way into another. Words of a row stand `run` words apart, `lines` of them in each of
+/// Some rows of a tile on their way into another. Words of a row are `run` words apart, `lines` of them in each of
 /// `blocks` blocks: the layouts, above.
 struct GatherTask {
   const uint32_t* from;  // the tile
@@ -197,7 +197,7 @@ struct GatherTask {
   int64_t blocks;        // kLanes: 1; else steps
   uint32_t* to;          // the first of several tiles
   int64_t to_tile;       // elements from tile to tile
-  int64_t at;            // rows that stand there already
+  int64_t at;            // rows that are there already
 };
 
 /// Rows of points on their way into a tile.
@@ -209,7 +209,7 @@ struct PackTask {
   const double* scales = nullptr;  // of each column, where they differ
 };
 
-/// Where the rows of a tile of kBfloat16 go: words of two values, which stand as GatherTask says.
+/// Where the rows of a tile of kBfloat16 go: words of two values, laid out as in GatherTask.
 struct PairTile {
   uint32_t* words;
   int tile_rows;         // P
@@ -219,14 +219,14 @@ struct PairTile {
   double* rest_squares;  // of each row: the squared norm of what rounding left out
 };
 
-/// One row y = (x - centre) * scale in bfloat16 parts, d values each; those below 2^-100 are 0. Or, where there is a
-/// unit, in bytes: y is about unit * (256 high + low).
+/// One row y = (x - centre) * scale in bfloat16 parts, d values each; those below 2^-100 are 0. With a unit, in bytes
+/// instead: y is about unit * (256 high + low).
 struct RoundedRow {
   bool pair;  // else no low parts
   uint16_t* high;
   uint16_t* low;
   double square;       // out: |y|^2
-  double rest_square;  // out: the squared distance of y from what stands in the parts
+  double rest_square;  // out: the squared distance of y from the stored parts
   double unit;         // 0: bfloat16
 };
 

@@ -1,8 +1,8 @@
 // Kernels of sparse points, written once for Highway: include from kernels-inl.h only.
 //
-// Bound: a value of a row adds one column of the table, K floats of which no other value of the row has any. A table
-// that fits the cache gives about a vector a cycle; of a larger one the columns that few rows have come from memory, so
-// they are asked for some values ahead. Prototypes are lanes: rows have different columns.
+// Bound: a value of a row adds one column of the table, K floats, which no other value of the row shares. A table that
+// fits the cache reaches about a vector a cycle. In a larger table, columns that few rows have come from memory, so
+// they are prefetched some values ahead. Prototypes are lanes: rows have different columns.
 #pragma once
 
 #include "backend/cpu/kernels/screen_kernels-inl.h"
@@ -107,8 +107,8 @@ HWY_INLINE void add_squares(const double* values, double* sums) {
 #endif
 }
 
-// Where a row has a zero, t = -c, whose square is that of c: the prototype's values serve all rows. Where it has none,
-// t stands in the value's place for as long as the row needs it.
+// Where a row has a zero, t = -c, whose square equals the square of c: the prototype's values serve all rows. Elsewhere
+// t replaces the prototype's value for as long as the row needs it.
 template <class T>
 void sparse_distances(const SparseDistances<T>& in) {
   alignas(64) double values[kSparsePiece];

@@ -1,15 +1,16 @@
-// What the cpu backend asks of an instruction set about sparse points, one row a call.
+// Functions on sparse points that the cpu backend requires of an instruction set, one row a call.
 #pragma once
 
 #include <cstdint>
 
 namespace manymeans {
 
-/// Prototypes as columns of a table have so many values together: a whole number of vectors of every instruction set.
+/// The table of prototypes as columns stores kSparseLanes values together: a whole number of vectors of every
+/// instruction set.
 constexpr int64_t kSparseLanes = 16;
 
-/// A row's scores s_k = x~ . c~_k - h_k, in float32, and how far they may be from the true ones:
-/// e_k = of_norm * norms_k + of_residual * residuals_k + fixed_k + rest (backend/cpu/sparse/sparse_screen.h).
+/// A row's scores s_k = x~ . c~_k - h_k, in float32. Their errors are at most e_k = of_norm * norms_k + of_residual *
+/// residuals_k + fixed_k + rest (backend/cpu/sparse/sparse_screen.h).
 struct SparseScoreTask {
   const float* values;     // count
   const int64_t* offsets;  // count: where the table has the prototypes' values in that column
@@ -36,7 +37,7 @@ struct SparseTerms {
 /// Rows whose distances to one prototype are computed together, so that none waits for the sum of what was just added.
 constexpr int64_t kSparseRows = 8;
 
-/// Some rows, and the prototype that is asked for: d values.
+/// Some rows, and one prototype of d values.
 template <class T>
 struct SparseDistances {
   const SparseTerms* rows;

@@ -15,13 +15,13 @@ constexpr int64_t kPrefetchDistance = 12;  // changes; about what memory takes f
 // Changes of a block, for each cluster, from which on sums of products take their rows cluster by cluster.
 constexpr int64_t kSegmentPays = 64;
 
-// Bytes of statistics that nobody minds.
+// Statistics of up to this many bytes are always acceptable.
 constexpr int64_t kSmallStatistics = 64 << 20;
 
 constexpr int64_t kWidenedRows = 64;  // of narrow types, at a time
 
-// limbs += value * 2^shift. Carries, so that afterwards all limbs touched but the top one are in [0, 2^bits) and no
-// number of flushes overflows one; the top limb is then bounded by the sum itself.
+// limbs += value * 2^shift. It carries, so that afterwards all touched limbs but the top one are in [0, 2^bits) and no
+// number of flushes overflows one. The sum itself then bounds the top limb.
 void add_shifted(int64_t value, int shift, const SumFormat& format, int64_t* limbs, int64_t stride) {
   const int bits = format.bits;
   const int top = format.limbs - 1;
@@ -240,7 +240,7 @@ int64_t CpuAccumulator::move_some(const MovedRows& moved, const UnitSums& sums, 
   return shared_.kernels.move_rows_f32(scratch.wide_f32.data(), rows.moved, sums);
 }
 
-// The same of linear models.
+// Moves rows of linear models.
 int64_t CpuAccumulator::move_some_products(const MovedRows& moved, const UnitSums& sums, Scratch& scratch) const {
   const PointsView& points = shared_.input.points;
   ProductUnits units = shared_.units.products;
@@ -427,7 +427,7 @@ CpuAccumulator::ByCluster CpuAccumulator::sort_changes(const CpuModel& m) {
   return sorted;
 }
 
-// One cluster's changes: sums of the rows that come in "cluster" 0 of `space`, of those that leave in 1.
+// One cluster's changes: rows that come are summed in "cluster" 0 of `space`, rows that leave in 1.
 void CpuAccumulator::apply_cluster_in_units(const ByCluster& sorted, int64_t k, Scratch& scratch, UnitDelta& space,
                                             Statistics& statistics) const {
   const UnitSums sums = space.sums_for(shared_.units, shared_.input.points.d);

@@ -13,7 +13,7 @@
 
 namespace manymeans {
 
-/// Compares new labels with those of a model, stores them, and adds the difference to its statistics. Owns what each
+/// Compares new labels with a model's labels, stores them, and adds the difference to its statistics. Owns what each
 /// thread has changed and not yet added.
 class CpuAccumulator {
  public:
@@ -37,7 +37,6 @@ class CpuAccumulator {
   void forget(int slot);
 
  private:
-  // What one thread needs.
   struct Scratch {
     std::vector<uint32_t> old_labels;  // of a block, in whole tiles
     std::vector<uint32_t> changed;     // places of the rows whose labels differ
@@ -48,7 +47,7 @@ class CpuAccumulator {
     AlignedBuffer<double> columns;     // of a segment
     std::vector<Delta> deltas;         // by slot
     std::vector<Changes> changes;      // by slot
-    Changes multiples;                 // those of rows whose multiplicity is above one
+    Changes multiples;                 // of rows whose multiplicity is above one
   };
   struct ByCluster;
 

@@ -70,7 +70,7 @@ void CpuBounds::make_room_for_bounds(const CpuModel& labelled) {
   }
 }
 
-// What a pass teaches about the next one.
+// Learns from a pass for the next one.
 void CpuBounds::learn(const PassTarget& target, const PassResult& result) {
   if (!plan_.carry_bounds) return;
   Model& m = model(target.slot);

@@ -34,7 +34,7 @@ class CpuBounds {
                               PassResult& result);
   /// Labels the listed rows. The worker then has the labels of the whole block.
   void label_rows_to_screen(const PassTarget& target, const TileBlock& block, int w, PassResult& result);
-  /// After find_labels: sets the bounds of these rows from their certificates or their candidates.
+  /// After find_labels: sets the bounds of the block's rows from their certificates or their candidates.
   void renew(const PassTarget& target, const TileBlock& block, int w);
 
   /// Labels changed outside a pass: nothing is known of any row, or of this one.
@@ -49,12 +49,11 @@ class CpuBounds {
     CarriedBounds bounds;
     bool began = false;  // with them, at the latest now
   };
-  // What one thread needs.
   struct Scratch {
     AlignedBuffer<float> nearest, others;  // of the rows that were screened
     std::vector<uint32_t> to_screen;       // places of the rows that may not keep their label
-    std::vector<uint8_t> lack_classes;     // of these
-    std::vector<uint32_t> chosen;          // which of these are tightened
+    std::vector<uint8_t> lack_classes;     // of the rows to screen
+    std::vector<uint32_t> chosen;          // which of the rows to screen are tightened
     std::vector<double> assigned_d2;       // the distances of the chosen to their assigned prototypes
     std::vector<TighteningTrials> trials;  // by slot
     std::vector<uint32_t> kept;            // labels of the block, so far

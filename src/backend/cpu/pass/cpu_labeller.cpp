@@ -22,9 +22,9 @@ constexpr int64_t kWideValues = 1 << 15;
 constexpr int64_t kMinWideRows = 4;
 // Waking a thread takes about so long.
 constexpr double kThreadNs = 50e3;
-// What a thread takes at a time, at least.
+// The minimum time of a thread's piece.
 constexpr double kPieceNs = 20e3;
-// What a screen takes before its first row, and beside the scores of a row: it is packed, certified, now and then
+// Costs of a screen before its first row, and of a row in addition to its scores: it is packed, certified and sometimes
 // resolved.
 constexpr double kScreenNs = 100e3;
 constexpr double kScreenedRow = 4;
@@ -70,7 +70,7 @@ const double* wide_rows(const PanelKernels& kernels, const PointsView& points, i
   return kernels.acceptable_f64(scratch, values) ? scratch : nullptr;
 }
 
-// The frame is that of the prototypes, and points may lie anywhere: the screens' proofs hold up to this norm
+// The frame is the prototypes' frame, and points may be anywhere. The screens' proofs hold up to this norm
 // (docs/developer/screens.md, "Nothing overflows").
 constexpr float kMaxRowNorm = 0x1p60F;
 
@@ -218,7 +218,7 @@ PointsPlan CpuLabeller::plan_screen(const Input& input) const {
   return plan;
 }
 
-// Made by whoever needs it first.
+// The first caller makes it.
 const CpuLabeller::Screen& CpuLabeller::screen() const {
   std::call_once(screen_made_, [&] {
     ThreadPool alone(1);

@@ -11,9 +11,9 @@
 
 namespace manymeans {
 
-/// Two ways lead to a label. Canonical distances to panels of prototypes need nothing but the prototypes, widened:
-/// their rate is half of the float32 screen's, so for few prototypes or columns they are the faster way. The screen
-/// needs the points packed, and pays for many. The roots of canonical distances are what transform is asked for.
+/// Two ways lead to a label. Canonical distances to panels of prototypes need only the widened prototypes. Their rate
+/// is half of the float32 screen's, so they are faster for few prototypes or columns. The screen needs the points
+/// packed, and pays for many. transform() returns the roots of canonical distances.
 class CpuLabeller final : public Labeller {
  public:
   CpuLabeller(std::shared_ptr<const Matrix> prototypes, const CpuKernels& kernels, const BackendOptions& options);
@@ -21,14 +21,14 @@ class CpuLabeller final : public Labeller {
   CpuLabeller(const CpuLabeller&) = delete;
   CpuLabeller& operator=(const CpuLabeller&) = delete;
 
-  /// Whether it does what these options ask for.
+  /// Returns whether it supports these options.
   static bool serves(const Matrix& prototypes, const BackendOptions& options);
 
   bool label(const PointsView& points, const LabelCall& call, Labels& labels, double* d2) const override;
   bool transform(const PointsView& points, const LabelCall& call, Matrix& distances) const override;
 
  private:
-  // The prototypes as a screen sees them; their rows stand for points in what the screen takes from a sample.
+  // The prototypes as a screen sees them; their rows serve as the points of its sample.
   struct Screen {
     Input input;
     PointsPlan plan;

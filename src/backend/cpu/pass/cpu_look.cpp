@@ -8,8 +8,8 @@
 
 namespace manymeans {
 
-// Labels of a block from those of the pass before: the distance to its assigned prototype is a row's threshold, and
-// the prototypes that may be nearer get canonical distances.
+// Labels of a block from the labels of the pass before. A row's threshold is the distance to its assigned prototype;
+// prototypes that may be nearer get canonical distances.
 void CpuScreen::look_and_resolve(const PassTarget& target, const TileBlock& block, Worker& worker,
                                  PassResult& result) const {
   const int64_t p = tile_rows();

@@ -1,4 +1,4 @@
-// What the classes of a session share of one model.
+// The state of one model that a session's classes share.
 #pragma once
 
 #include <manymeans/points.h>

@@ -183,8 +183,8 @@ std::vector<double> CpuRowQueries::distances(int slot, const Matrix& prototypes)
   return result;
 }
 
-// The canonical distance of points is symmetric, so one row is the kernel's prototype and the prototypes are its rows:
-// they are neighbours, and so are the distances. Prototypes that fit the cache meet several rows before the next ones
+// The canonical distance of points is symmetric, so one row is the kernel's prototype and the prototypes are its rows.
+// These are neighbours, and so are the distances. Prototypes that fit the cache meet several rows before the next ones
 // come.
 template <class T>
 void CpuRowQueries::transform_rows(int64_t first, int64_t last, const Matrix& prototypes, Worker& worker,

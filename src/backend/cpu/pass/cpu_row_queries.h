@@ -14,7 +14,7 @@ namespace manymeans {
 /// passes.
 class CpuRowQueries final : public RowQueries {
  public:
-  /// Keeps references to all of these.
+  /// Keeps references to all arguments.
   CpuRowQueries(const CpuShared& shared, ThreadPool& pool, std::vector<CpuModel>& models, CpuScreen& screen,
                 CpuTree& tree)
       : shared_(shared), distances_(shared), pool_(pool), models_(models), screen_(screen), tree_(tree) {}

@@ -153,7 +153,7 @@ void CpuScreen::certify_block(const PassTarget& target, const TileBlock& block, 
 }
 
 // The distance to a row's best column takes the place of what that column's score surely exceeds, and leaves about half
-// of the other candidates. Bounds that are carried want the distances of these, so that nothing is gained there.
+// of the other candidates. Carried bounds need these candidates' distances, so nothing is gained there.
 void CpuScreen::raise_lower_scores(const PassTarget& target, const TileBlock& block, const Unproved& unproved,
                                    Worker& worker) const {
   const auto at = static_cast<size_t>(unproved.at);

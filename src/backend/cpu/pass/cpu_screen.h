@@ -17,7 +17,7 @@ struct Candidate {
   uint32_t prototype;
 };
 
-/// What the screen leaves of a block of rows, and what resolving needs.
+/// Results of the screen for a block of rows, and scratch for resolving.
 struct ScreenScratch {
   AlignedBuffer<float> best, second, third;      // per tile of the block: (spans, rows)
   AlignedBuffer<float> upper, lower, runner_up;  // per row
@@ -25,22 +25,22 @@ struct ScreenScratch {
   std::vector<SpanCandidates> spans;  // of one tile
   std::vector<uint64_t> doubtful;     // per tile: the rows that are not proved
   int64_t unproved = 0;               // how many these are
-  std::vector<Candidate> candidates;  // of these
+  std::vector<Candidate> candidates;  // of unproved rows
   std::vector<double> least;          // distance to the nearest candidate so far
   std::vector<double> second_least;   // and to the one after it
   std::vector<float> fine_row;
-  std::vector<CodedHit> hits;     // room for those of one tile
+  std::vector<CodedHit> hits;     // room for the hits of one tile
   int64_t hit_count = 0;          // that are there
-  std::vector<float> thresholds;  // likewise
+  std::vector<float> thresholds;  // of one tile
 
-  /// Makes room for blocks of so many rows, and models of so many spans.
+  /// Makes room for blocks of `rows` rows, and models of up to `max_spans` spans.
   void reserve(int64_t rows, int64_t max_spans);
 };
 
 /// Scratch of one thread, and the labels that it found.
 struct Worker {
   ScreenScratch screen;
-  AlignedBuffer<std::byte> tiles;  // packed here where there is no packed copy
+  AlignedBuffer<std::byte> tiles;  // packed here if there is no packed copy
   std::vector<uint32_t> labels;    // in whole tiles
   std::vector<float> wide_f32;     // rows of narrow types
   std::vector<double> d2;          // distances of a block of rows
@@ -86,7 +86,7 @@ class CpuScreen {
 
   void find_labels(const PassTarget& target, const TileBlock& block, Worker& worker, PassResult& result) const;
   void find_all_labels(const PassTarget& target, const TileBlock& block, Worker& worker, PassResult& result) const;
-  /// Finds labels from those of the pass before, which the worker has (cpu_look.cpp).
+  /// Finds labels from the labels of the pass before, which the worker has (cpu_look.cpp).
   void look_and_resolve(const PassTarget& target, const TileBlock& block, Worker& worker, PassResult& result) const;
 
  private:

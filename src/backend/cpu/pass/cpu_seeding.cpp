@@ -23,7 +23,7 @@ constexpr int64_t kMinCodedColumns = 32;
 constexpr int64_t kMinCodedCentres = 48;
 // Up to here distances of several rows are computed at once.
 constexpr int64_t kLaneColumns = 4;
-// So many centres' distances of a tile stay in the second cache.
+// The distances of a tile to this many centres stay in the second cache.
 constexpr int64_t kMaxTogether = 1024;
 // The kernels' way to make terms is exact up to here (kernels.h, SeedFall).
 constexpr int kMaxLaneBits = 50;
@@ -91,7 +91,7 @@ void CpuSeeding::plan_pieces() {
   }
 }
 
-// What bounds need to know of each tile as a whole.
+// Computes what bounds need to know of each tile as a whole.
 void CpuSeeding::measure_tiles() {
   const Input& input = shared_.input;
   const int64_t p = tile_rows();
@@ -133,8 +133,8 @@ RowWindow::GiveBack CpuSeeding::give_back_of(const Model& state) {
   };
 }
 
-// Calls body for pieces of all tiles and each of these models: all models in one reading of the points where there are
-// pieces enough. A block of rows belongs to one piece, so its sums and distances may be changed in place.
+// Calls body for pieces of all tiles and each model of `slots`. All models share one reading of the points if there are
+// enough pieces. A block of rows belongs to one piece, so its sums and distances may be changed in place.
 void CpuSeeding::for_each_piece(std::span<const int> slots, const Piece& body) {
   const int64_t p = tile_rows();
   const int64_t n = shared_.input.points.n;
@@ -169,7 +169,7 @@ void CpuSeeding::add_term(const Model& state, int64_t row, double least, int sig
   }
 }
 
-// Canonical distances of a tile's rows to one centre, at least of those in `rows`; those of the others may be infinite.
+// Canonical distances of a tile's rows to one centre; rows that are not in `rows` may get infinity.
 const double* CpuSeeding::distances(const Matrix& centres, int64_t k, int64_t tile, uint64_t rows, int w) {
   const PointsView& points = shared_.input.points;
   const int64_t first = tile * tile_rows();

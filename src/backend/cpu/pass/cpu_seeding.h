@@ -44,15 +44,15 @@ class CpuSeeding final : public Seeding {
     TermAdder adder;              // of the terms T_i
     bool in_lanes = false;        // the kernels make these terms, too
     std::vector<int64_t> blocks;  // sums of T over blocks of rows, kDistanceLimbs limbs each
-    // Where a packed copy is kept: what a row's score must exceed, in whole tiles, and per tile how much a threshold
-    // may be below the exact one.
+    // With a packed copy: what a row's score must exceed, in whole tiles, and per tile how much a threshold may be
+    // below the exact one.
     AlignedBuffer<float> thresholds;
     std::vector<double> slack;
     // Where centres come many at a time and memory has no limit: how many there are, and the nearest of each row.
     int64_t centres = 0;
     AlignedBuffer<uint32_t> nearest;
-    // The candidates of the last trial, the column of each, and which rows each may lower, a word for every tile and
-    // column: the one that is chosen needs no second look at all rows. Kept where memory has no limit.
+    // The candidates of the last trial, the column of each, and the rows that each may lower: a word for every tile and
+    // column. The chosen candidate then needs no second look at all rows. Kept where memory has no limit.
     Matrix tried;
     std::vector<int64_t> column_of;
     int64_t columns = 0;
@@ -94,16 +94,15 @@ class CpuSeeding final : public Seeding {
     int64_t first() const { return std::countr_zero(bits); }
     int64_t count() const { return static_cast<int64_t>(std::bit_width(bits)) - first(); }
   };
-  // What one thread needs.
   struct Scratch {
     std::vector<HitsTile> tiles;            // of a piece
-    std::vector<uint64_t> hits;             // of these, by place
+    std::vector<uint64_t> hits;             // of the tiles, by place
     std::vector<double> excess;             // by place
     std::vector<uint64_t> words;            // by column
     std::vector<float> thresholds;          // of a piece, where none are kept
-    AlignedBuffer<std::byte> packed_tiles;  // likewise
+    AlignedBuffer<std::byte> packed_tiles;  // of a piece, where none are kept
     std::vector<double> d2;                 // of a tile's rows
-    std::vector<double> residuals;          // of these to all centres
+    std::vector<double> residuals;          // of a tile's rows to all centres
   };
   using Piece = std::function<void(int worker, size_t i, Tiles tiles)>;
 
@@ -120,7 +119,7 @@ class CpuSeeding final : public Seeding {
   }
   // The first row of `rows` with the bits of row k of `wanted`; -1: there is none.
   static int64_t first_equal_row(const Matrix& rows, const Matrix& wanted, int64_t k);
-  // How many tiles ahead rows are asked for: about what memory takes for one.
+  // How many tiles ahead rows are prefetched: about the time that memory takes for one.
   static constexpr int64_t kTilesAhead = 4;
   static RowWindow::GiveBack give_back_of(const Model& state);
 
@@ -176,9 +175,9 @@ class CpuSeeding final : public Seeding {
   int64_t piece_tiles_ = 1;          // that a thread works on at a time
   int64_t block_tiles_ = 1;          // whose terms have a sum
   std::vector<float> tile_norms_;    // largest of each tile
-  std::vector<float> tile_radii_;    // likewise
-  std::vector<float> tile_weights_;  // likewise; empty without weights
-  AlignedBuffer<float> weights_;     // at least w', in whole tiles; without weights those of one tile
+  std::vector<float> tile_radii_;    // largest of each tile
+  std::vector<float> tile_weights_;  // largest of each tile; empty without weights
+  AlignedBuffer<float> weights_;     // at least w', in whole tiles; without weights one tile
   std::vector<Scratch> scratch_;
   std::vector<Model> models_;
 };

@@ -72,7 +72,7 @@ std::vector<CpuSeeding::Look> CpuSeeding::make_looks(std::span<const SeedTrial> 
   return looks;
 }
 
-// Makes room for what is found of these candidates.
+// Stores the candidates and makes room for their results.
 void CpuSeeding::remember(std::span<const Look> looks) {
   for (const Look& look : looks) {
     Model& state = model(look.slot);
@@ -90,8 +90,8 @@ double CpuSeeding::underflow() const {
   return static_cast<double>(score_underflow(packed_->frame(), shared_.input.points.d));
 }
 
-// Thresholds of a tile that has its first centres, and how much they may be below the exact ones: what is said of the
-// least distances once holds when they have fallen.
+// Thresholds of a tile that has its first centres, and by how much they may be below the exact ones. Statements about
+// the least distances still hold once they have fallen.
 void CpuSeeding::begin_thresholds(Model& state, int64_t tile, double farthest) const {
   renew_thresholds(state, tile, every_row(tile));
   float* thresholds = state.thresholds.data() + tile * tile_rows();
@@ -105,7 +105,7 @@ void CpuSeeding::begin_thresholds(Model& state, int64_t tile, double farthest) c
   if (!(*std::min_element(thresholds, thresholds + rows) > -0x1p126F)) slack = kInfinity;
 }
 
-// Of the rows from the first to the last of these.
+// Renews the rows from the first to the last one in `rows`.
 void CpuSeeding::renew_thresholds(Model& state, int64_t tile, uint64_t rows) const {
   const int64_t first = std::countr_zero(rows);
   const int64_t row = tile * tile_rows() + first;
@@ -158,7 +158,7 @@ int64_t CpuSeeding::screen_tiles(const Look& look, Scratch& scratch) const {
   return places;
 }
 
-// Which rows each column may lower: a word for each of these tiles and columns.
+// Writes the rows that each column may lower: a word for each tile and column.
 void CpuSeeding::look_at(const Look& look, Tiles some, Scratch& scratch, uint64_t* words) const {
   const size_t columns = look.columns.size();
   const auto count = static_cast<size_t>(some.last - some.first);
@@ -177,8 +177,8 @@ void CpuSeeding::look_at(const Look& look, Tiles some, Scratch& scratch, uint64_
   }
 }
 
-// The same, and adds to the gains of the columns: the excess of every row that was hit, and by how much its upper score
-// is too large at most.
+// Also adds to the gains of the columns the excess of every row that was hit. Adds the maximal overestimate of its
+// upper score, too.
 void CpuSeeding::look_at(const Look& look, Tiles some, Scratch& scratch, uint64_t* words, Gain* gains) const {
   look_at(look, some, scratch, words);
   if (!look.screenable) {
@@ -226,7 +226,7 @@ std::vector<std::vector<CpuSeeding::Gain>> CpuSeeding::look_at_all(std::span<con
   return gains;
 }
 
-// The columns that may lower the potential most, by candidate. What is not a number is one of them.
+// The columns that may lower the potential most, by candidate. NaN counts as one of them.
 std::vector<int64_t> CpuSeeding::contenders(const Look& look, std::span<const Gain> gains) const {
   // The potential is a sum of integers: each term is rounded by at most half of their unit, before and after.
   const SumFormat& format = model(look.slot).adder.format();

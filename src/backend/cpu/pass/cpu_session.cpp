@@ -172,7 +172,7 @@ void CpuSession::record_changes(const PassTarget& target, const TileBlock& block
   accumulator_.record_changes(model(target.slot), {block.first_row, block.rows, labels}, w, result);
 }
 
-// What a pass teaches about the next one.
+// Learns from a pass for the next one.
 void CpuSession::learn_from_pass(const PassTarget& target, const PassResult& result) {
   CpuModel& m = model(target.slot);
   if (m.looked) learn_from_look(m, result);

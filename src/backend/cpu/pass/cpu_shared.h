@@ -1,4 +1,4 @@
-// What an upload of the cpu backend holds.
+// The contents of an upload of the cpu backend.
 #pragma once
 
 #include "backend/backend.h"
@@ -26,7 +26,7 @@ struct CpuShared {
   PackedPoints packed;
   TermScales scales;
   UnitScales units;
-  CodedPoints coded = {};  // where the plan wants looks in bytes
+  CodedPoints coded = {};  // if the plan looks in bytes
   std::unique_ptr<BoundsLog> bounds_log = std::make_unique<BoundsLog>();
   std::unique_ptr<KdTree> tree = nullptr;  // for algorithm kdtree
 

@@ -22,7 +22,7 @@ constexpr int64_t kGroupRows = 128, kFewGroupRows = 64;
 constexpr int64_t kGroupColumns = 240, kSlicedGroupColumns = 72;
 constexpr int64_t kCachedValues = 1 << 19;  // 4 MiB
 // Packed at a time: rows of a thread that stay in its caches, and columns for which packing the rows again is next to
-// nothing. Smaller buffers than whole factors are cleared by nobody in every call.
+// nothing. Buffers smaller than whole factors need not be cleared in every call.
 constexpr int64_t kPackedRowBytes = 1 << 21, kPackedColumnBytes = 1 << 25;
 constexpr int64_t kPackedColumns = 17 * kGroupColumns;
 
@@ -51,7 +51,6 @@ class CpuProduct {
   struct Place {
     int64_t i, j;
   };
-  // What a thread has for itself.
   struct Worker {
     AlignedBuffer<double> sums;
     std::vector<Place> failed;
@@ -100,7 +99,7 @@ class CpuProduct {
   const ProductKernels& kernels_;
   int slice_bits_ = 0;  // 0: float32
   double exact_width_ = 0, error_ = 0;
-  double second_bound_ = 0;  // of a compensated sum, times those of the lines
+  double second_bound_ = 0;  // of a compensated sum, times the lines' bounds
   ProductPanels a_, b_;
   int64_t rows_of_group_;
   ProductPlan plan_{};
@@ -131,8 +130,8 @@ SumAndRest compensated_sum(std::span<const double> a, std::span<const double> b)
   return all;
 }
 
-// n u / (1 - n u), rounded up, for the most roundings that a product may meet on its way into a sum: its own, those of
-// a block, and one for each block of each product of slices.
+// n u / (1 - n u), rounded up, for the maximal number n of roundings of a product on its way into a sum. They are its
+// own, the roundings of a block, and one for each block of each product of slices.
 double gamma_of(int64_t depth, int products) {
   return gamma_of_roundings(std::min(depth, kBlockDepth) + products * quotient_up(depth, kBlockDepth) + 2);
 }
@@ -225,8 +224,8 @@ void CpuProduct::multiply_block() {
 void CpuProduct::work_on_groups(int64_t from, int64_t to) {
   const int64_t step_a = group_rows(), step_b = group_columns();
   const int64_t down = quotient_up(a_.panels(), step_a), across = quotient_up(b_.panels(), step_b);
-  // Columns that stay in the caches are read for each group of rows; else rows for each group of columns, of which
-  // there are fewer.
+  // Columns that stay in the caches are read for each group of rows. Otherwise rows are read for each group of columns,
+  // because there are fewer such groups.
   const bool by_rows = b_.panels() * kernels_.columns * (to - from) * b_.slices() <= kCachedValues;
   const auto size = static_cast<size_t>(group_size());
   const auto needed = static_cast<size_t>(down * across) * size;
@@ -246,7 +245,7 @@ void CpuProduct::work_on_groups(int64_t from, int64_t to) {
   });
 }
 
-// The next values of a panel of columns, or its first ones for the next rows, come from the third level's cache: each
+// The next values of a panel of columns, or its first ones for the next rows, come from the third level's cache. Each
 // panel of rows fetches a part of them. Slices fill the second level's cache without them.
 void CpuProduct::add(const Group& group, int64_t from, int64_t to) const {
   const std::span<const SliceProduct> products = sliced() ? std::span(kSliced) : std::span<const SliceProduct>(kWhole);

@@ -41,8 +41,8 @@ void copy_across(const LineValues<T>& from, int64_t count, double* out) {
   }
 }
 
-// A line's values are neighbours: a cache line of each line, then the next ones, since lines whose length is a power of
-// two share one set of the cache.
+// A line's values are neighbours. The loop reads a cache line of each line, then the next ones: lines whose length is a
+// power of two share one set of the cache.
 template <class T>
 void copy_along(const LineValues<T>& from, int64_t count, double* out) {
   constexpr int64_t kUnit = 16;

@@ -19,13 +19,13 @@ struct ProductSide {
   double bound;  // float32: times the norm of a line is its bound
 };
 
-/// What is proved about lines (docs/developer/screens.md, "Products"). Padding lines are zeros.
+/// Proved bounds of lines (docs/developer/screens.md, "Products"). Padding lines are zeros.
 struct LineBounds {
   std::vector<double> bounds;  // as ProductScreen has them
   std::vector<double> widths;
 };
 
-/// Some lines of a factor, of which some values are packed at a time.
+/// Some lines of a factor; some of their values are packed at a time.
 class ProductPanels {
  public:
   static constexpr int kSlices = 4;  // of float64
@@ -44,14 +44,14 @@ class ProductPanels {
 
   /// From here on about lines [first, first + count). Of float64 it reads all their values, for the scales.
   void begin(int64_t first, int64_t count, ThreadPool& pool);
-  /// Packs values [from, to) of these lines. All values have to be packed once, in order, before bounds() holds.
+  /// Packs values [from, to) of the lines. All values have to be packed once, in order, before bounds() holds.
   void pack(int64_t from, int64_t to, ThreadPool& pool);
-  /// Value `l` of a panel, one of those that are packed.
+  /// Value `l` of a panel; it must be packed.
   const double* values(int64_t panel, int slice, int64_t l) const {
     return packed_.data() + (panel * slices() + slice) * slice_size() + (l - from_) * side_.width;
   }
   const LineBounds& bounds() const { return bounds_; }
-  /// All values of a line, one of these, as they are: `line` counts from the first line of the factor.
+  /// All values of a line of the panels, as they are: `line` counts from the first line of the factor.
   void read(int64_t line, double* values) const;
 
  private:

@@ -66,8 +66,8 @@ void CarriedBounds::follow(const Matrix& prototypes, const Labels& labels, std::
   set_thresholds(repeated);
 }
 
-// Bounds become those of today. What is taken for the roundings of sums grows with them: a search, whose models jump
-// from swap to swap for thousands of passes, would lose to it what bounds are good for.
+// Makes the bounds current and restarts the sums. The allowance for roundings of the sums grows with them. A search,
+// whose models jump from swap to swap for thousands of passes, would lose the gain of bounds to it.
 void CarriedBounds::begin_sums_anew(const Labels& labels, ThreadPool& pool) {
   constexpr int64_t kRows = 4096;
   pool.for_each_range(frame_.n, kRows, [&](int, int64_t first, int64_t last) {
@@ -145,7 +145,7 @@ void CarriedBounds::find_reaches(const Labels& labels) {
     const int64_t row = static_cast<int64_t>(static_cast<__int128>(i) * frame_.n / count);
     const uint32_t b = labels[row];
     const double nearest = static_cast<double>(nearest_[static_cast<size_t>(row)]) + shifts_[b];
-    if (!(nearest < kLongestShift)) continue;  // a row of which nothing is known
+    if (!(nearest < kLongestShift)) continue;  // nothing is known of the row
     farthest[b] = std::max(farthest[b], nearest);
     ++seen[b];
   }
@@ -160,14 +160,14 @@ void CarriedBounds::add_rivals_shifts(const Matrix& prototypes, ThreadPool& pool
   });
 }
 
-// B_b grows by the longest that any prototype nearer than T_b is owed. Then none of these is owed anything; what the
-// others shifted beyond B_b is kept for the pass in which they come near.
+// B_b grows by the longest that any prototype nearer than T_b is owed. Then none of them is owed anything. The others'
+// shift beyond B_b is kept for the pass in which they come near.
 void CarriedBounds::add_rivals_shift(const Matrix& prototypes, int64_t b) {
   const int64_t k = prototypes.rows();
   const auto at = static_cast<size_t>(b);
   double* owed = owed_.data() + b * k;
   double nearest = kLongestShift;
-  double longest = 0;  // of those nearer than T_b
+  double longest = 0;  // of prototypes nearer than T_b
   double longest_of_all = 0;
   for (int64_t c = 0; c < k; ++c) {
     if (c == b) continue;

@@ -1,14 +1,14 @@
-// What one model's rows know of their distances from the passes before, after Hamerly (2010):
+// Bounds of one model's rows on their distances, from the passes before, after Hamerly (2010):
 // docs/developer/screens.md.
 //
 //   nearest_i  is at least the distance of row i to the prototype of its label,
 //   others_i   at most that to any other prototype,
 //
 // in the frame's units, when row i was last looked at. Both are stored relative to shifts of prototypes, summed over
-// the passes, so that a row that is not looked at is not written: with A_b the shifts of prototype b,
-// nearest_i - A_b(then) + A_b(now) bounds today's distance; and with B_b the shifts of whichever other prototype had
-// the longest in each pass, others_i + B_b(then) - B_b(now). Only prototypes near b count for B_b: what lies at least
-// T_b from it is no rival of a row within T_b / 2. Every so many passes the sums begin anew.
+// the passes, so that a row that is not looked at is not written. With A_b the shifts of prototype b, nearest_i -
+// A_b(then) + A_b(now) bounds today's distance. B_b sums the longest shift of any other prototype in each pass. The
+// other bound is others_i + B_b(then) - B_b(now). Only prototypes near b count for B_b: what lies at least T_b from it
+// is no rival of a row within T_b / 2. The sums restart every kPassesOfSums passes.
 #pragma once
 
 #include <manymeans/points.h>
@@ -24,7 +24,7 @@
 
 namespace manymeans {
 
-/// What the bounds of a session's models share.
+/// Data that the bounds of a session's models share.
 struct BoundsFrame {
   const CpuKernels* kernels = nullptr;
   int64_t n = 0;           ///< rows
@@ -46,7 +46,7 @@ class CarriedBounds {
 
   bool allocated() const { return nearest_.size() > 0; }
   bool known() const { return known_; }  ///< in this pass; every row that cannot be kept must then be set
-  /// Whether rows keep their label, by kernel.
+  /// The kernel's task that tells whether rows keep their label.
   KeepTask keep_task(int64_t first_row, int64_t count, const uint32_t* labels) const;
   /// Rows that may not keep their labels: row first_row + places[i] has the label labels[places[i]].
   struct RowsToScreen {
@@ -57,7 +57,7 @@ class CarriedBounds {
   /// Writes the class of every row: what it lacks (bounds_policy.h).
   void classify(const RowsToScreen& rows, uint8_t* classes) const;
   /// Row places[chosen[i]] lies at the canonical distance d2[i] from the prototype of its label. Leaves the places of
-  /// those rows that still may not keep it; returns how many there are.
+  /// the rows that still may not keep it; returns their number.
   size_t tighten(const RowsToScreen& rows, std::span<const uint32_t> chosen, const double* d2, const uint8_t* classes,
                  TighteningTrials& trials);
   void set(int64_t row, uint32_t label, double nearest, double others);

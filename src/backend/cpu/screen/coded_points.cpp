@@ -187,14 +187,14 @@ CodedCentre weigh(const Matrix& centres, int64_t k, const CodedPoints& points, c
 
 namespace {
 
-// A centre in codes, and what bounds need to know of these.
+// A centre in codes, and the numbers that its bounds need.
 struct CodedColumn {
   int32_t sum = 0;   // of the codes
   double codes = 0;  // a |p|, from above
   double slope = 0;
 };
 
-// The codes of a centre in units of `unit`; `to` is the column's first byte, groups of codes stand kCodedColumns apart.
+// The codes of a centre in units of `unit`; `to` is the column's first byte, groups of codes are kCodedColumns apart.
 CodedColumn code_column(const CodedCentre& centre, float unit, const CodedPoints& points, int8_t* to) {
   CodedColumn column;
   double rest_square = 0, code_square = 0;

@@ -1,5 +1,5 @@
-// The points in one byte a value, and candidates for centres or prototypes likewise, with a proved bound for every
-// score: docs/developer/screens.md, "Seeding in bytes" and "A first look in bytes".
+// The points, and candidates for centres or prototypes, in one byte a value. Every score has a proved bound:
+// docs/developer/screens.md, "Seeding in bytes" and "A first look in bytes".
 #pragma once
 
 #include "backend/cpu/kernels/coded_kernels.h"
@@ -25,12 +25,12 @@ struct CodedTile {
 class CodedPoints {
  public:
   CodedPoints() = default;
-  /// In the frame of the other screens, in tiles of so many rows.
+  /// Codes the points in the frame of the other screens, in tiles of `tile_rows` rows.
   CodedPoints(const Input& input, const Frame& frame, int64_t tile_rows, ThreadPool& pool);
 
   /// Where this holds (sums of products of bytes stay within 32 bits).
   static bool holds(int64_t d) { return d <= int64_t{1} << 16; }
-  /// What the copy takes.
+  /// The size of the copy.
   static int64_t bytes(const PointsView& points, int64_t tile_rows) {
     const int64_t groups = (points.d + kCodedValues - 1) / kCodedValues;
     return padded(points.n, tile_rows) * (groups * kCodedValues + 4);
@@ -41,7 +41,7 @@ class CodedPoints {
   std::span<const double> steps() const { return steps_; }
   /// About |y - y~| : |q| of a row.
   double ratio() const { return ratio_; }
-  /// Whether no score of a row leaves float32 whose codes count so much, whose radius counts so much, and the rest.
+  /// Returns whether all scores of a row stay in float32, given the factors of its codes and its radius, and the rest.
   bool keeps_to_float(double of_codes, double of_radius, double rest) const;
 
  private:
@@ -55,7 +55,7 @@ class CodedPoints {
   int64_t groups_ = 0;
   double ratio_ = 1;
   double max_norm_ = 0;    // |q| of a row
-  double max_radius_ = 0;  // likewise
+  double max_radius_ = 0;  // of a row
   std::vector<double> steps_;
   AlignedBuffer<uint8_t> values_;
   AlignedBuffer<float> radii_;
@@ -72,7 +72,7 @@ struct CodedCentres {
   CodedColumns view(const CodedPoints& points) const;
 };
 
-/// Those of `centres` that `which` names. `bound_scale` is 1 but in tests.
+/// The centres that `which` names. `bound_scale` is 1 but in tests.
 CodedCentres code_centres(const Matrix& centres, std::span<const int64_t> which, const CodedPoints& points,
                           const Frame& frame, double bound_scale);
 

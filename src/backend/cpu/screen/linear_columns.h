@@ -1,5 +1,5 @@
-// Linear models as columns of a screen's product: in a frame with a scale for every column (frame.h) the residual of a
-// row is  offset + y . z,  y being the row with its target in the last place: docs/developer/screens.md, "Residuals".
+// Linear models as columns of a screen's product. In a frame with a scale for every column (frame.h) the residual of a
+// row is offset + y . z. Here y is the row with its target in the last place: docs/developer/screens.md, "Residuals".
 #pragma once
 
 #include <manymeans/points.h>
@@ -16,7 +16,7 @@ namespace manymeans {
 
 class LinearColumns {
  public:
-  /// All of these outlive it.
+  /// All arguments must outlive it.
   LinearColumns(const Matrix& models, const Input& input, const Frame& frame)
       : models_(models), input_(input), frame_(frame), features_(models.columns() - 1) {}
 
@@ -31,7 +31,7 @@ class LinearColumns {
     for (int64_t j = 0; j < features_; ++j) sum += models_.at(k, j) * centre(j);
     return -sum * target_scale();
   }
-  /// In the frame: at least what the roundings of the offset and of a canonical residual make together, and enough for
+  /// In the frame: at least the roundings of the offset and of a canonical residual together. It also suffices for
   /// residuals that far apart to have different squares. Infinite where squares may overflow or vanish.
   double slack(int64_t k) const {
     constexpr double kMaxSize = 0x1p490, kMaxScale = 0x1p450;

@@ -1,4 +1,4 @@
-// Where the parts of a value stand in the tiles and spans of a rounded format (screen_kernels.h has the layouts).
+// The places of a value's parts in the tiles and spans of a rounded format (screen_kernels.h has the layouts).
 #pragma once
 
 #include "backend/cpu/kernels/screen_kernels.h"
@@ -13,12 +13,11 @@ namespace manymeans {
 uint16_t to_bfloat16(float v);
 float from_bfloat16(uint16_t bits);
 
-/// x . z as products of high and low parts: x_hi z_hi for kBfloat16, and x_lo z_hi + x_hi z_lo besides for
-/// kBfloat16Pair, which leaves out x_lo z_lo.
+/// x . z as products of high and low parts. Format kBfloat16 has x_hi z_hi. Format kBfloat16Pair adds x_lo z_hi + x_hi
+/// z_lo and leaves out x_lo z_lo.
 class MatrixLayout {
  public:
-  /// A copy of the high or low parts: that of value j stands in slot first + j; slot s is value s % 32 (64 for bytes)
-  /// of its step.
+  /// A copy of the high or low parts. Value j is in slot first + j; slot s is value s % 32 (64 for bytes) of its step.
   struct Copy {
     bool low;
     int64_t first;
@@ -29,7 +28,7 @@ class MatrixLayout {
 
   /// Valid as long as this object; kSteps.
   MatrixSteps steps() const;
-  /// kLanes: those of a row or column; else 0.
+  /// kLanes: words of a row or column; else 0.
   int64_t words() const { return words_; }
   const std::vector<Copy>& tile_copies() const { return tile_copies_; }
   const std::vector<Copy>& span_copies() const { return span_copies_; }

@@ -33,8 +33,8 @@ void place(const MatrixLayout& layout, const std::vector<uint16_t>& parts, int64
   }
 }
 
-// Integers of kInt8Pair reach so many times as far as the values of nine rows of ten; what lies beyond is cut off, and
-// its row left unproved. The largest value of all would be a matter of chance where columns have long tails.
+// Integers of kInt8Pair reach kReach times as far as the values of nine rows of ten. Larger values are cut off, and
+// their rows left unproved. The largest value of all would be a matter of chance where columns have long tails.
 constexpr double kReach = 1.5;
 constexpr double kReachedShare = 0.9;
 constexpr double kLargestInteger = 32639;  // 256 * 127 + 127
@@ -254,7 +254,8 @@ void PackedPoints::pack_matrix(int64_t first, int64_t rows, std::byte* values, f
     squares[i] = rounded.square;
     rest_squares[i] = rounded.rest_square;
   }
-  // The factors cover the roundings of the sums, of the roots and of the conversions; the last part that of y.
+  // The factors cover the roundings of the sums, of the roots and of the conversions; the last term covers the rounding
+  // of y.
   for (i = 0; i < rows; ++i) {
     const double norm = std::sqrt(squares[i]) * (1 + 0x1p-20);
     const double distance = std::sqrt(rest_squares[i]) * (1 + 0x1p-20) + norm * 0x1p-50;

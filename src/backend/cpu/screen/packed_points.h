@@ -15,8 +15,8 @@
 
 namespace manymeans {
 
-/// One tile. norms[i] is at least |y_i|, and at most that times 1 + 2^-19; radii[i] is what the errors of row i's
-/// scores are proportional to.
+/// One tile. Its norms[i] is at least |y_i|, and at most (1 + 2^-19) |y_i|. The errors of row i's scores are
+/// proportional to radii[i].
 struct Tile {
   const void* values;
   const float* norms;
@@ -25,14 +25,14 @@ struct Tile {
 };
 
 /// How far a rounded copy x~ is from y: r >= |y - x~|, n >= |y|. In the bfloat16 formats radius = max(r, ratio * n), so
-/// that r A + n B <= radius (A + B / ratio) with one number per row; with the ratio near the usual r / n little is
-/// lost. In float32 r is at most 2^-24 (1 + 2^-22) n always, and radius = n.
+/// that r A + n B <= radius (A + B / ratio) with one number per row. Little is lost with the ratio near the usual r /
+/// n. In float32 r is at most 2^-24 (1 + 2^-22) n always, and radius = n.
 class PackedPoints {
  public:
   PackedPoints() = default;
   /// Packs everything if the plan says so.
   PackedPoints(const Input& input, const CpuKernels& kernels, const PointsPlan& plan, ThreadPool& pool);
-  /// Other points in the frame and format of these, packed tile by tile when asked for. Their norms may be any.
+  /// Other points in the same frame and format, packed tile by tile on request. Their norms may be any.
   PackedPoints of_others(const Input& input) const;
 
   const Frame& frame() const { return frame_; }

@@ -25,7 +25,7 @@ struct ColumnNorms {
   double low = 0;      // |z_lo|
 };
 
-// What docs/developer/screens.md derives: the error of a score is at most r A + n B + C.
+// From docs/developer/screens.md: the error of a score is at most r A + n B + C.
 struct BoundFactors {
   double accumulation;  // of |x||z|
   double place;         // the column's number in the lowest bits, twice
@@ -34,7 +34,7 @@ struct BoundFactors {
 
   BoundFactors(int64_t d, double unit, int64_t roundings) {
     const double n = static_cast<double>(roundings) * unit;
-    accumulation = n <= 0.5 ? n / (1 - n) : std::numeric_limits<double>::infinity();  // so many say nothing
+    accumulation = n <= 0.5 ? n / (1 - n) : std::numeric_limits<double>::infinity();  // too many give no bound
     place = 62 * 0x1p-23 * (1 + 0x1p-7);
     canonical = (static_cast<double>(d) / 8 + 8) * 0x1p-52;
     underflow = static_cast<double>(d + roundings) * 0x1p-84;
@@ -59,7 +59,7 @@ Bound float32_bound(const ColumnNorms& norms, int64_t d) {
           ((f.accumulation + u + f.place) * half + f.canonical * 2 * half + f.underflow) * kInflation};
 }
 
-// Residuals of linear models: those of float32, and what canonical residuals differ by, beside.
+// Residuals of linear models: the float32 bound, plus the difference of canonical residuals.
 Bound residual_bound(const ColumnNorms& norms, double offset, double slack, int64_t d) {
   constexpr double u = 0x1p-24;
   const BoundFactors f(d, u, d + 4);

@@ -3,8 +3,8 @@
 //   upper_c(x) = offset_c + x~ . z~_c + radius(x) slope + error     is at least the true score S_c,
 //   upper_c(x) - 2 (radius(x) slope + error)                        is at most S_c,
 //
-// where S_c = y . z_c - |z_c|^2 / 2 of the exact centred and scaled point and prototype, and slope and error are those
-// of the column's span. Columns are the distinct prototypes by ascending norm: spans of like norms have tight bounds.
+// where S_c = y . z_c - |z_c|^2 / 2 of the exact centred and scaled point and prototype; slope and error belong to the
+// column's span. Columns are the distinct prototypes by ascending norm: spans of like norms have tight bounds.
 #pragma once
 
 #include "backend/cpu/kernels/kernels.h"
@@ -18,7 +18,7 @@
 
 namespace manymeans {
 
-/// Spans are cut short where norms fall by half, as often as this: a far prototype would widen the bounds of all
+/// Maximal number of spans that are cut short because norms fall by half. A far prototype would widen the bounds of all
 /// others of its span.
 constexpr int64_t max_extra_spans(int64_t k) {
   return std::min<int64_t>(12, k / 8);
@@ -36,7 +36,7 @@ struct PackedPrototypes {
   std::vector<int32_t> widths;   ///< per span: columns, padded to what is computed at once
   bool screenable = true;        ///< false: a prototype is too far out; use exact distances
   /// Per place: its prototype; repeated prototypes have no column but the first's. Padding, the places from `columns`
-  /// on, belongs to nobody: the 0 that stands there keeps gathers within bounds.
+  /// on, is no prototype: its 0 keeps gathers within bounds.
   std::vector<uint32_t> order;
   std::vector<uint8_t> repeated;    ///< per prototype: there is another with the same bits
   AlignedBuffer<float> values;      ///< float32 format
@@ -54,8 +54,8 @@ struct PackedPrototypes {
   ScreenColumns view(int64_t first, int64_t count, const PackedPoints& points, const MatrixSteps& steps) const;
 };
 
-/// What underflow of squares may take from a comparison of d columns in this frame: never a denormal number, which
-/// would cost more to add than all the rest of a certificate.
+/// Bound on what underflow of squares takes from a comparison of d columns in this frame. It is never a denormal
+/// number, whose addition would cost more than the rest of a certificate.
 float score_underflow(const Frame& frame, int64_t d);
 
 /// No model of k prototypes has more spans.
@@ -63,8 +63,7 @@ constexpr int64_t max_spans(int64_t k) {
   return (k + kSpanColumns - 1) / kSpanColumns + max_extra_spans(k);
 }
 
-/// `bound_scale` is 1 but in tests that want to see a wrong bound fail. The threads of `pool` share the work, if there
-/// is one.
+/// `bound_scale` is 1 but in tests of a wrong bound. The threads of `pool` share the work, if there is one.
 PackedPrototypes pack_prototypes(const Matrix& prototypes, const PackedPoints& points, const CpuKernels& kernels,
                                  double bound_scale, ThreadPool* pool = nullptr);
 

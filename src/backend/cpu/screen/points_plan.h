@@ -1,4 +1,4 @@
-// What was chosen for the points of an upload: choose/cpu_plan.h chooses it.
+// The choices for the points of an upload: choose/cpu_plan.h makes them.
 #pragma once
 
 #include "backend/bounds_policy.h"

@@ -1,4 +1,4 @@
-// Prototypes with equal bits, of which a screen takes the first: it wins every tie.
+// Prototypes with equal bits; a screen takes the first of them, which wins every tie.
 #pragma once
 
 #include <manymeans/points.h>

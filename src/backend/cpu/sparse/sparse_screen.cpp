@@ -24,7 +24,7 @@ float up(double bound) {
   return static_cast<float>(bound * (1 + 0x1p-16) + 0x1p-140);
 }
 
-// At least the root of a sum of `count` squares of numbers up to 1, some of which may have underflowed.
+// At least the root of a sum of `count` squares of numbers up to 1; some squares may have underflowed.
 double root_up(double squares, int64_t count) {
   return std::sqrt(squares) * (1 + static_cast<double>(count + 8) * 0x1p-52) + 0x1p-500;
 }
@@ -108,7 +108,7 @@ void SparseScreen::fill_table(ThreadPool& pool) {
   });
 }
 
-// What the bounds need to know of one prototype.
+// Computes the bounds' data of one prototype.
 void SparseScreen::measure(int64_t place) {
   const int64_t d = shared_.view.d;
   const auto at = static_cast<size_t>(place);
@@ -127,7 +127,7 @@ void SparseScreen::measure(int64_t place) {
   const double residual = root_up(rests, d);
   Column& column = exact_[at];
   column.half = square / 2;
-  column.norm = root_up(square, d) + residual;  // that of c~, too
+  column.norm = root_up(square, d) + residual;  // bounds the norm of c~, too
   const double scale = shared_.options.tuning.cpu.bound_scale;
   halves_[at] = static_cast<float>(column.half);
   norms_[at] = static_cast<float>(column.norm * (1 + 0x1p-20)) + 0x1p-120F;
@@ -200,8 +200,8 @@ SparseBounds SparseScreen::load(SparseScratch& scratch) const {
   return {scratch.norm, rest, squares};
 }
 
-// e_k = r_x |c_k| + |x~| r_ck + accumulation + rounding of |c_k|^2 / 2 + canonical slack. n products take n roundings
-// of their sum, fused or not; three more are those of s_k and of s_k + e_k. Products with zero take none.
+// e_k = r_x |c_k| + |x~| r_ck + accumulation + rounding of |c_k|^2 / 2 + canonical slack. Sums of n products round n
+// times, fused or not; s_k and s_k + e_k round three times more. Products with zero take none.
 std::span<const uint32_t> SparseScreen::screen(SparseScratch& scratch, const SparseBounds& row, float threshold,
                                                bool rank) const {
   const auto n = static_cast<double>(scratch.values.size());
@@ -249,7 +249,7 @@ std::span<const uint32_t> SparseScreen::nearer(SparseScratch& scratch, int64_t r
   return screen(scratch, bounds, std::max(threshold, kLowest), false);
 }
 
-// The same in binary64, of the prototypes in some places: it leaves those that are as good as equally near.
+// Screens the prototypes in some places again, in binary64. It leaves the prototypes that are as good as equally near.
 std::span<const uint32_t> SparseScreen::refine(SparseScratch& scratch, std::span<const uint32_t> places) const {
   const int64_t d = shared_.view.d;
   const double n = static_cast<double>(scratch.row.count());

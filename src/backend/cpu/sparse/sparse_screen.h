@@ -1,6 +1,6 @@
 // The screen of sparse points, and what decides where it does not.
 //
-// Scores are those of docs/developer/contract.md, "What a screen must prove", with the centre at zero, so that a row's
+// Scores are as in docs/developer/contract.md, "What a screen must prove", with the centre at zero, so that a row's
 // zeros add nothing: S_k = x . c_k - |c_k|^2 / 2. All values are scaled by one power of two, so that none is above 1.
 //
 //   candidates   float32 scores of all prototypes, each with its bound: which may be the nearest
@@ -21,7 +21,7 @@
 
 namespace manymeans {
 
-/// What an upload of sparse points holds.
+/// The contents of an upload of sparse points.
 struct SparseShared {
   const Input& input;
   const SparseView& view;
@@ -31,7 +31,7 @@ struct SparseShared {
   double most;  ///< no |x| is larger
 };
 
-/// What one thread needs to look at a row: the row, and room.
+/// One thread's row, and scratch for looking at it.
 struct SparseScratch {
   WideSparseRow row;
   double norm = 0;  ///< that of SparseBounds; after SparseScreen::candidates()
@@ -60,7 +60,7 @@ struct SparseScratch {
   }
 };
 
-/// What the bounds need to know of a row, scaled.
+/// The bounds' data of a row, scaled.
 struct SparseBounds {
   double norm = 0;    ///< at least |x| and |x~|
   double rest = 0;    ///< at least |x - x~|
@@ -76,11 +76,11 @@ class SparseScreen {
   void take(const Matrix& prototypes, bool distinct, ThreadPool& pool);
   /// Which prototypes may be the nearest to scratch.row; ascending.
   std::span<const uint32_t> candidates(SparseScratch& scratch) const;
-  /// What all values are multiplied with.
+  /// All values are multiplied with it.
   double factor() const { return factor_; }
   SparseBounds bounds_of(int64_t row) const;
-  /// Which prototypes may be nearer to a row, of which this was known, than a canonical squared distance; ascending.
-  /// For whoever took all of them. Only the row's values in columns that some prototype has are looked at.
+  /// The prototypes that may be nearer to a row with these bounds than a canonical squared distance; ascending. It
+  /// requires take() without `distinct`. It reads only the row's values in columns that some prototype has.
   std::span<const uint32_t> nearer(SparseScratch& scratch, int64_t row, const SparseBounds& bounds, double than) const;
   /// The label of scratch.row; `counts` learns how it was found.
   uint32_t nearest(SparseScratch& scratch, PassCounts& counts) const;
@@ -107,7 +107,7 @@ class SparseScreen {
   const SparseShared& shared_;
   const Matrix* prototypes_ = nullptr;
   std::vector<uint32_t> order_;  // the prototype of each place: the first of equal ones, ascending
-  std::vector<uint32_t> all_;    // every prototype, where there is no screen
+  std::vector<uint32_t> all_;    // every prototype, if there is no screen
   std::vector<uint64_t> marks_;  // a bit a column: some prototype has it; for nearer()
   double factor_ = 1;            // a power of two
   double underflow_ = 0;         // of canonical distances, in scores

@@ -39,7 +39,6 @@ class SparseSeeding final : public Seeding {
     Matrix tried;
     std::vector<std::vector<Fall>> falls;  // by thread; none where they were too many
   };
-  // What one thread needs.
   struct Worker {
     SparseScratch scratch;
     std::vector<int64_t> limbs;  // by candidate
@@ -54,7 +53,7 @@ class SparseSeeding final : public Seeding {
   bool add_tried(Model& state, const Matrix& centre);
   void try_candidates(Model& state, SeedTrial& trial);
   void remember(Model& state, const Matrix& candidates);
-  // Calls fall(worker, Fall) for every row and every one of these centres that is nearer than what is least now.
+  // Calls fall(worker, Fall) for every row and every one of `centres` that is nearer than the row's least distance now.
   template <class Body>
   void for_each_fall(const Model& state, const Matrix& centres, Body&& fall);
 

@@ -208,7 +208,7 @@ void SparseSession::measure_rows(std::span<const int64_t> rows, int64_t first, c
 template <class Body>
 void SparseSession::for_each_distance(int slot, const Matrix& prototypes, Body&& body) {
   const Model& m = model(slot);
-  // So that most groups are full, and nobody waits for long.
+  // Most groups are then full, and no thread waits for long.
   const int64_t grain = std::clamp(2 * kSparseRows * m.k, kRows, kMaxRows);
   pool_.for_each_range(n(), grain, [&](int w, int64_t first, int64_t last) {
     Worker& worker = workers_[static_cast<size_t>(w)];

@@ -33,7 +33,6 @@ class SparseSession final : public Session, public RowQueries {
     Labels labels;  // empty before the first pass
     Statistics statistics;
   };
-  // What one thread needs.
   struct Worker {
     SparseScratch scratch;
     std::vector<uint32_t> old_labels, labels;  // of a block

@@ -59,7 +59,7 @@ struct Changes {
   void clear();
 };
 
-/// The same by cluster: those that come to cluster k are rows[begin[2 k]] .. rows[begin[2 k + 1] - 1], and those that
+/// Changes sorted by cluster. Rows that come to cluster k are rows[begin[2 k]] .. rows[begin[2 k + 1] - 1]; rows that
 /// leave it follow.
 struct SortedChanges {
   std::vector<int64_t> begin, next;

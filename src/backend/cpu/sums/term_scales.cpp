@@ -9,7 +9,7 @@
 namespace manymeans {
 namespace {
 
-// Sums in units of columns up to this wide (bits): a cluster is flushed every 2^(63 - width) terms, and a flush costs
+// Sums in units of columns up to this wide (bits). A cluster is flushed every 2^(63 - width) terms, and a flush costs
 // about as much as five terms.
 constexpr int kWidestUnits = 55;
 // Segments' numbers that round to a word are 2^53 times that; their columns stay in the first cache.

@@ -1,5 +1,5 @@
-// How the terms of rows, w' x of every column where prototypes are centroids, become integers: what all that adds up
-// statistics needs to know of an upload.
+// How the terms of rows become integers; they are w' x of every column if prototypes are centroids. All code that adds
+// up statistics needs this of an upload.
 #pragma once
 
 #include "backend/cpu/kernels/kernels.h"
@@ -20,8 +20,8 @@ struct TermScales {
   explicit TermScales(const Input& input);
 };
 
-/// Sums in units of each column's lowest bit (UnitSums of kernels.h), where every term fits one integer; or of products
-/// in as many integers as they need (ProductUnits of kernels.h).
+/// Sums in units of each column's lowest bit (UnitSums of kernels.h) if every term fits one integer. Sums of products
+/// use as many integers as they need (ProductUnits of kernels.h).
 struct UnitScales {
   bool fits = false;  ///< terms are columns, no weights but of counted rows, no column too wide; or products
   bool narrow = false;

@@ -41,7 +41,7 @@ class Splitter {
     int64_t left = cut.column < 0 ? 0 : partition(rows, n, cut);
     if (left > n / kMinShare && n - left > n / kMinShare) return left;
     // Repeated values, or a sample that misleads. Two exact cuts of a column leave at most half of the rows, or rows
-    // that are equal there, so the tree's depth stays within a multiple of log N + D.
+    // with equal values there. The tree's depth thus stays within a multiple of log N + D.
     cut = exact_cut(rows, n);
     return cut.column < 0 ? 0 : partition(rows, n, cut);
   }
@@ -402,7 +402,7 @@ class KdTree::Builder {
     KdSubtree& out_;
     int64_t begin_;
     std::vector<uint32_t> rows_;   // of the points
-    std::vector<T> values_;        // of these rows, row-major
+    std::vector<T> values_;        // of the rows above, row-major
     std::vector<uint32_t> index_;  // into the two above, in tree order
     Splitter<T> splitter_;
     int64_t max_leaf_rows_ = 0;

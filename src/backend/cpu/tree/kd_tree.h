@@ -1,7 +1,7 @@
 // A kd-tree over the points of an upload: built once, shared by all models, sessions and iterations.
 //
-// The points are cut into some hundred subtrees by a tree over a sample; each subtree is then built by one thread, so
-// the tree is the same for any number of threads. Rows lie in tree order, leaves hold about 16 to 32 of them as lanes.
+// A tree over a sample cuts the points into some hundred subtrees. One thread builds each subtree, so the tree is the
+// same for any number of threads. Rows lie in tree order, leaves hold about 16 to 32 of them as lanes.
 #pragma once
 
 #include "backend/cpu/kernels/kernels.h"

@@ -1,5 +1,5 @@
-// Distances of all rows to the prototypes of their labels, leaf by leaf: rows are lanes and prototypes are read once a
-// leaf, so this costs a fraction of what rows in the points' order cost.
+// Distances of all rows to the prototypes of their labels, leaf by leaf. Rows are lanes and prototypes are read once a
+// leaf, at a fraction of the cost of rows in the points' order.
 #include "backend/cpu/tree/tree_pass.h"
 #include "core/data_type.h"
 

@@ -20,7 +20,7 @@ constexpr int64_t kSmallList = 64;  // candidate lists up to this size are copie
 constexpr int64_t kTasksPerThread = 32;
 constexpr double kRounder = 0x1.8p52;
 
-// Prototypes of which no earlier one has the same bits, ascending.
+// Prototypes whose bits no earlier prototype has, ascending.
 std::vector<uint32_t> distinct_rows(const Matrix& m) {
   const size_t bytes = static_cast<size_t>(m.columns()) * size_of(m.type());
   const std::byte* data = m.bytes().data();
@@ -122,7 +122,7 @@ void TreeLabels::gather(const uint32_t* place, int64_t first, int64_t last, Labe
   });
 }
 
-// Distinct prototypes as the kernels want them.
+// Distinct prototypes in the kernels' layout.
 struct TreePass::Candidates {
   AlignedBuffer<double> values;
   std::vector<uint32_t> ids;
@@ -171,7 +171,7 @@ class TreePass::Walk {
   }
 
  private:
-  // `before`: the label that all rows of the node had, kNoLabel, or kAsStored: it stands in the node's owner.
+  // `before`: the label that all rows of the node had, kNoLabel, or kAsStored: the node's owner has it.
   void visit(uint32_t index, LaneCandidates candidates, uint32_t before, size_t level) {
     const KdNode& node = subtree_.nodes[index];
     if (before == kAsStored) before = owners_[index];
@@ -212,7 +212,7 @@ class TreePass::Walk {
     owners_[index] = label;
   }
 
-  // The same where rows had several labels.
+  // Every row of the node gets this label; rows had several labels.
   void absorb(uint32_t index, uint32_t label) {
     const KdNode& node = subtree_.nodes[index];
     const uint32_t before = owners_[index];

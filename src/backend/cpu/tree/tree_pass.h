@@ -1,8 +1,8 @@
 // Passes over the kd-tree: the filtering algorithm (Kanungo et al. 2002) made incremental and exact.
 //
-// A node of which one prototype is provably nearest to every point of its box is owned: its exact sums move to that
-// cluster whole. What a model remembers between passes is the owner of every node and, below nodes without an owner,
-// the labels of rows; a node whose owner stays costs O(1). docs/developer/screens.md, "kd-tree", has the proof.
+// A node is owned if one prototype is provably nearest to every point of its box: its exact sums move to that cluster
+// whole. Between passes a model remembers the owner of every node and, below nodes without an owner, the labels of
+// rows. A node whose owner stays costs O(1). The proof is in docs/developer/screens.md, "kd-tree".
 #pragma once
 
 #include "backend/backend.h"
@@ -17,7 +17,7 @@
 
 namespace manymeans {
 
-// What stands where a label could.
+// Values in the places of labels.
 constexpr uint32_t kMixed = kNoLabel - 1;  // an owner: the node has none
 constexpr uint32_t kAsStored = kNoLabel - 2;
 
@@ -40,7 +40,7 @@ class TreeLabels {
   AlignedBuffer<std::byte> bytes_;
 };
 
-/// What the tree knows of one model.
+/// The tree's data of one model.
 struct TreeState {
   bool labelled = false;
   bool row_labels_are_old = false;  ///< the model's labels in the points' order are from an earlier pass
@@ -49,7 +49,7 @@ struct TreeState {
   TreeLabels labels;
 };
 
-/// What passes over a tree know of the points. All that is referred to must outlive them.
+/// The points' data for passes over a tree. All that is referred to must outlive them.
 struct TreePoints {
   const Input& input;
   const CpuKernels& kernels;
@@ -78,7 +78,7 @@ class TreePass {
   /// Takes over labels that were changed in the points' order.
   void read_row_labels(TreeState& state, const Labels& labels, int64_t k);
 
-  /// As those of Session.
+  /// The sums of RowQueries::inertias() and inertia_limbs(), for one model.
   InertiaSum inertia(const TreeState& state, const Matrix& prototypes) const;
   std::vector<int64_t> inertia(const TreeState& state, const Matrix& prototypes, const SumFormat& format) const;
 

@@ -30,7 +30,7 @@ int64_t LineUpload::piece_outer(int64_t inner) const {
   return std::max<int64_t>(1, piece_bytes_ / std::max<int64_t>(1, inner * value_bytes_) / unit) * unit;
 }
 
-// No less for more lines: the last block has fewer, of which a piece may hold more values.
+// The result never falls as `lines` grows: the last block has fewer lines, and a piece may hold more values of them.
 int64_t LineUpload::bytes(int64_t lines) const {
   const int64_t inner = along_lines() ? lines_.depth : lines;
   const int64_t outer = along_lines() ? lines : lines_.depth;

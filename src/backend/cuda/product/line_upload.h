@@ -18,7 +18,7 @@ class LineUpload {
   /// `piece_bytes`: of that array, unless one unit of what is packed is more.
   LineUpload(const ProductLines& lines, int64_t piece_bytes, ThreadPool& pool);
 
-  /// Of so many lines at a time: what of the device's memory the pieces take.
+  /// Returns the bytes of device memory for pieces of `lines` lines.
   int64_t bytes(int64_t lines) const;
   /// Before the first pack().
   void prepare(int64_t max_lines);
@@ -26,7 +26,7 @@ class LineUpload {
   void pack(int64_t first, const PackedLines& to, bool wide, const Stream& stream);
 
  private:
-  // Values that follow each other in memory are inner ones: those of a line, or those of all lines at one depth.
+  // Inner values are adjacent in memory: the values of a line, or all lines' values at one depth.
   struct Piece {
     const std::byte* from;
     int64_t outer_stride, inner_stride;  // in values

@@ -17,7 +17,7 @@ struct LineShape {
   int64_t chunks() const;
   int64_t blocks() const;
   int64_t slices() const { return sliced ? kValueSlices + 1 : 1; }
-  /// Of so many lines, with what is known of them.
+  /// Bytes of `lines` lines, with their measures.
   int64_t bytes(int64_t lines) const;
 };
 
@@ -27,10 +27,10 @@ inline int64_t padded_lines(int64_t lines) {
 
 class PackedFactor {
  public:
-  /// The memory of so many lines, cut off; to be called once for the size and once for the memory.
+  /// Cuts off the memory of max_lines lines. Call once for the size and once for the memory.
   void lay_out(const LineShape& shape, int64_t max_lines, MemoryCutter& from);
 
-  /// From here on so many lines.
+  /// Sets the number of lines.
   void begin(int64_t lines);
   const PackedLines& lines() const { return lines_; }
 

@@ -1,4 +1,4 @@
-// Where a packed line stands, and values of other types.
+// Places of packed lines, and values of other types.
 #pragma once
 
 #include "backend/cuda/product/packed_product.h"

@@ -1,9 +1,9 @@
-// Kernels of matrix products, and how the factors stand on the device (contract, "Products"; docs/developer/screens.md,
+// Kernels of matrix products, and the layout of factors on the device (contract, "Products"; docs/developer/screens.md,
 // "Products").
 //
-// A packed line is chunks of 64 bytes: 16 values of float32, 8 of float64. The chunks of 32 lines, a band, stand side
-// by side, chunk after chunk: a tile of the screen copies 2 KiB at a time, and eight threads read 128 bytes of shared
-// memory that follow each other.
+// A packed line is chunks of 64 bytes: 16 values of float32, 8 of float64. A band is 32 lines. Its chunks are side by
+// side, chunk after chunk: a tile of the screen copies 2 KiB at a time. Eight threads read 128 adjacent bytes of shared
+// memory.
 #pragma once
 
 #include "core/data_type.h"
@@ -27,7 +27,7 @@ constexpr int kSumsDepth = 512;  // values whose products meet each other's roun
 constexpr int kValueSlices = 4;  // of float64; the values as they are follow them
 constexpr int kNeverExact = 1 << 28, kAlwaysExact = -(1 << 20);  // widths
 
-/// What is known of some values of a line.
+/// Properties of some values of a line.
 struct LineMeasure {
   double squares;  // their sum, rounded
   int32_t top;     // every magnitude is below 2^top; kNoTop where all are 0
@@ -50,7 +50,7 @@ struct PackedLines {
   float* factors = nullptr;      // float32: of two lines they make the bound of a quick proof (quick_proof.h)
 };
 
-/// Value (i, l) of lines [first_line, first_line + lines), values [first_value, first_value + values), is number
+/// Describes lines [first_line, first_line + lines), values [first_value, first_value + values). Value (i, l) is number
 /// i * stride + l * step of `from`. first_line is a multiple of a band, first_value of kPackDepth. Lines and values
 /// behind the last are packed as zeros.
 struct PackTask {
@@ -87,7 +87,7 @@ struct ProductBlock {
   Unproved unproved;
   // Sums that are kept before they are certified, part after part; null: tiles are certified where they are summed.
   double* sums = nullptr;
-  int32_t splits = 1;  // of the depth; float64 has so many of high, middle and low sums each
+  int32_t splits = 1;  // of the depth; float64 stores high, middle and low sums for each
 
   MANYMEANS_EVERYWHERE int32_t rows() const { return a.count; }
   MANYMEANS_EVERYWHERE int32_t columns() const { return b.count; }
@@ -106,14 +106,14 @@ struct LineRounding {
 /// Fills `cleared`, whole units of 16 bytes, with zeros.
 void finish_lines(std::span<const PackedLines> factors, const LineRounding& rounding, bool wide,
                   std::span<std::byte> cleared, cudaStream_t stream);
-/// Both in one for lines of float32, each of which a task has from its beginning to its end; false, and nothing is
-/// done, where they are long, or the device has no clusters of blocks.
+/// Packs and finishes float32 lines that each task has from beginning to end. Returns false and does nothing if lines
+/// are long or the device has no block clusters.
 bool pack_whole_lines(std::span<const PackTask> tasks, const LineRounding& rounding, std::span<std::byte> cleared,
                       cudaStream_t stream);
 /// Splits of the depth that give every multiprocessor a tile.
 int product_splits(int64_t rows, int64_t columns, int64_t depth, int multiprocessors);
-/// Screens and certifies. True where the screen resolves what it can by itself, so that most often nothing is left:
-/// `found` says so when the stream was waited for.
+/// Screens and certifies. Returns true if the screen resolves what it can, so that usually nothing is left: `found`
+/// says so after a wait for the stream.
 bool screen_product(const ProductBlock& block, int multiprocessors, cudaStream_t stream);
 /// float32: in tiles of 64 x 64 entries, or small ones of 32 x 32 (product_teams.cu), which resolve.
 void screen_by_teams(const ProductBlock& block, bool small, cudaStream_t stream);

@@ -46,7 +46,7 @@ __device__ __forceinline__ float read(const BFloat* from) {
   return __uint_as_float(uint32_t{from->bits} << 16);
 }
 
-// What a block packs: values [value, value + kPackDepth) of lines [line, line + kBandLines) of a task.
+// The block packs values [value, value + kPackDepth) of lines [line, line + kBandLines) of a task.
 struct PackPlace {
   int32_t line;
   int64_t value;
@@ -77,7 +77,7 @@ __device__ __forceinline__ void load_each(const PackTask& task, const PackPlace&
   }
 }
 
-// The same of whole lines whose values follow each other and begin at multiples of 16 bytes.
+// Loads whole lines with adjacent values that begin at multiples of 16 bytes.
 template <class Value>
 __device__ __forceinline__ void load_units(const PackTask& task, const PackPlace& place, Value* tile) {
   constexpr int kUnit = kUnitValues<Value>, kUnits = kPackDepth / kUnit;  // of a line
@@ -150,8 +150,8 @@ class LaneMeasure<double> {
   int top_ = kNoTop, lowest_ = kNoLowest, finite_ = 1;
 };
 
-// The same of float32, for which counting zeros of every value would take longer than the memory does. What is kept are
-// the bits of the largest magnitude and of the least power of two that is the lowest bit of some value.
+// Measures float32. Counting zeros of every value would take longer than the memory does. So it keeps the bits of the
+// largest magnitude and of the smallest power of two that is some value's lowest bit.
 template <>
 class LaneMeasure<float> {
  public:
@@ -178,7 +178,7 @@ class LaneMeasure<float> {
  private:
   static constexpr uint32_t kInfinity = 0x7f800000, kNothing = ~0U;
 
-  // Of the highest bit.
+  // Exponent of the highest bit.
   static __device__ __forceinline__ int exponent_of(uint32_t bits) {
     const int field = static_cast<int>(bits >> 23 & 0xff);
     return field != 0 ? field - 127 : 31 - __clz(static_cast<int>(bits)) - 149;
@@ -188,8 +188,8 @@ class LaneMeasure<float> {
   uint32_t most_ = 0, least_ = kNothing;
 };
 
-// A block packs kPackDepth values of a band of lines; measured(line, what is known of them) is called for each. Whether
-// there is such a band.
+// A block packs kPackDepth values of a band of lines. It calls measured(line, measure) for each line. Returns false if
+// the band does not exist.
 template <class Value, class Measured>
 __device__ __forceinline__ bool pack_block(const PackTasks& tasks, const Measured& measured) {
   constexpr int kUnit = kUnitValues<Value>;
@@ -273,7 +273,7 @@ __device__ __forceinline__ void finish_line(const FinishTasks& tasks, const Pack
   }
 }
 
-// So many lanes finish a line.
+// kLanes lanes finish a line.
 template <int kLanes>
 __global__ void __launch_bounds__(kThreads) finish_kernel(const __grid_constant__ FinishTasks tasks) {
   await_kernel_before();

@@ -15,7 +15,7 @@ struct ProductSize {
   int multiprocessors;
 };
 
-/// kBest: the screen that takes less time, of those that fit (docs/developer/screens.md, "Products by residues").
+/// kBest: the fastest screen that fits (docs/developer/screens.md, "Products by residues").
 enum class ScreenWish { kBest, kSums, kResidues };
 
 /// Blocks of the product: the largest that fit. Both factors' lines are there as a whole.
@@ -37,8 +37,8 @@ struct ProductPlan {
 /// factors on their way.
 ProductPlan plan_product(const ProductSize& size, ScreenWish wish, int64_t room, int64_t more);
 
-/// The most roundings that a product meets on its way into a sum: those of kSumsDepth values, and one for every sum
-/// that is added to others.
+/// Max roundings of a product on its way into a sum: one for each of kSumsDepth values, and one for every sum that is
+/// added to others.
 int64_t roundings_of(const ProductPlan& plan);
 
 }  // namespace manymeans::cuda

@@ -26,7 +26,7 @@ __global__ void __launch_bounds__(kThreads) resolve_kernel(const __grid_constant
     resolve_entry<T>(block, static_cast<int>(place.x), static_cast<int>(place.y));
   }
   if (counted <= unproved.capacity) return;
-  // A row of a cell for each warp. What the list has, and what was proved, gets the same bits again.
+  // A warp takes a row of a cell. Listed and proved entries get the same bits again.
   const int64_t cells_down = (block.rows() + kCellEntries - 1) / kCellEntries;
   const int64_t cell_rows = cells_down * kCellEntries * unproved.cells_across;
   for (int64_t i = first; i < cell_rows; i += step) {

@@ -1,9 +1,9 @@
-// The screen of products: sums in binary64 by the matrix units (DMMA). On a Hopper they do as many multiply-adds a
-// second as float32 without them, and that is the bound; a warp's 64 x 32 entries ask shared memory for a quarter of
-// what it gives, the conversion of float32 for a third of what that unit does, and two blocks on a multiprocessor fill
-// each other's pauses: one certifies while the other sums. Sums are certified by units that have nothing else to do
-// (quick_proof.h): one operation of binary64 would wait for as long as a product of the other block takes.
-// Smaller tiles of float32: product_teams.cu.
+// The screen of products: sums in binary64 by the matrix units (DMMA). On a Hopper DMMA does as many multiply-adds a
+// second as float32 without matrix units; that rate is the bound. A warp's 64 x 32 entries use a quarter of the rate of
+// shared memory. Converting float32 uses a third of the conversion unit's rate. Two blocks on a multiprocessor fill
+// each other's pauses: one certifies while the other sums. Units that are idle else certify sums (quick_proof.h): one
+// binary64 operation would wait as long as a product of the other block takes. Smaller tiles of float32:
+// product_teams.cu.
 #include "backend/cuda/product/packed_product.h"
 #include "backend/cuda/product/product_tiles.cuh"
 #include "backend/cuda/product/unproved.cuh"
@@ -38,8 +38,8 @@ constexpr int kBlocksTogether = kWarpM * kWarpN > 1024 ? 2
                                 : kWarpM* kWarpN > 256 ? 3
                                                        : 4;
 
-// Four warps, two by two, that go from tile to tile. `kLong`: the depth is more than kSumsDepth values, so that sums of
-// so many are added up in shared memory: a product that met all roundings of a long line would prove less.
+// Four warps, two by two, go from tile to tile. `kLong`: the depth is more than kSumsDepth values. Sums of kSumsDepth
+// values are then added in shared memory: a product with all roundings of a long line would prove less.
 template <class Value, int kWarpM, int kWarpN, bool kLong, bool kStore>
 __global__ void __launch_bounds__(kThreads, (kBlocksTogether<kWarpM, kWarpN>))
     screen_kernel(const __grid_constant__ ScreenTask task) {
@@ -134,8 +134,8 @@ __global__ void __launch_bounds__(256) certify_kernel(const __grid_constant__ Pr
 
 // ---- Launches.
 
-// As many blocks as multiprocessors hold at a time go over all tiles. Where sums are stored a block has one: some take
-// longer than others, and whoever is free shall take the next.
+// As many blocks as multiprocessors hold at a time go over all tiles. If sums are stored, a block has one tile: tiles
+// differ in time, so a free multiprocessor takes the next.
 template <class Value, int kWarpM, int kWarpN, bool kLong, bool kStore>
 void launch(const ProductBlock& block, int multiprocessors, cudaStream_t stream) {
   constexpr int kM = 2 * kWarpM, kN = 2 * kWarpN;

@@ -1,9 +1,9 @@
-// The screen of float32 products whose tiles are few or small. A warp has 32 x 32 entries; while the matrix unit works
-// on a chunk of the depth the warp converts the next one, so that one warp keeps the unit of its quarter of a
-// multiprocessor at work, where it would wait half of the time for copies, conversions and other warps: a chunk's eight
-// products take the unit 512 clocks, its conversions 256 clocks of another one. Small tiles of 32 x 32 are one warp's
-// each, the depth being dealt out to four teams of one warp, which wait for nobody's copies but their own; large ones
-// of 64 x 64 have one team of four warps.
+// The screen of float32 products whose tiles are few or small. A warp has 32 x 32 entries. While the matrix unit works
+// on a chunk of the depth, the warp converts the next chunk. So one warp keeps the unit of its quarter of a
+// multiprocessor busy. Otherwise the unit would wait half the time for copies, conversions and other warps. Eight
+// products of a chunk take the unit 512 clocks; its conversions take 256 clocks of another unit. A small tile of 32 x
+// 32 has four teams of one warp, which share the depth and wait only for their own copies. A large tile of 64 x 64 has
+// one team of four warps.
 #include "backend/cuda/product/packed_product.h"
 #include "backend/cuda/product/product_tiles.cuh"
 #include "backend/cuda/runtime/dependent_launch.cuh"
@@ -42,14 +42,14 @@ struct LaneChunk {
   }
 };
 
-// Stays where it stands: beside a product.
+// The compiler keeps this in its place, next to a product.
 __device__ __forceinline__ double widened(float value) {
   double wide;
   asm volatile("cvt.f64.f32 %0, %1;" : "=d"(wide) : "f"(value));
   return wide;
 }
 
-// The same as the matrix unit takes it.
+// The operands of a lane as the matrix unit takes them.
 struct LaneOperands {
   double rows[2][8], columns[4][4];
 
@@ -72,7 +72,7 @@ struct LaneOperands {
   }
 };
 
-// Adds the products of a chunk, and converts the next one: a unit of 16 bytes beside each product.
+// Adds the products of a chunk and converts the next chunk: a unit of 16 bytes with each product.
 template <int kUnit = 0>
 __device__ __forceinline__ void add_and_widen(TeamTile& tile, const LaneOperands& now, const LaneChunk& chunk,
                                               LaneOperands& next) {
@@ -173,7 +173,7 @@ class TeamChunks {
   int stage_ = 0;  // of the chunk in registers
 };
 
-// Of the sums of all teams, which stand in shared memory, those of 16 x 16 entries.
+// Sums of 16 x 16 entries over all teams, read from shared memory.
 using Quarter = WarpTile<float, kWarpSide / 2, kWarpSide / 2>;
 
 __device__ __forceinline__ Quarter quarter_of_teams(const double* kept, int quarter) {
@@ -188,7 +188,7 @@ __device__ __forceinline__ Quarter quarter_of_teams(const double* kept, int quar
   return sums;
 }
 
-// The first entry of a lane, of those that its warp finishes: a fourth of the tile.
+// Returns the first entry of a lane in its warp's fourth of the tile.
 template <int kTeams>
 __device__ __forceinline__ LanePlace first_of_lane(const TilePlace& place) {
   constexpr int kOwn = kSide<kTeams> / 2;
@@ -198,7 +198,7 @@ __device__ __forceinline__ LanePlace first_of_lane(const TilePlace& place) {
   return {place.row + row + lane / 4, place.column + column + lane % 4 * 2};
 }
 
-// `kLong`: a warp has more than kSumsDepth values, so that sums of so many are added up in shared memory.
+// `kLong`: a warp has more than kSumsDepth values; sums of kSumsDepth are added in shared memory.
 template <int kTeams, bool kLong, bool kStore>
 __global__ void __launch_bounds__(kThreads, kBlocksTogether) teams_kernel(const __grid_constant__ ScreenTask task) {
   await_kernel_before();

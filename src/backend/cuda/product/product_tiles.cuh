@@ -1,5 +1,5 @@
-// What the kernels that screen products have in common: tiles, the way of their chunks into shared memory, and what is
-// proved of their sums. Bounds: product_screen.cu.
+// Parts shared by the kernels that screen products: tiles, copies of their chunks into shared memory, and proofs of
+// their sums. Bounds: product_screen.cu.
 #pragma once
 
 #include "backend/cuda/product/matrix_unit.cuh"
@@ -71,7 +71,7 @@ __device__ __forceinline__ void await_copies() {
   wait_point();
 }
 
-// What a block needs to know of its tile.
+// A block's tile.
 struct TilePlace {
   int32_t row, column;  // the first
   int part;             // of the sums
@@ -103,9 +103,9 @@ __device__ int32_t chunks_of_part(const ScreenTask& task, int32_t id) {
   return place.chunks * (task.block.wide ? place.kind + 1 : 1);
 }
 
-// The block's walk through the chunks of both lines, pair of slices after pair, tile after tile. It is some stages
-// ahead of the sums, so that a tile's first chunks are on their way while the one before is certified. What it keeps
-// are numbers of chunks: registers are few.
+// The block's walk through the chunks of both lines: pair of slices after pair, tile after tile. It is some stages
+// ahead of the sums, so a tile's first chunks are on their way while the tile before is certified. It keeps numbers of
+// chunks: registers are few.
 template <class Value, int kM, int kN>
 class Walk {
  public:
@@ -202,7 +202,7 @@ struct WarpTile {
       to = __dadd_rn(to, sums[e / 4 / kAcross][e / 4 % kAcross][e % 4]);
     }
   }
-  // The same; unless sums were `begun` there, whatever they hold is forgotten.
+  // Adds like add_to() if sums were `begun` there, else overwrites what is there.
   __device__ __forceinline__ void keep(double* kept, bool begun) const {
     if (begun) return add_to(kept);
 #pragma unroll
@@ -225,7 +225,7 @@ struct LanePlace {
   int row, column;  // of the lane's first entry, in the product
 };
 
-// Where entry e of a lane is, and which bit of a set of them stands for it.
+// The place of entry e of a lane, and its bit in a set of entries.
 template <class Tile>
 struct LaneEntries {
   LanePlace place;
@@ -254,7 +254,7 @@ __device__ __forceinline__ uint64_t unproved_of_all(const ProductBlock& block, c
   return failed;
 }
 
-// Of the entries that were not proved quickly those that are not exact.
+// Returns the entries in `failed` that are not exact.
 template <class Tile>
 __device__ __forceinline__ uint64_t inexact_of(const ProductBlock& block, uint64_t failed,
                                                const LaneEntries<Tile>& entries) {
@@ -268,8 +268,8 @@ __device__ __forceinline__ uint64_t inexact_of(const ProductBlock& block, uint64
   return left;
 }
 
-// Writes all entries, and says which are not proved quickly. `kWhole`: the tile has all its entries, and neighbours may
-// be written together: nothing is asked of an entry, so that all of them are on their way at once.
+// Writes all entries. Returns the entries that are not proved quickly. `kWhole`: the tile has all its entries, and
+// neighbours may be written together. No entry is checked, so all writes are in flight at once.
 template <bool kWhole, class Tile>
 __device__ __forceinline__ uint64_t write_entries(const ScreenTask& task, const Tile& tile, const LanePlace& place) {
   const ProductBlock& block = task.block;

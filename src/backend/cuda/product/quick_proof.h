@@ -1,6 +1,5 @@
-// What float32 proves of an entry of a product: nothing that certify_float() does not prove, but for what that loses by
-// its own roundings, and without the units of binary64, for which it would have to wait while others multiply. On the
-// host for its test.
+// Proofs in float32 of a product's entries. They prove only what certify_float() proves, or would prove without its own
+// roundings. They avoid the binary64 units, for which they would wait while others multiply. On the host for the test.
 #pragma once
 
 #include "core/everywhere.h"
@@ -11,7 +10,7 @@
 
 namespace manymeans::cuda {
 
-/// The product of two lines' factors is so many times their sum's error.
+/// The product of two lines' factors is kQuickScale times their sum's error.
 constexpr double kQuickScale = 0x1p55;
 
 namespace detail {
@@ -65,9 +64,9 @@ MANYMEANS_EVERYWHERE inline float quick_bound(float row_factor, float column_fac
   return detail::product_upwards(row_factor, column_factor);
 }
 
-/// Whether a sum proves that the number next to it, `entry`, is the entry: whether no point midway between two float32
-/// numbers is within the error of it. Proves nothing where the entry is 0, denormal or infinite, if the error of an
-/// infinite one is (docs/developer/screens.md, "Products").
+/// Returns true if a sum proves that the nearest number, `entry`, is the entry. The error must not reach a point midway
+/// between two float32 numbers. Proves nothing if the entry is 0, denormal, or infinite with infinite error
+/// (docs/developer/screens.md, "Products").
 MANYMEANS_EVERYWHERE inline bool proves_quickly(double sum, float bound, float& entry) {
   entry = static_cast<float>(sum);
   // Eighths of units in the sum's last place from the middle, the last 29 bits of a mantissa being less than float32's.

@@ -24,8 +24,8 @@ constexpr bool pairwise_coprime() {
 }
 static_assert(pairwise_coprime());
 
-// Bits of a value. A normal value leaves few bits below the unit then, so that one entry in some thousand is not
-// proved; of long lines sums are small beside their lines.
+// Bits of a value. A normal value leaves few bits below the unit then, so one entry in some thousand is not proved.
+// Sums of long lines are small compared with their lines.
 int wanted_bits(bool wide, int64_t depth) {
   return wide ? 69 : std::clamp(40 + (bits_of_sum(depth) - 12) / 2, 40, kMaxFloatBits);
 }
@@ -81,7 +81,7 @@ struct KnownBasis {
   double bits;  // of M
 };
 
-// Made once: every product asks, and a small one takes no longer than some of these.
+// Made once: every product calls this, and a small product takes only as long as computing a few bases.
 const KnownBasis& known_basis(int count) {
   static const auto all = [] {
     std::array<KnownBasis, kMaxModuli + 1> made;

@@ -1,6 +1,6 @@
-// Values become integers q, the multiples of 2^(exponent - bits) next to them, and these become residues. q is cut into
-// digits small enough that a sum of digits times residues of their places is exact: of float32 three digits and sums in
-// float32 (six operations a residue), of float64 two and sums in binary64 (five, at half the rate).
+// Values become integers q: the nearest multiples of 2^(exponent - bits). The integers become residues. q is cut into
+// small digits, so that a sum of digits times their places' residues is exact. Values of float32 have three digits and
+// float32 sums (six operations a residue). Values of float64 have two and binary64 sums (five, at half the rate).
 #include "backend/cuda/product/packed_lines.cuh"
 #include "backend/cuda/product/residue_product.h"
 #include "backend/cuda/runtime/device_memory.h"
@@ -21,9 +21,9 @@ template <class Value>
 struct Digits;
 template <>
 struct Digits<float> {
-  // Digits of at most 2^15, 2^14 and 2^14, times at most 2^7: below 2^22.6, and times 1 / p, which is 2^-24 of itself
-  // off, 2^-9.4 off: less than 1 / 2p, the distance of a whole number over p from one midway between two integers. (Of
-  // p = 256 all is exact.)
+  // Digits are at most 2^15, 2^14 and 2^14. Times at most 2^7 their sum is below 2^22.6. Times 1 / p, which has a
+  // relative error of 2^-24, it is 2^-9.4 off. This is less than 1 / 2p, the distance of a whole number over p from a
+  // midpoint of two integers. (For p = 256 all is exact.)
   using Sum = float;
   static constexpr int kDigits = 3, kBits = 15;
   static constexpr float kToInteger = 0x1.8p23F;

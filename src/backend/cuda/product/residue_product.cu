@@ -1,7 +1,7 @@
-// Sums of products of bytes, modulo each modulus, for Hopper: m64n256k32 of s8, tiles of 128 x 256. One warp copies
-// (whole tiles of residues stand in memory as the matrix units read them, so that a copy is 16 KiB in one piece), two
-// groups of four warps multiply 64 rows each. Blocks are persistent: the copies of the next tile begin while sums are
-// reduced and stored. Bound by the matrix units and, at 48 bytes a cycle and multiprocessor, by the second cache.
+// Sums of products of bytes, modulo each modulus, for Hopper: m64n256k32 of s8, tiles of 128 x 256. One warp copies.
+// Residue tiles lie in memory as the matrix units read them, so a copy is 16 KiB in one piece. Two groups of four warps
+// multiply 64 rows each. Blocks are persistent: copies of the next tile begin while sums are reduced and stored. Bound
+// by the matrix units and, at 48 bytes a cycle and multiprocessor, by the second cache.
 #include "backend/cuda/product/residue_product.h"
 #include "backend/cuda/runtime/device_memory.h"
 #include "backend/cuda/runtime/kernel_memory.h"
@@ -130,8 +130,8 @@ __device__ __forceinline__ void group_meets(int group) {
   wait_point();
 }
 
-// Sums of a group's 64 x 256 entries: modulo p, and into memory by way of shared memory, whose chunks of 16 bytes are
-// permuted by the row so that eight rows are written at once.
+// Reduces a group's 64 x 256 sums modulo p and stores them through shared memory. Chunks of 16 bytes are permuted there
+// by the row, so that eight rows are written at once.
 __device__ __forceinline__ void store_sums(const ResidueTask& task, uint8_t* buffer, const int32_t (&sums)[128],
                                            const TilePlace& place, int group) {
   const uint32_t p = task.moduli[place.plane], inverse = task.inverses[place.plane], offset = task.offsets[place.plane];

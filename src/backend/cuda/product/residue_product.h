@@ -1,5 +1,5 @@
-// Kernels of products by residues: integers of some 40 or 70 bits for values, their residues as bytes, products of
-// bytes by the matrix units, and sums that are put together again and certified.
+// Kernels of products by residues. Values become integers of some 40 or 70 bits, and their residues are bytes. The
+// matrix units multiply bytes. The sums are put together again and certified.
 #pragma once
 
 #include "backend/cuda/product/packed_product.h"
@@ -12,15 +12,16 @@
 
 namespace manymeans::cuda {
 
-/// A factor's residues. A plane for each modulus: tiles of kResidueLines x kResidueDepth bytes, those of some lines one
-/// behind the other, a line's chunks of 16 bytes permuted by the line modulo 8, as the matrix units read shared memory.
+/// A factor's residues, with a plane for each modulus. A plane has tiles of kResidueLines x kResidueDepth bytes. Tiles
+/// of the same lines are adjacent. A line's chunks of 16 bytes are permuted by the line modulo 8, as the matrix units
+/// read shared memory.
 struct ResidueLines {
   int8_t* values = nullptr;
   int64_t plane_bytes = 0;
   int32_t tiles = 0;         // of lines
   int32_t depth_blocks = 0;  // tiles of a line
-  // Of each line, in fixed point: the sum of squares of its values relative to 2^exponent, in units of 2^-24, and of
-  // what rounding took from its integers, in units of 2^-20. Then both roots, in units of the integers.
+  // Sums for each line, in fixed point. `squares`: of its values' squares relative to 2^exponent, in units of 2^-24.
+  // `lost`: of squares of its integers' roundings, in units of 2^-20. Then both roots, in units of the integers.
   unsigned long long* squares = nullptr;
   unsigned long long* lost = nullptr;
   float* norms = nullptr;

@@ -28,8 +28,8 @@ struct RoundedAs<double> {
   static constexpr int kDigits = 53, kMin = -1022, kMax = 1023;
 };
 
-/// A sum's size: the highest bits from its first one on, how many bits of the integer stand below them (fewer than none
-/// where the integer is short), and whether any of those is set.
+/// A sum's size: its highest bits, the number of the integer's bits below them, and whether any lower bit is set. A
+/// short integer has a negative number of bits below.
 template <class T>
 struct WindowedSum {
   typename RoundedAs<T>::Window bits;
@@ -44,7 +44,7 @@ MANYMEANS_EVERYWHERE inline WindowedSum<T> windowed_sum(const uint64_t (&parts)[
   using Window = typename RoundedAs<T>::Window;
   constexpr int kOfWindow = sizeof(Window) / 4;
   static_assert(kLimbs > kOfWindow);
-  // The sum is within M / 4 of a multiple, of which there are 5000: float32 is enough, and so are these limbs.
+  // The sum is within M / 4 of a multiple; 5000 multiples are possible. So float32 and these limbs are enough.
   const uint64_t upper = (parts[kLimbs - 1] << 16) + (parts[kLimbs - 2] >> 16);
   const auto times = static_cast<int64_t>(rintf(static_cast<float>(upper) * basis.inverse));
   uint32_t limbs[kLimbs];
@@ -82,8 +82,8 @@ MANYMEANS_EVERYWHERE inline WindowedSum<T> windowed_sum(const uint64_t (&parts)[
   return sum;
 }
 
-/// Whether all numbers that differ from the sum by at most `error` (times 2^scale all of them) round to the same T,
-/// which is `entry`. An error of 0 says that the sum is exact.
+/// Returns true if all numbers that differ from the sum by at most `error` round to the same T, `entry`. All numbers
+/// are times 2^scale. An error of 0 says that the sum is exact.
 template <class T>
 MANYMEANS_EVERYWHERE inline bool certify_sum(const WindowedSum<T>& sum, float error, int scale, T& entry) {
   using As = RoundedAs<T>;
@@ -104,7 +104,7 @@ MANYMEANS_EVERYWHERE inline bool certify_sum(const WindowedSum<T>& sum, float er
     uint32_t field = 0;
     memcpy(&field, &error, sizeof field);
     const int shift =
-        static_cast<int>(field >> 23) - 150 - sum.below;  // no less than that of numbers that are not normal
+        static_cast<int>(field >> 23) - 150 - sum.below;  // size << shift is at least the error, even if subnormal
     if (shift > kWindow - 26) return false;
     const Window size = Window{(field & 0x7fffff) | 0x800000};
     // Up, and two more: for bits that are not there, and for ends of the interval that are ties.

@@ -18,7 +18,7 @@ class ResidueScreen {
   /// Where residue_measures() numbers are that begin every block as zeros.
   void measure_in(unsigned long long* measures);
 
-  /// Screens and certifies. The lines are packed and measured; `new_columns`: those of b are not the last call's.
+  /// Screens and certifies. The lines are packed and measured; `new_columns`: lines of b differ from the last call's.
   void screen(const ProductBlock& block, bool new_columns, int multiprocessors, cudaStream_t stream);
 
  private:

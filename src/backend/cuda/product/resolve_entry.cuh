@@ -1,5 +1,5 @@
-// How an entry is resolved that its screen did not prove. A warp takes an entry: for float32 it sums once more, with
-// the error of every sum kept, which leaves one entry in some ten million; those, and float64, become one long integer.
+// Resolves entries that their screen did not prove. A warp takes an entry. For float32 it sums once more with the error
+// of every sum kept, which leaves one entry in some ten million. Left entries, and float64, become one long integer.
 // Bound by the caches, from which the lines are read.
 #pragma once
 
@@ -28,8 +28,8 @@ struct WarpTeam {
   }
 };
 
-// Calls use(a, b) for the lane's pairs of values of both lines, and for pairs of zeros behind the last; so many units
-// of 16 bytes are on their way together.
+// Calls use(a, b) for the lane's pairs of values of both lines, and for pairs of zeros behind the last. Keeps kTogether
+// units of 16 bytes in flight.
 template <class Value, int kTogether, class Use>
 __device__ __forceinline__ void for_each_pair(const ProductBlock& block, int row, int column, const Use& use) {
   constexpr int kUnit = 16 / sizeof(Value);
@@ -92,19 +92,19 @@ __device__ __forceinline__ void resolve_entry(const ProductBlock& block, int row
   static_cast<T*>(block.out)[row * block.row_stride + column * block.column_stride] = entry;
 }
 
-/// Entries of a warp of float32, told as to leave_unproved(), after the lanes have written all of theirs: a few are
-/// resolved here and now, by all lanes, more are left to the list.
+/// Resolves a warp's float32 entries, given as to leave_unproved(), after the lanes have written all of theirs. If they
+/// are few, all lanes resolve them now, one by one; else they are left to the list.
 template <class Row, class Column>
 __device__ __forceinline__ void resolve_few(const ProductBlock& block, uint64_t failed, const Row& row,
                                             const Column& column) {
-  constexpr int kFew = 8;  // beside an entry of a list, which other warps share, one of these is waited for
+  constexpr int kFew = 8;  // the warp waits for each entry here, while other warps share a list's entries
   unsigned lanes = __ballot_sync(kAllLanes, failed != 0);
   if (lanes == 0) return;
   const int count = __reduce_add_sync(kAllLanes, __popcll(static_cast<long long>(failed)));
   if (count > kFew) return leave_unproved(block.unproved, failed, row, column);
   const int own = static_cast<int>(threadIdx.x) % 32;
   if (own == 0) atomicAdd(block.unproved.settled, static_cast<unsigned long long>(count));
-  __syncwarp();  // what the lanes have written of these entries comes first
+  __syncwarp();  // writes of such entries by other lanes come first
   for (; lanes != 0; lanes = __ballot_sync(kAllLanes, failed != 0)) {
     const int lane = __ffs(static_cast<int>(lanes)) - 1;
     const int e = __ffsll(static_cast<long long>(failed)) - 1;

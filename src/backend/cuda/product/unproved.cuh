@@ -1,4 +1,4 @@
-// What becomes of entries that a screen did not prove.
+// Lists entries that a screen did not prove.
 #pragma once
 
 #include "backend/cuda/product/packed_product.h"

@@ -8,8 +8,8 @@
 namespace manymeans::cuda {
 namespace {
 
-// The digit in which the `wanted`-th row in the running lies, counted from the largest digit or from the smallest;
-// takes the rows before that digit from `wanted`. -1: there are not so many.
+// Finds the digit of the `wanted`-th remaining row, counted from the largest digit or from the smallest. Subtracts the
+// rows before that digit from `wanted`. Returns -1 if there are fewer rows.
 int64_t find_digit(const std::vector<unsigned long long>& counts, bool from_largest, int64_t& wanted) {
   for (int64_t i = 0; i < kDigits; ++i) {
     const int64_t digit = from_largest ? kDigits - 1 - i : i;
@@ -47,7 +47,7 @@ LastRow find_last(const RowDistances& all, int64_t count, const Stream& stream) 
   return {prefix.distance, static_cast<int64_t>(prefix.row)};
 }
 
-// The `count` farthest of these rows, sorted. Up to 12 readings of their distances. Waits for the answer.
+// Returns the `count` farthest rows, sorted. Reads distances up to 12 times. Waits for the answer.
 std::vector<DistantRow> sort_out_farthest(const RowDistances& all, const LabelRows& labels, int64_t count,
                                           const Stream& stream) {
   DeviceBuffer<FoundRow> found(static_cast<size_t>(count), "the farthest rows");

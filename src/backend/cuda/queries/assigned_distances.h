@@ -1,5 +1,5 @@
-// Distances of rows to the prototypes that labels assign them to, or to all, on the device: what inertia, distances,
-// farthest rows and transform of a session are made of (device/row_queries.h).
+// Distances of rows to the prototypes of their labels, or to all prototypes, on the device. A session uses them for
+// inertia, distances, farthest rows and transform (device/row_queries.h).
 #pragma once
 
 #include "backend/cuda/device/device_points.h"
@@ -34,8 +34,8 @@ struct RowDistances {
   int64_t n = 0;
 };
 
-/// Which rows are in the running while the farthest are sought digit by digit: those whose distance begins with
-/// `distance` (its bits >> distance_shift), and, once that is complete, whose row number begins with `row`.
+/// The rows that remain while the farthest are sought digit by digit. Their distance begins with `distance` (its bits
+/// >> distance_shift). Once that is complete, their row number begins with `row`.
 struct DigitPrefix {
   uint64_t distance = 0;
   int distance_shift = 64;
@@ -69,13 +69,13 @@ struct FoundRows {
   unsigned long long* count;
 };
 
-// All of these are asynchronous.
+// All functions below are asynchronous.
 
 /// Adds the words of 32 bits of the label terms of `count` rows to sums[0 .. 3]. Row 0 is number `first` of all.
 void sum_label_terms(const LabelRows& labels, int64_t first, int64_t count, int64_t* sums, cudaStream_t stream);
 
-/// Adds the limbs of the terms in both formats to sums[0 ..], and takes the bits of the largest d2 with w' > 0, which
-/// stand behind them.
+/// Adds the limbs of the terms in both formats to sums[0 ..]. Behind them it takes the max of the bits of d2 over all
+/// rows with w' > 0.
 void sum_terms(const AssignedRows& rows, const TermSplitter& a, const TermSplitter& b, int64_t* sums,
                cudaStream_t stream);
 /// out[i] = d2 of row i; if `eligible`, 0 for rows that weigh nothing.
@@ -85,14 +85,14 @@ void find_all_distances(const DevicePoints& points, const void* prototypes, int6
 /// Adds up how many rows in the running have which digit next.
 void count_digits(const RowDistances& all, const DigitPrefix& prefix, const Digit& digit, unsigned long long* counts,
                   cudaStream_t stream);
-/// Lists the rows farther than `last`, and of those exactly as far the ones up to it; in any order.
+/// Lists the rows farther than `last`, and rows exactly as far up to its number; in any order.
 void list_farthest(const RowDistances& all, const LastRow& last, const LabelRows& labels, const FoundRows& found,
                    cudaStream_t stream);
 
-/// What is asked about rows and the prototypes of their labels, whatever the distance is.
+/// Answers queries about rows and the prototypes of their labels, for any distance.
 class AssignedKernels : public device::RowKernels {
  public:
-  /// Of rows of these points, with labels of so many bytes. Input and stream must outlive this.
+  /// For rows of `input`, with labels of label_width bytes. Input and stream must outlive this.
   AssignedKernels(const Input& input, int label_width, const Stream& stream)
       : input_(input), label_width_(label_width), stream_(stream) {}
 
@@ -107,7 +107,7 @@ class AssignedKernels : public device::RowKernels {
   /// sum_terms() and find_distances(), of this distance.
   virtual void sum(const AssignedRows& rows, const TermSplitter& a, const TermSplitter& b, int64_t* sums) const = 0;
   virtual void find(const AssignedRows& rows, bool eligible, double* out) const = 0;
-  /// What is found, in messages.
+  /// Name of the distances, for messages.
   virtual const char* found() const = 0;
 
   const Input& input_;

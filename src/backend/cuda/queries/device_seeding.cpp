@@ -22,8 +22,8 @@ constexpr int kLimbs = kDistanceLimbs;
 constexpr int64_t kMaxColumnsToScreen = int64_t{1} << 17;
 constexpr int kNumbersPerTile = kSeedTileColumns * kLimbs;
 
-// Steps whose launches are queued before anybody waits: a launch waits in the driver where the device has no room for
-// more of them (some 1000), and there no Patience would see that the device hangs. A step is three.
+// Steps whose launches are queued before a wait. The device has room for some 1000 launches; a launch beyond that waits
+// in the driver, where no Patience would see that the device hangs. A step has three launches.
 constexpr int64_t kStepsTogether = 128;
 
 enum Counter : size_t { kExact, kLength, kCounters };
@@ -49,7 +49,7 @@ int64_t hit_words(int64_t n) {
   return (n + kMaxUnitRows - 1) / kMaxUnitRows * (kMaxUnitRows / 4);
 }
 
-// Rows that a warp takes at a time: few where the device would be idle otherwise, else many, since a warp computes four
+// Rows that a warp takes at a time. Few if the device would be idle otherwise. Else many, since a warp computes four
 // distances in the time of one.
 int unit_rows_of(int64_t n, int parts) {
   constexpr int64_t kWarps = 32;  // of a multiprocessor
@@ -128,7 +128,7 @@ DeviceSeeding::Model& DeviceSeeding::model(int slot) {
   return models_[static_cast<size_t>(slot)];
 }
 
-// Whether there is room for the 8-bit copy and what goes with it, a tenth left free for the rest of seeding.
+// Returns true if the 8-bit copy and its arrays fit, with a tenth left free for the rest of seeding.
 bool DeviceSeeding::screen_fits() const {
   DeviceMemory there;
   check(ask_device_memory(&there), "asking for the device's free memory");
@@ -190,7 +190,7 @@ void DeviceSeeding::make_screen() {
   screen_ = std::move(made);
 }
 
-// What kernels see of a model.
+// A model's rows as kernels see them.
 SeedRows DeviceSeeding::rows_of(int slot) {
   const auto at = static_cast<size_t>(slot);
   const auto n = static_cast<size_t>(points_.n);
@@ -273,7 +273,7 @@ void DeviceSeeding::forget_trials() {
   batch_->rows.clear();
 }
 
-// Tiles for so many candidates of a model; place_batch() comes when all are there. Returns the first.
+// Adds tiles for the candidates of a model; place_batch() comes after all are added. Returns the first.
 int DeviceSeeding::add_tiles(int slot, int64_t candidates) {
   const SeedRows rows = rows_of(slot);
   const auto tile = static_cast<int>(batch_->tiles.size());
@@ -284,7 +284,7 @@ int DeviceSeeding::add_tiles(int slot, int64_t candidates) {
   return tile;
 }
 
-// The same of candidates that the host has.
+// Adds tiles for candidates from the host.
 int DeviceSeeding::add_tiles(int slot, const Matrix& candidates, int64_t first, int64_t last) {
   std::vector<std::byte>& rows = batch_->rows;
   const int tile = add_tiles(slot, last - first);
@@ -295,7 +295,7 @@ int DeviceSeeding::add_tiles(int slot, const Matrix& candidates, int64_t first, 
   return tile;
 }
 
-// Memory for the batch's candidates, what becomes of them, and the marks of so many tiles.
+// Reserves memory for the batch's candidates, their results, and the marks of marked_tiles tiles.
 void DeviceSeeding::make_room_for_batch(int marked_tiles) {
   Batch& b = *batch_;
   const size_t tiles = std::max<size_t>(b.tiles.size(), kMaxSeedTiles);
@@ -396,7 +396,7 @@ void DeviceSeeding::try_together(std::span<SeedTrial> trials) {
   }
 }
 
-// What kernels know of a model whose candidates begin with this tile.
+// The kernel arguments of a model whose candidates begin with this tile.
 SeedModel DeviceSeeding::to_choose(int slot, int tile) {
   SeedModel one;
   one.rows = rows_of(slot);
@@ -405,7 +405,7 @@ SeedModel DeviceSeeding::to_choose(int slot, int tile) {
   return one;
 }
 
-// A step over these models, all of which are brought to the device.
+// Returns a step over these models, and uploads all of them.
 SeedStep DeviceSeeding::step_of(std::span<const SeedModel> models) {
   if (batch_->models.size() < models.size()) stream_.synchronize("making room for candidates of seeding");
   batch_->models.reserve(models.size(), "models of seeding");
@@ -449,7 +449,7 @@ void DeviceSeeding::run_together(std::span<SeedRun> runs, int64_t steps) {
 // Steps up to `last`, and what they chose.
 void DeviceSeeding::make_steps(std::span<SeedRun> runs, SeedStep& step, int64_t last) {
   std::vector<int64_t> rows(static_cast<size_t>(last - step.index) * runs.size());
-  // Nobody uses it: whoever did has waited.
+  // The array is idle: its last user waited for the stream.
   batch_->chosen.reserve(static_cast<size_t>(kStepsTogether) * runs.size(), "centres chosen");
   step.chosen = batch_->chosen.data();
   for (; step.index < last; ++step.index) {
@@ -488,8 +488,8 @@ void DeviceSeeding::add_tried(std::span<const SeedCentres> models) {
   if (!chosen.empty()) add_chosen(batch_->arguments, frame(), step_of(chosen), stream_);
 }
 
-// Centres that no trial has seen: as many columns at a time as there are centres already, so that a row meets few of
-// them at a time and its threshold falls in between.
+// Lowers by centres that no trial has seen. Takes as many columns at a time as centres exist, so that a row meets few
+// at a time and its threshold falls in between.
 void DeviceSeeding::lower(int slot, const Matrix& centres) {
   Model& m = model(slot);
   const int64_t most = kMaxSeedTiles * kSeedTileColumns;

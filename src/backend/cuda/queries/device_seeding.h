@@ -1,10 +1,10 @@
 // Seeding on the device (k-means++ and k-means||): class Seeding of backend/backend.h, the same bits.
 //
-// A step of k-means++ reads one byte a value: an 8-bit copy of the points, multiplied with the candidates (8-bit too)
-// by the matrix units, says which rows a candidate may lower; only those get a canonical distance. The proof is in
-// docs/developer/screens.md, "Seeding on a GPU". A step is three kernels for all models: they draw candidates, compare
-// all rows with them, and add the best. What they choose is a matter of integers, so run() queues step after step, and
-// the host learns at the end which rows became centres.
+// A step of k-means++ reads one byte a value. The matrix units multiply an 8-bit copy of the points with 8-bit
+// candidates. The products say which rows a candidate may lower; only these rows get a canonical distance. The proof is
+// in docs/developer/screens.md, "Seeding on a GPU". A step is three kernels for all models: they draw candidates,
+// compare all rows with them, and add the best. Choices depend on integers only, so run() queues step after step. The
+// host learns at the end which rows became centres.
 #pragma once
 
 #include "backend/backend.h"
@@ -52,7 +52,8 @@ class DeviceSeeding final : public Seeding {
   std::vector<int64_t> sample(int slot, const SeedSample& sample) override;
   std::span<const double> least(int slot) override;
 
-  /// Whether candidates are screened, known after the first centre: without room for the copy they are not.
+  /// Returns true if candidates are screened. Known after the first centre: without room for the copy there is no
+  /// screen.
   bool screens() const { return screens_; }
   /// Canonical distances computed by trial() and add() so far, the first centres' left out: what the screen let pass.
   int64_t exact_distances();

@@ -1,8 +1,8 @@
 // Swaps of a search on the device that has the rows: class SwapScores of backend/swap_scores.h, the same bits.
 //
-// The estimates are sums in a fixed order. So the device computes in parallel what is added, and adds it up in as many
-// chains as there are sums: of clusters, pairs of clusters, candidates, and columns. The one sum over all rows, by
-// which candidates are drawn, is made by the host while the device goes on.
+// The estimates are sums in a fixed order. The device computes terms in parallel and adds them in one chain for each
+// sum. Sums exist for clusters, pairs of clusters, candidates, and columns. Candidates are drawn by one sum over all
+// rows, which the host computes while the device works.
 #pragma once
 
 #include "backend/backend.h"
@@ -18,15 +18,15 @@
 
 namespace manymeans::cuda {
 
-/// How much memory of the device swaps of so many rows and centroids take: N * 72 bytes, what sorting takes, and
-/// N / 8 + 21 K + 8 D a candidate, of which as many as there is room for are looked at in one reading of the points.
+/// Device memory that swaps of N rows and K centroids take: N * 72 bytes, scratch of sorting, and N / 8 + 21 K + 8 D a
+/// candidate. One reading of the points looks at as many candidates as fit.
 struct SwapRoom {
   int64_t rows_bytes = 0;
   int64_t candidate_bytes = 0;
   int64_t candidates = 0;  ///< together
   std::string refusal;     ///< why the host has to score them; empty: it has not
 
-  /// `free`: bytes, of which others need some. Asks the current device.
+  /// `free`: bytes, some needed by others. Queries the current device.
   static SwapRoom make(const DevicePoints& points, int64_t k, int64_t free);
 };
 
@@ -50,7 +50,7 @@ class DeviceSwapScores final : public SwapScores {
   int device_ = 0;
   SwapRoom room_;
   Stream stream_;
-  Stream copies_;  // of the products, while the other goes on
+  Stream copies_;  // of the products, while the other stream works
   Event found_;    // the two nearest of all rows
   SwapModel model_;
   SwapCandidates candidates_;

@@ -150,7 +150,7 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-// Lists the rows farther than `last`, and of those exactly as far the ones up to it; in any order.
+// Lists the rows farther than `last`, and rows exactly as far up to its number; in any order.
 __global__ void __launch_bounds__(kThreads)
     list_kernel(RowDistances all, LastRow last, LabelRows labels, FoundRows found) {
   const int64_t stride = static_cast<int64_t>(gridDim.x) * kThreads;

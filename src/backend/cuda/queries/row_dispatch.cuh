@@ -8,8 +8,7 @@
 
 namespace manymeans::cuda {
 
-/// From so many columns on eight threads share a row; below, rows are so short that a thread each reads whole sectors
-/// anyway.
+/// From this number of columns on, eight threads share a row. In shorter rows a thread reads whole sectors anyway.
 constexpr int64_t kColumnsForEight = 9;
 
 /// Calls body with a storage type and whether eight threads share a row.

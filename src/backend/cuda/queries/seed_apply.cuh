@@ -122,8 +122,8 @@ __device__ void lower_unit(const SeedArguments& a, const SeedFrame& frame, const
   }
 }
 
-/// The chosen candidates become centres: the rows that one lowers are marked, so only they are read. gridDim.x / models
-/// blocks share a model's rows, a warp takes a unit at a time.
+/// Makes the chosen candidates centres. Rows that one lowers are marked, so only they are read. gridDim.x / models
+/// blocks share a model's rows; a warp takes a unit at a time.
 template <class T, bool kEight>
 __global__ void __launch_bounds__(kSeedThreads)
     seed_apply_kernel(const __grid_constant__ SeedArguments a, const __grid_constant__ SeedFrame frame,

@@ -1,5 +1,5 @@
-// What the kernels of seeding share. All of them are exact: what the screen lets through gets a canonical distance, and
-// all sums are of integers.
+// Parts shared by the kernels of seeding. All are exact: rows that pass the screen get a canonical distance, and all
+// sums are of integers.
 #pragma once
 
 #include "backend/cuda/device/canonical.cuh"
@@ -20,7 +20,7 @@ __device__ inline double weight_of(const DevicePoints& points, int64_t row) {
   return points.weights == nullptr ? 1.0 : points.weights[row];
 }
 
-// Whether there is nothing to look at: a tile is padding, or its model has its centres, or all of its rows are centres.
+// Returns true if there is no work: a tile is padding, its model has its centres, or all of its rows are centres.
 __device__ inline bool idle(const SeedArguments& a, int tile) {
   const bool padding = a.candidates.tiles[tile].columns == 0;
   const bool none = a.candidates.picked[tile * kSeedTileColumns] < 0;
@@ -62,7 +62,7 @@ __device__ inline void add_to_gains(unsigned* gains, int column, const int64_t (
   }
 }
 
-// What a block has summed up goes to all blocks' sums. All threads call it.
+// Adds a block's sums to all blocks' sums. All threads call it.
 __device__ inline void give_gains(const SeedArguments& a, int first_tile, int tiles, const unsigned* gains) {
   __syncthreads();
   for (int i = static_cast<int>(threadIdx.x); i < tiles * kSeedGains; i += kSeedThreads) {
@@ -71,8 +71,8 @@ __device__ inline void give_gains(const SeedArguments& a, int first_tile, int ti
   }
 }
 
-// Reads a byte of each of a row's lines, an eighth of the lines a thread, so that all are on their way to the first
-// cache at once: canonical_distance_by_eight() reads 64 columns at a time and would wait for memory each time.
+// Reads a byte of each of a row's lines, an eighth of the lines a thread. So all lines are on their way to the first
+// cache at once: canonical_distance_by_eight() reads 64 columns at a time and would wait each time.
 template <class V>
 __device__ unsigned touch_lines(const V* row, int64_t d, int lane) {
   constexpr uintptr_t kLine = 128;
@@ -86,16 +86,16 @@ __device__ unsigned touch_lines(const V* row, int64_t d, int lane) {
   return touched;
 }
 
-// What was touched has to be used, or the compiler would leave it out.
+// Uses the touched bytes, or the compiler would remove the reads.
 __device__ inline void use_touched(unsigned touched) {
   if (touched == 0x100u) __nanosleep(0);
 }
 
-// Distances of up to 32 pairs of rows and centres, eight threads a distance, four at a time: each thread gets that of
-// pair lane % 8 * 4 + lane / 8, so that what follows is done by all threads at once. row_of(i) and centre_of(i) say
-// where pair i has them. With `touching` their lines are touched a round ahead. This code stands once in a kernel: with
-// a copy of it for pairs that are touched and one for others the screen took 39 us instead of 29 (H200, MNIST), since
-// code that runs once in a kernel is waited for like data.
+// Computes distances of up to 32 pairs of rows and centres, eight threads a distance, four at a time. Each thread gets
+// the distance of pair lane % 8 * 4 + lane / 8, so all threads work on the results at once. The functions row_of(i) and
+// centre_of(i) return places of pair i. With `touching` their lines are touched a round ahead. A kernel has this code
+// once: with separate copies for touched pairs and others the screen took 39 us instead of 29 (H200, MNIST). A kernel
+// waits for code that runs once as it waits for data.
 template <class RowOf, class CentreOf>
 __device__ double distances_of_pairs(bool touching, int count, int64_t d, RowOf&& row_of, CentreOf&& centre_of) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
@@ -115,7 +115,7 @@ __device__ double distances_of_pairs(bool touching, int count, int64_t d, RowOf&
   return mine;
 }
 
-// Which of those pairs is this thread's.
+// Returns the number of this thread's pair.
 __device__ inline int own_pair() {
   return static_cast<int>(threadIdx.x % 8 * 4 + threadIdx.x % 32 / 8);
 }

@@ -163,7 +163,7 @@ __global__ void __launch_bounds__(kPickThreads)
   }
 }
 
-// What candidate number `draw` for this centre picks by: floor(u * total / 2^64).
+// Returns the target of candidate number `draw` for this centre: floor(u * total / 2^64).
 __device__ inline Wide<3> target_of(const SeedModel& model, int64_t centre, int draw, const Wide<3>& total) {
   constexpr uint32_t kCandidate = 3;  // Purpose::kCandidate
   const Wide<4> product =

@@ -1,4 +1,4 @@
-// By how much candidates lower the potential, by every canonical distance: where there is no screen.
+// Seeding without a screen: every canonical distance, and how much candidates lower the potential.
 #pragma once
 
 #include "backend/cuda/queries/seed_device.cuh"
@@ -7,11 +7,11 @@
 
 namespace manymeans::cuda {
 
-// Up to so many columns a thread has a row's values in binary64 in registers.
+// Up to this number of columns a thread keeps a row's values in registers as binary64.
 constexpr int kShortColumns = 8;
 
-// A short row and its canonical distances: the lanes of columns that are not there are zero, and adding +0 to a number
-// that is not negative changes nothing.
+// A short row and its canonical distances. The lanes of columns that are not there are zero: adding +0 to a number that
+// is not negative changes nothing.
 template <int kColumns>
 struct ShortRow {
   double x[kColumns];
@@ -34,10 +34,10 @@ struct ShortRow {
   }
 };
 
-// Up to so many marks of a unit are few.
+// Max marks of a unit that count as few.
 constexpr int kFewMarks = 96;
 
-// What a block knows that computes every distance.
+// State of a block that computes every distance.
 struct SeedExact {
   SeedTile tile;
   int first_column = 0;
@@ -46,7 +46,7 @@ struct SeedExact {
   uint16_t lists[kSeedWarps][kFewMarks];  // of each warp: row of the unit * 8 + candidate
 };
 
-// A unit of rows, of which each lane has one in 32.
+// A unit of rows; each lane has one row in 32.
 struct ExactUnit {
   int64_t first = 0;
   uint64_t marks = 0;  // byte r is of row 32 r + lane: a bit for each candidate that lowers it
@@ -83,7 +83,7 @@ __device__ void compare_short_rows(const SeedArguments& a, const SeedExact& s, E
   }
 }
 
-// The distances of 32 rows, one a lane, by eight threads a row; of those whose lane is in `wanted` at least.
+// Computes distances of 32 rows, one a lane, by eight threads a row. At least the lanes in `wanted` get theirs.
 template <class T>
 __device__ double distance_by_eight(const SeedArguments& a, int64_t first, int column, unsigned wanted) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
@@ -117,8 +117,8 @@ __device__ ShortRow<kShortColumns> short_row(const SeedArguments& a, int64_t row
   return {static_cast<const T*>(a.points.data) + row * a.points.d, static_cast<int>(a.points.d)};
 }
 
-// Calls use(row, d2) for the rows of a unit that a candidate lowers: each lane for its own, one after the other where
-// the rows are short.
+// Calls use(row, d2) for the rows of a unit that a candidate lowers. Each lane takes its own, one after the other if
+// rows are short.
 template <class T, bool kEight, class Use>
 __device__ void for_each_marked(const SeedArguments& a, const SeedExact& s, const ExactUnit& unit, int column,
                                 Use&& use) {
@@ -139,7 +139,7 @@ __device__ void for_each_marked(const SeedArguments& a, const SeedExact& s, cons
   }
 }
 
-// What each candidate gains in a unit, one after the other: each lane adds up its rows.
+// Adds up gains, or lowers rows, candidate by candidate: each lane takes its rows.
 template <class T, bool kEight>
 __device__ void use_marks_by_column(const SeedArguments& a, SeedExact& s, const ExactUnit& unit) {
   for (int column = 0; column < s.tile.columns; ++column) {
@@ -157,7 +157,7 @@ __device__ void use_marks_by_column(const SeedArguments& a, SeedExact& s, const 
   }
 }
 
-// The same where few rows are marked: they are listed, and each lane takes one of them, whoever's it was.
+// Adds up gains if few rows are marked: they are listed, and each lane takes any of them.
 template <class T>
 __device__ void use_few_marks(const SeedArguments& a, SeedExact& s, const ExactUnit& unit, int before, int all) {
   uint16_t* list = s.lists[threadIdx.x / 32];
@@ -178,7 +178,7 @@ __device__ void use_few_marks(const SeedArguments& a, SeedExact& s, const ExactU
   __syncwarp();
 }
 
-// What the candidates gain, or lower, in a unit.
+// Adds the candidates' gains in a unit, or lowers its rows.
 template <class T, bool kEight>
 __device__ void use_marks(const SeedArguments& a, SeedExact& s, const ExactUnit& unit) {
   const int own = __popcll(static_cast<long long>(unit.marks));
@@ -212,8 +212,8 @@ __device__ void begin_exact(const SeedArguments& a, SeedExact& s, int tile) {
   __syncthreads();
 }
 
-/// The same without a screen: every canonical distance; a thread a row where kEight is false, for short rows. First
-/// which rows a candidate lowers, then, where there are any, what that gains.
+/// Computes every canonical distance, without a screen. With kEight false a thread takes a row, for short rows. First
+/// it finds the rows that a candidate lowers, then their gains.
 template <class T, bool kEight>
 __global__ void __launch_bounds__(kSeedThreads, 4) seed_exact_kernel(const __grid_constant__ SeedArguments a) {
   await_kernel_before();

@@ -13,7 +13,7 @@ inline int64_t tiles_of(int64_t candidates) {
   return (candidates + kSeedTileColumns - 1) / kSeedTileColumns;
 }
 
-/// Calls use() for one group of these after the other, each as large as `max_tiles` allow, and of one at least.
+/// Calls use() for one group after the other. Each is as large as `max_tiles` allows and has at least one element.
 template <class Each, class Candidates, class Use>
 void for_each_group(std::span<Each> all, int64_t max_tiles, Candidates&& candidates, Use&& use) {
   while (!all.empty()) {

@@ -24,8 +24,8 @@ int resident_blocks(Kernel kernel, size_t shared_bytes) {
   return std::max(1, multiprocessors_here() * each);
 }
 
-// Blocks whose warps take units of the rows, for each of `parts` things that are done with all rows: where there are
-// several, each has its share of the `resident` blocks, and some more, so that none is left alone at the end.
+// Returns the blocks whose warps take units of the rows, for each of `parts` tasks over all rows. Each of several tasks
+// gets more than its share of the `resident` blocks, so that none runs alone at the end.
 int blocks_of_units(const SeedArguments& arguments, int parts, int resident) {
   const int64_t units = (arguments.points.n + arguments.unit_rows - 1) / arguments.unit_rows;
   const int64_t share = parts == 1 ? resident : 2 * resident / parts + 1;

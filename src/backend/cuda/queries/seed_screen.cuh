@@ -1,5 +1,5 @@
-// The screen of seeding: which rows may be nearer to a candidate than to their centres, and by how much the candidates
-// lower the potential. docs/developer/screens.md, "Seeding on a GPU".
+// The screen of seeding (docs/developer/screens.md, "Seeding on a GPU"). It finds rows that may be nearer to a
+// candidate than to their centres, and how much candidates lower the potential.
 #pragma once
 
 #include "backend/cuda/queries/seed_device.cuh"
@@ -11,15 +11,15 @@ namespace manymeans::cuda {
 
 constexpr int kSeedQueue = 32 + 32 * kSeedTileColumns;
 
-// Where a warp of the screen is at work, and what it found: marks have a byte for each of the unit's rows and a bit for
-// each candidate that lowers it.
+// State of a warp of the screen. Marks have a byte for each of the unit's rows and a bit for each candidate that lowers
+// it.
 template <int kTiles>
 struct SeedWarp {
   uint16_t queue[kSeedQueue];
   unsigned marks[kTiles][kMaxUnitRows / 4];
 };
 
-// What a block of the screen keeps at hand.
+// Shared memory of a block of the screen.
 template <int kTiles>
 struct SeedShared {
   SeedTile tiles[kTiles];
@@ -49,7 +49,7 @@ struct SeedUnit {
   __device__ SeedPairs pairs(int first, int number) const { return {warp.queue + first, number, row, first_column}; }
 };
 
-// What a canonical distance does: lowers the row's least distance, or adds to the candidate's gain and marks the row.
+// Uses a canonical distance: lowers the row's least distance, or adds to the candidate's gain and marks the row.
 template <int kTiles>
 __device__ void use_distance(const SeedArguments& a, SeedShared<kTiles>& s, int64_t unit_row, int pair, double d2) {
   const int column = pair % 64;
@@ -66,9 +66,9 @@ __device__ void use_distance(const SeedArguments& a, SeedShared<kTiles>& s, int6
            1u << (row_of_unit % 4 * 8 + column % kSeedTileColumns));
 }
 
-// Up to 32 queued pairs; one of a row beyond the last looks at the last, for nothing. Lines are touched where there are
-// few: those of many warps' many pairs would drive each other out. Not inlined: it is called once in many products, and
-// its registers would crowd theirs.
+// Computes up to 32 queued pairs; a pair beyond the last row reads the last row in vain. Lines are touched if pairs are
+// few: many warps' many lines would evict each other. Not inlined: it is called once in many products, and its
+// registers would crowd theirs.
 template <class T, int kTiles>
 __device__ __noinline__ void drain(const SeedArguments& a, SeedShared<kTiles>& s, const SeedPairs pairs) {
   constexpr int kFewPairs = 8;
@@ -118,8 +118,8 @@ __device__ inline uint4 load_once(const int8_t* from) {
   return v;
 }
 
-// Products of 32 rows with all candidates. The product's inner index may be permuted freely, so a thread's 16 bytes of
-// a row serve as its operands of two products of 32 columns, and candidates are stored likewise: no exchange, no shared
+// Multiplies 32 rows with all candidates. The product's inner index may be permuted freely. So a thread's 16 bytes of a
+// row serve as operands of two products of 32 columns. Candidates are stored in the same order: no exchange, no shared
 // memory for points.
 template <int kTiles>
 __device__ void multiply_rows(const SeedArguments& a, const uint4* fragments, int64_t first,
@@ -155,9 +155,9 @@ __device__ void multiply_rows(const SeedArguments& a, const uint4* fragments, in
   }
 }
 
-// What the screen compares with, for the four of 32 rows that a thread sees: rows lane / 4 + 8 i. Fetched before the
-// product, so that their latency and the codes' are one. Rows beyond the last have limits that exclude every candidate,
-// but for one whose slope is infinite: their bound is NaN, and drain() drops them.
+// Limits of the screen for the four of 32 rows that a thread sees: rows lane / 4 + 8 i. They are fetched before the
+// product, so their latency overlaps with the codes'. Limits of rows beyond the last exclude every candidate except one
+// whose slope is infinite. Pairs with it have NaN bounds, and drain() drops them.
 template <int kTiles>
 struct SeedLimits {
   float radius[4];
@@ -268,10 +268,10 @@ __device__ void begin_block(const SeedArguments& a, SeedShared<kTiles>& s, int f
 }
 
 /// Screens all rows against kTiles tiles and resolves what may be nearer; gridDim.x / (tiles / kTiles) blocks share the
-/// rows. A warp takes a unit of rows at a time, 32 per product; pairs wait in a queue until a full round of distances
+/// rows. A warp takes a unit of rows at a time, 32 per product. Pairs wait in a queue until a full round of distances
 /// is there. Copying codes ahead through rings in shared memory lost (H200, N = 8M, D = 128, 8 candidates: 0.48 ms a
-/// step instead of 0.37): 24 warps with 4 KB of loads each keep the memory busy (3.3 TB/s), and the copies' small
-/// stages cost more waits than they save.
+/// step, not 0.37). The 24 warps with 4 KB of loads each keep the memory busy (3.3 TB/s). The copies' small stages cost
+/// more waits than they save.
 template <class T, int kTiles>
 __global__ void __launch_bounds__(kSeedThreads, kTiles == 1 ? 3 : 2)
     seed_screen_kernel(const __grid_constant__ SeedArguments a, bool fragments_fit) {

@@ -73,8 +73,8 @@ struct WholeColumn {
   double mean = 0;
 };
 
-// Exact codes for whole numbers: the finest step that has room for them on either side of the mean, so that a column
-// counts by its range, whatever the others' is, and the many zeros of counts and indicators have small codes.
+// Exact codes for whole numbers: the finest step with room for them on either side of the mean. So a column counts by
+// its own range only. The many zeros of counts and indicators have small codes.
 __device__ inline void code_whole_numbers(const WholeColumn& column, double scale, double& centre, double& step) {
   int each = 1;  // codes a unit
   while (each < 128 && 2 * each * column.range <= 128) each *= 2;
@@ -121,7 +121,7 @@ __global__ void __launch_bounds__(kFrameColumns* kFrameParts)
     code_whole_numbers({minimum[j], range[j], sum}, scale, centre[j], step[j]);
     return;
   }
-  constexpr double kHeadroom = 1.25;  // the largest of all rows is somewhat beyond that of the sample
+  constexpr double kHeadroom = 1.25;  // allows for rows beyond the largest of the sample
   constexpr double kCut = 8;          // times the mean deviation: more than six standard deviations of a normal
   double span = fmin(fmin(most * kHeadroom, mean_deviation * kCut), range[j] * scale);
   if (!(span > 0)) span = range[j] * scale;
@@ -166,7 +166,7 @@ __global__ void __launch_bounds__(kSeedThreads)
   }
 }
 
-// The bytes of a candidate's codes as multiply_rows() wants them.
+// Returns the place of a byte of a candidate's codes for multiply_rows().
 __device__ inline int64_t fragment_byte(int64_t code_bytes, int column, int64_t j) {
   const int64_t tile = column / kSeedTileColumns;
   const int64_t lane = column % kSeedTileColumns * 4 + j % 64 / 16;

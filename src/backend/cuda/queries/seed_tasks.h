@@ -1,4 +1,4 @@
-// What the kernels of seeding are given, and what launches them (seed_launches.cu); class DeviceSeeding does the rest.
+// Arguments and launches of the kernels of seeding (seed_launches.cu); class DeviceSeeding does the rest.
 #pragma once
 
 #include "backend/cuda/device/device_points.h"
@@ -69,7 +69,7 @@ struct SeedFrame {
   double bound_scale = 1;
 };
 
-/// What seeding knows of one model's rows.
+/// The state of one model's rows.
 struct SeedRows {
   double* least = nullptr;
   float* thresholds = nullptr;     ///< nullptr without a screen
@@ -120,7 +120,7 @@ struct SeedModel {
   int64_t k = 0;                   ///< wanted
 };
 
-/// A step of these models: one more centre for each.
+/// A step of some models: one more centre for each.
 struct SeedStep {
   const SeedModel* models = nullptr;
   int count = 0;
@@ -148,7 +148,7 @@ struct SeedRowsFound {
   unsigned long long* length = nullptr;
 };
 
-// All of these are asynchronous.
+// All functions below are asynchronous.
 
 /// Chooses centres and steps.
 void find_seed_frame(const DevicePoints& points, const SeedColumnsOfSample& sample, cudaStream_t stream);
@@ -158,9 +158,9 @@ void find_first_distances(const DevicePoints& points, const SeedFirst& first, cu
 /// Thresholds from least distances and, if `sums`, the terms' sums, which add to the total.
 void summarize_rows(const DevicePoints& points, const SeedRows& rows, const SeedFrame& frame, bool sums,
                     cudaStream_t stream);
-/// What the screen wants of candidates whose centres are there.
+/// Codes candidates for the screen; their centres are there.
 void code_candidates(const SeedArguments& arguments, const SeedFrame& frame, cudaStream_t stream);
-/// Draws the models' candidates, and makes all that compare_candidates() wants of them.
+/// Draws the models' candidates, and prepares them for compare_candidates().
 void draw_candidates(const SeedArguments& arguments, const SeedFrame& frame, const SeedStep& step, cudaStream_t stream);
 /// Reads all points, by their codes where there are any, else for every distance.
 void compare_candidates(const SeedArguments& arguments, cudaStream_t stream);

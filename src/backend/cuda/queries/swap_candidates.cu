@@ -1,6 +1,6 @@
-// The swaps of some candidates: which clusters each reaches, which rows of these are nearer to it than to their second
-// nearest centroid, and what follows from them. Tiles of rows and candidates find the rows, and mark them; then a block
-// goes through the marks of a candidate in the contract's order.
+// The swaps of some candidates. Kernels find the clusters that each reaches, the rows nearer to it than to their second
+// nearest centroid, and the resulting change. Tiles of rows and candidates find and mark the rows. Then a block goes
+// through a candidate's marks in the contract's order.
 #include "backend/cuda/device/pass_device.cuh"
 #include "backend/cuda/device/point_value.cuh"
 #include "backend/cuda/queries/swap_order.h"
@@ -126,11 +126,11 @@ constexpr int kColumns = 32;
 
 enum Chain : int { kChange, kGain, kWeight, kChains };
 
-// What a block knows of its candidate.
+// State of a block for its candidate.
 struct Settling {
   double differences[kRows][kColumns + 1];  // of rows to the candidate, some columns
   double terms[kChains][kRows];             // what each row adds; no weight if it is not taken
-  double sums[kChains];                     // of this cluster, but for the gain, which is that of all
+  double sums[kChains];                     // of this cluster, but the gain is of all clusters
   double weight;                            // of all taken rows
   uint32_t rows[kRows];
   uint32_t listed[kWindow * kSwapTile];
@@ -172,7 +172,7 @@ __device__ void load_differences(const SwapModel& model, int64_t first, int coun
   __syncthreads();
 }
 
-// What the thread's row adds, its distance being e.
+// Computes the terms of the thread's row at distance e.
 __device__ void find_terms(const SwapModel& model, double e, Settling& now) {
   const int t = static_cast<int>(threadIdx.x);
   const uint32_t row = now.rows[t];
@@ -217,7 +217,7 @@ __device__ void look_at_rows(const SwapModel& model, const SettledColumns& colum
   }
 }
 
-// What the cluster's update gains without the rows that were taken from it.
+// Returns the gain of the cluster's update without the rows that were taken from it.
 __device__ double recovery(const SwapModel& model, int64_t cluster, const SettledColumns& columns, Settling& now) {
   const int64_t d = model.points.d;
   const double weight = now.sums[kWeight];

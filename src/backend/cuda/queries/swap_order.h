@@ -1,5 +1,4 @@
-// Which of the centres that a thread has seen are nearest, and which swap is best: comparisons, for the device and for
-// tests on the host.
+// Comparisons of centres by distance and of swaps by change, for the device and for tests on the host.
 #pragma once
 
 #include "core/everywhere.h"
@@ -19,7 +18,7 @@ struct Ranked {
   }
 };
 
-/// The first two of those that were looked at, in whatever order.
+/// The first two elements seen, in any order of look_at() calls.
 struct FirstTwo {
   Ranked first, second;
 

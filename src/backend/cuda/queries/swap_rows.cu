@@ -37,8 +37,8 @@ __device__ FirstTwo of_all_columns(FirstTwo best) {
   return best;
 }
 
-// The least number above what is at most the second least distance of the row: a distance that is as large cannot be
-// among the first two, whatever its number. Of infinity it is no number, which nothing is compared with.
+// Returns the least number above an upper bound of the row's second least distance. A distance that large cannot be
+// among the first two, whatever its number. Returns NaN for infinity: no distance is >= NaN.
 __device__ double limit_of(double second) {
 #pragma unroll
   for (int step = kSwapSide / 2; step > 0; step /= 2) second = fmin(second, __shfl_xor_sync(~0U, second, step));
@@ -140,7 +140,7 @@ __global__ void __launch_bounds__(kScanThreads) tiles_kernel(SwapModel model) {
   if (threadIdx.x == kScanThreads - 1) model.first_tile[model.k] = before;
 }
 
-// What a row adds to the sums of its cluster.
+// The terms that a row adds to the sums of its cluster.
 struct ClusterTerm {
   double cost, weight, reach;
 };

@@ -11,7 +11,7 @@ __device__ __forceinline__ double weight_of(const DevicePoints& points, int64_t 
   return points.weights == nullptr ? 1.0 : points.weights[row];
 }
 
-// sum + the first `count` of these numbers, one after the other.
+// Returns sum + terms[0] + .. + terms[count - 1], added in order.
 __device__ __forceinline__ double add_in_order(double sum, const double* terms, int count) {
   int i = 0;
   for (; i + 8 <= count; i += 8) {

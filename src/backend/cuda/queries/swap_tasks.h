@@ -1,5 +1,5 @@
-// What the kernels that score swaps are given (device_swap_scores.h). Everything is in device memory; the names are
-// those of the contract, "Search".
+// Arguments of the kernels that score swaps (device_swap_scores.h). Everything is in device memory; names are as in the
+// contract, "Search".
 #pragma once
 
 #include "backend/cuda/device/device_points.h"
@@ -52,7 +52,7 @@ struct SwapModel {
   int64_t max_tiles() const { return points.n / kSwapTile + k; }
 };
 
-/// What becomes of a candidate.
+/// The result of a candidate.
 struct FoundSwap {
   double change;
   uint32_t removed;
@@ -74,10 +74,10 @@ struct SwapCandidates {
   FoundSwap* found = nullptr;
 };
 
-/// Bytes that sorting n rows takes beside them.
+/// Bytes of scratch for sorting n rows.
 size_t swap_scratch_bytes(int64_t n);
 
-// All of these are asynchronous.
+// All functions below are asynchronous.
 
 /// 0 .. n - 1.
 void number_rows(uint32_t* numbers, int64_t n, cudaStream_t stream);

@@ -28,11 +28,11 @@ struct SwapTileMemory {
   uint32_t centre_numbers[kSwapTile];
 };
 
-// What the threads of a block make together: rows and centres whose numbers stand in `memory`.
+// A tile that a block's threads compute together: rows and centres with numbers in `memory`.
 template <class T>
 struct SwapTile {
   SwapTileMemory& memory;
-  const T* rows;  // row-major, likewise the centres
+  const T* rows;  // row-major, as are the centres
   const double* centres;
   int64_t d;
   int centre_count;
@@ -77,7 +77,7 @@ struct SwapTile {
     return none;
   }
 
-  // Of the columns from `first` on: thread t has column t % 16 of rows t / 16 + 16 i, and of centres likewise.
+  // Loads columns from `first` on: thread t has column t % 16 of rows and centres t / 16 + 16 i.
   __device__ void load(int64_t first, T (&row_values)[kSwapLoads], double (&centre_values)[kSwapLoads]) const {
     const int64_t column = first + x();
 #pragma unroll

@@ -10,7 +10,7 @@
 namespace manymeans {
 namespace {
 
-// Never run: the runtime is asked whether it could be.
+// Never launched: describe() queries whether this build could launch it.
 __global__ void probe() {}
 
 std::string describe(int device) {

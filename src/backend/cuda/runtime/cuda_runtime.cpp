@@ -6,7 +6,7 @@
 namespace manymeans::cuda {
 namespace {
 
-// Whether the answer to a question is "done"; throws for what went wrong before.
+// Returns true if the status of a query means "done". Throws earlier errors.
 bool answer_of(cudaError_t status, const char* doing) {
   if (status == cudaErrorNotReady) {
     cudaGetLastError();  // no error: the next call shall not report it

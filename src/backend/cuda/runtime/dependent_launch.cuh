@@ -1,6 +1,6 @@
-// Kernels that follow each other within microseconds: the next one comes onto the device while the one before still
-// runs, and waits there for its end. Saves a microsecond or so a kernel, of which a pass of a small problem has ten.
-// See "Programmatic Dependent Launch" in NVIDIA's CUDA C++ Programming Guide.
+// Kernels that follow each other within microseconds. The next kernel comes onto the device while the one before still
+// runs, and waits there for its end. Saves a microsecond or so a kernel; a pass of a small problem has ten kernels. See
+// "Programmatic Dependent Launch" in NVIDIA's CUDA C++ Programming Guide.
 #pragma once
 
 #include "backend/cuda/runtime/device_memory.h"
@@ -14,9 +14,9 @@
 
 namespace manymeans::cuda {
 
-/// The first statement of every kernel that launch_dependent() starts, for all its threads, before anything is read or
-/// written: waits until the kernel before has ended and what it wrote can be seen. A kernel that did without would let
-/// the one after it run before the one before it.
+/// The first statement of every kernel that launch_dependent() starts, for all its threads, before any read or write.
+/// Waits until the kernel before has ended and its writes are visible. A kernel without this call would let the next
+/// kernel run before the previous one.
 __device__ __forceinline__ void await_kernel_before() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   wait_point();
@@ -25,9 +25,9 @@ __device__ __forceinline__ void await_kernel_before() {
 #endif
 }
 
-/// The next statement in short kernels: the kernel after may come as soon as all blocks of this one are here, not when
-/// they have ended. Beside a long kernel it would only hold places, and have the part of the first cache that that
-/// kernel's shared memory leaves.
+/// The next statement in short kernels: the next kernel may come when all blocks of this one are here, not when they
+/// have ended. Next to a long kernel it would only hold places. It would get only the part of the first cache that the
+/// long kernel's shared memory leaves.
 __device__ __forceinline__ void let_next_kernel_come() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   wait_point();
@@ -44,8 +44,8 @@ struct Launch {
   cudaStream_t stream;
 };
 
-/// kernel<<<grid, threads, shared, stream>>>(arguments...), early where the kernel's code knows how to wait: not what
-/// the device could do counts, but for which architecture its code was compiled.
+/// kernel<<<grid, threads, shared, stream>>>(arguments...). Launches early if the kernel's code can wait: the
+/// architecture of the compiled code decides, not the device.
 template <class... Parameters>
 void launch_dependent(void (*kernel)(Parameters...), const Launch& launch, const char* doing,
                       const std::type_identity_t<Parameters>&... arguments) {

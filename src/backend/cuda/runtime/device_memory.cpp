@@ -62,8 +62,8 @@ void* allocate_pinned(size_t bytes, const char* what) {
   throw_out_of_memory(bytes, what, "cuda pinned memory", "which the host cannot lock");
 }
 
-// Destructors cannot throw. An error here is one of earlier work, which the last synchronisation has reported. What is
-// used by work that does not end is left to the end of the process.
+// Destructors cannot throw. An error here is one of earlier work, which the last synchronisation has reported. Memory
+// of work that does not end is left to the end of the process.
 void free_device(void* memory) noexcept {
   if (memory != nullptr && device::devices_answer_now()) return_device_memory(memory);
 }

@@ -25,7 +25,7 @@ using device::Settled;
 /// what was `doing` and what the runtime answered. Clears the runtime's last error.
 void check(cudaError_t status, const char* doing);
 
-/// After a kernel launch: whether it could be started. What happens while it runs is seen by the next synchronisation.
+/// Call after a kernel launch: throws if it could not be started. The next synchronisation sees errors of its run.
 inline void check_launch(const char* doing) {
   check(cudaGetLastError(), doing);
 }

@@ -1,5 +1,5 @@
-// Test builds only: a device that does not answer (tests/backend/cuda/runtime/endless_kernel.cu). Elsewhere
-// no_endless_kernel.cpp stands in, and nothing of this is there.
+// Test builds only: a device that does not answer (tests/backend/cuda/runtime/endless_kernel.cu). Other builds use
+// no_endless_kernel.cpp, which does nothing.
 #pragma once
 
 #include "backend/device/patience.h"
@@ -10,7 +10,7 @@
 
 namespace manymeans::cuda {
 
-/// Where MANYMEANS_TEST_HANG=PLACE:COUNT[:SECONDS] names this place (upload, pass or seeding), its COUNT-th call in the
+/// MANYMEANS_TEST_HANG=PLACE:COUNT[:SECONDS] names a place (upload, pass or seeding). The COUNT-th call for it in the
 /// process puts a kernel into the stream that ends after SECONDS, or never.
 void hang_if_asked(std::string_view place, cudaStream_t stream);
 

@@ -53,7 +53,7 @@ struct Pools {
     if (is_new) at->second = make_pool(device);
     return at->second;
   }
-  // All null where nobody has asked for memory yet.
+  // All members are null before the first request for memory.
   Pool made_for(int device) {
     const std::lock_guard lock(mutex);
     const auto found = of_devices.find(device);
@@ -71,8 +71,8 @@ Pools& pools() {
   return *kept;
 }
 
-// Pinned memory that is in use, and what waits for the next one who needs about so much. The driver is asked without
-// the lock, since it may wait for a device.
+// Pinned memory in use, and free blocks that wait for a request of about their size. Driver calls are made without the
+// lock, since they may wait for a device.
 class PinnedMemory {
  public:
   cudaError_t take(void** memory, size_t bytes) {
@@ -133,7 +133,7 @@ class PinnedMemory {
     return false;
   }
 
-  // The largest first. Whether there was anything to free.
+  // Frees the largest first. Returns true if it freed any.
   bool free_all_but(size_t bytes) noexcept {
     Waiting gone;
     {
@@ -171,7 +171,7 @@ cudaError_t see_done(cudaStream_t stream) {
   return status;
 }
 
-// Of all that the driver holds for the pool, and of that what is in use.
+// Bytes that the driver holds for the pool, and bytes of them in use.
 struct PoolBytes {
   uint64_t reserved = 0;
   uint64_t used = 0;
@@ -189,10 +189,9 @@ PoolBytes bytes_of(const Pool& pool) {
   return bytes;
 }
 
-// Leaves at most `kept` bytes unused. What was given back is trimmed only after somebody has waited for the stream:
-// that a question was answered is not enough for the driver (13.0), so it is asked first, since it may not be waited
-// for long, and then waited for. The driver guarantees the least that it keeps, not the most: a block that is larger
-// than `kept` goes by the second call only.
+// Leaves at most `kept` bytes unused. The driver (13.0) trims returned memory only after a wait for the stream; a query
+// is not enough. The query comes first, since a wait may not be long. The driver guarantees the min that it keeps, not
+// the max: only the second call frees a block larger than `kept`.
 void trim(const Pool& pool, size_t kept) {
   works(see_done(pool.stream));
   works(cudaStreamSynchronize(pool.stream));

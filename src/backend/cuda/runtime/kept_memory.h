@@ -1,10 +1,10 @@
-// Memory that the process keeps when a fit is over, for the next one: the driver takes 40 microseconds for a small
-// array of the device and some hundred for a pinned one, a small fit needs thirty, and cudaFree() waits for every
-// kernel that runs.
+// Memory that the process keeps for the next fit when a fit is over. The driver takes 40 microseconds for a small
+// device array and some hundred for a pinned one. A small fit needs thirty, and cudaFree() waits for every running
+// kernel.
 //
-// A device's memory comes from a pool of the driver's, which serves nobody else. What a call returns may be used in
-// every stream, and what is given back must not be in use any more. What the pool keeps is a 64th of the device's
-// memory at most once trim_device_memory() was called, and nothing where memory is short.
+// Device memory comes from a driver pool that serves only this library. Every stream may use memory that a call
+// returns. Returned memory must not be in use any more. After trim_device_memory() the pool keeps at most a 64th of the
+// device's memory, and nothing if memory is short.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -26,7 +26,7 @@ struct DeviceMemory {
   size_t free = 0;  ///< with what the pool keeps
   size_t all = 0;
 };
-/// Of the current device.
+/// Queries the current device.
 cudaError_t ask_device_memory(DeviceMemory* memory);
 
 /// Memory of the host that the devices read and write.

@@ -1,4 +1,4 @@
-// Streams that the process keeps when a fit is over, for the next one: making one and destroying it takes as long as a
+// Streams that the process keeps for the next fit when a fit is over: making and destroying one takes as long as a
 // small product.
 #pragma once
 

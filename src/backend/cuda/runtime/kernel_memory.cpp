@@ -28,7 +28,7 @@ void allow_all_shared_memory(const void* kernel, const char* doing) {
   check(cudaGetDevice(&device), doing);
   check(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), doing);
   const int dynamic = most - static_cast<int>(compiled_kernel(kernel, doing).shared_bytes);
-  // Whether it is allowed already takes longer to find out; and whoever resets the device takes it away.
+  // A query whether it is allowed already takes longer, and a reset of the device revokes it.
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, dynamic), doing);
 }
 

@@ -1,4 +1,4 @@
-// Stands in for endless_kernel.cu of the tests in builds without them.
+// Replaces endless_kernel.cu of the tests in builds without them.
 #include "backend/cuda/runtime/endless_kernel.h"
 
 namespace manymeans::cuda {

@@ -5,7 +5,7 @@
 
 namespace manymeans::cuda {
 
-/// What the thread's device was is what it is again afterwards.
+/// Restores the thread's current device afterwards.
 class CurrentDevice {
  public:
   CurrentDevice() : known_(cudaGetDevice(&before_) == cudaSuccess) {}

@@ -52,8 +52,8 @@ __device__ __forceinline__ void barriers_are_begun() {
 
 // ---- The copy engine.
 
-/// What this thread has read and written of shared memory comes before what the copy engine and the matrix units do
-/// there after an arrival that follows. Those are another proxy, in the words of the PTX manual.
+/// Orders this thread's accesses of shared memory before accesses by the copy engine and the matrix units after a later
+/// arrival. The PTX manual calls these units another proxy.
 __device__ __forceinline__ void fence_proxies() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
@@ -77,8 +77,8 @@ __device__ __forceinline__ void copy_bytes(void* to, const void* from, uint32_t 
 
 // ---- Matrix products.
 
-/// A panel in shared memory: rows of 64 halves (128 bytes), their 16-byte chunks permuted by the row modulo 8, as the
-/// copy engine leaves them with CU_TENSOR_MAP_SWIZZLE_128B. Aligned to 1024.
+/// A panel in shared memory, aligned to 1024: rows of 64 halves (128 bytes). Their 16-byte chunks are permuted by the
+/// row modulo 8, as the copy engine writes them with CU_TENSOR_MAP_SWIZZLE_128B.
 __device__ __forceinline__ uint64_t panel_descriptor(const void* panel) {
   constexpr uint64_t kEightRows = 1024 >> 4;
   constexpr uint64_t kSwizzle128 = 1;
@@ -100,7 +100,7 @@ __device__ __forceinline__ void wgmma_wait() {
   wait_point();
 }
 
-/// Keeps the compiler from moving uses of these registers across.
+/// Keeps the compiler from moving uses of the register across.
 __device__ __forceinline__ void pin(float& value) {
   asm volatile("" : "+f"(value)::"memory");
 }

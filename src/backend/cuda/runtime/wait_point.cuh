@@ -3,9 +3,8 @@
 
 namespace manymeans::cuda {
 
-/// Stands before and after every wait and release that these sources write out. Nothing here; the chaos build
-/// (MANYMEANS_CUDA_CHAOS, tests/backend/cuda/instances/chaos_wait_point.cuh) has another file in this one's place,
-/// which sleeps.
+/// Called before and after every wait and release that these sources write out. Does nothing here. The chaos build
+/// (MANYMEANS_CUDA_CHAOS) replaces this file by tests/backend/cuda/instances/chaos_wait_point.cuh, which sleeps.
 __device__ __forceinline__ void wait_point() {}
 
 }  // namespace manymeans::cuda

@@ -14,8 +14,8 @@ namespace manymeans::cuda {
 /// At or below this nothing is known of a row's best score.
 constexpr float kNoScore = -FLT_MAX / 2;
 
-/// What the score of a row's label is at least, by the bound of its tile, as the screen has it. The sum is one of D
-/// float32 products in some order, which loses less than the accumulation that the bound assumes.
+/// Returns a lower bound of the score of a row's label, by the bound of its tile, as the screen has it. The sum is one
+/// of D float32 products in some order. It loses less than the accumulation that the bound assumes.
 __device__ inline float assigned_lower_score(const PackedRows& points, const PackedColumns& columns, unsigned r,
                                              const ScoreThresholds& thresholds, int64_t row) {
   const ColumnRange& range = columns.ranges[r];

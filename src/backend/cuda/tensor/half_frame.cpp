@@ -25,7 +25,8 @@ double rounded_to_half(double v) {
   return (v + large) - large;
 }
 
-// What rows are in the frame, and what rounding to fp16 takes from them: side by side, since a sum waits for itself.
+// Squared norms of rows in the frame, and of their rounding errors in fp16. Rows are side by side, since a sum waits
+// for itself.
 struct Losses {
   static constexpr int64_t kRows = 8;
   double norm[kRows] = {};

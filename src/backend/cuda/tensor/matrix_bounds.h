@@ -7,14 +7,14 @@
 
 namespace manymeans::cuda {
 
-/// What is assumed of a product of 16 columns, added to a sum: it is off by at most this many roundings of this unit,
-/// relative to the largest magnitude among the 16 products, the sum before and the sum after.
-/// `manymeans_screen_check` looks for violations.
+/// Assumed error of a product of 16 columns, added to a sum: at most this many roundings of this unit. The unit is
+/// relative to the largest magnitude among the 16 products, the sum before and the sum after. `manymeans_screen_check`
+/// looks for violations.
 constexpr int kProductRoundings = 17;
 constexpr double kProductUnit = 0x1p-22;
 
-/// What the epilogue adds: a column's place in the lowest bits, up to six of them, twice; the offset; upward rounding;
-/// and some units to spare.
+/// Errors that the epilogue adds: a column's place in the lowest bits, up to six of them, twice; the offset; upward
+/// rounding; and some units to spare.
 constexpr double kPlaceUnit = (2 * 63 + 8) * 0x1p-23 * (1 + 0x1p-7);
 
 /// Roundings of a score of d columns, in all; the bound is this over one minus this.
@@ -22,7 +22,7 @@ __host__ __device__ inline double matrix_roundings(int64_t d) {
   return static_cast<double>((d + 15) / 16 * kProductRoundings) * kProductUnit;
 }
 
-/// Whether there is a bound for so many columns: at a sum of roundings of 1 it is infinite, and beyond that wrong.
+/// Returns true if d columns have a bound: at a sum of roundings of 1 it is infinite, and beyond that wrong.
 inline bool matrix_bound_holds(int64_t d) {
   return matrix_roundings(d) < 1;
 }
@@ -32,8 +32,8 @@ struct MatrixBound {
   double error;
 };
 
-/// The bound of a column: score and true score differ by at most m * slope + error, where m >= r and m >= ratio * n,
-/// r the row's measured rounding, n its norm; `norm` = |z| and `rest` = |z - z~| of the column, rounded up.
+/// The bound of a column. Score and true score differ by at most m * slope + error, where m >= r and m >= ratio * n.
+/// Here r is the row's measured rounding, n its norm. `norm` = |z| and `rest` = |z - z~| of the column, rounded up.
 __host__ __device__ inline MatrixBound matrix_bound(double norm, double rest, int64_t d, double ratio) {
   constexpr double kInflation = 1 + 0x1p-10;  // pays for every rounding of the bounds themselves
   const double roundings = matrix_roundings(d);

@@ -1,10 +1,10 @@
 // The epilogue of the tensor-core screen where a pass came before: only columns that may matter are ranked.
 //
-// A row's best score seldom falls by much from one pass to the next, so nearly all columns are below what it can be
-// expected to reach, its threshold. That is found out for four columns at a time by their largest sum alone and the
-// largest offset of 16 columns, which are neighbours by norm: less than two instructions a column instead of five, and
-// nothing to do at the end of a tile. The threshold counts as an upper score of all columns that were passed over, so a
-// row that does not reach it is simply not proved.
+// A row's best score seldom falls by much from one pass to the next. So nearly all columns are below its threshold, the
+// score that it can be expected to reach. The test takes four columns at a time. It uses only their largest sum and the
+// largest offset of 16 columns, which are neighbours by norm. It takes less than two instructions a column instead of
+// five, and none at the end of a tile. The threshold counts as an upper score of all columns that were passed over. So
+// a row that does not reach it is simply not proved.
 #pragma once
 
 #include "backend/cuda/tensor/matrix_finish.cuh"

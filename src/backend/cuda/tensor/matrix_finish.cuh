@@ -15,8 +15,8 @@ __device__ __forceinline__ bool is_stopped(const PackedColumns& columns) {
   return columns.stopped != nullptr && *columns.stopped != 0;
 }
 
-// What follows knows two sorts of rows: all of them, and those that the device counts, which get margins too. The first
-// sort pays for nothing of it.
+// The code below has two sorts of rows: all rows, and rows that the device counts, which get margins too. The first
+// sort pays nothing for this.
 template <bool kCounted>
 __device__ __forceinline__ bool is_there(const MatrixTask& task, int64_t row) {
   return row < (kCounted ? *task.counted.count : task.points.rows);
@@ -58,7 +58,7 @@ __device__ __forceinline__ uint32_t reserve(uint32_t* count, uint32_t bits) {
   return __shfl_sync(~0U, base, 0);
 }
 
-// So many entries of the list: `left` from `first` on, the others from `next` on.
+// Entries of the list: `left` from `first` on, the others from `next` on.
 struct Entries {
   uint32_t first;
   uint32_t left;
@@ -74,8 +74,8 @@ struct ReservedPlaces {
   Entries entries;
   uint32_t overflow_base;  // among the range's overflow rows
 
-  // The entry of a row of few candidates; null for one that overflowed, and for one that found no room, both of which
-  // the first of the four threads sees to. `bit`: the row's.
+  // Returns the entry of a row of few candidates. Returns null if the row overflowed or found no room: the first of the
+  // four threads handles both. `bit`: the row's.
   __device__ __forceinline__ FewRow* entry(const ScreenOutput& output, int32_t range, int bit, int64_t row,
                                            float lower) const {
     const bool first = threadIdx.x % 4 == 0;
@@ -96,8 +96,8 @@ __device__ __forceinline__ uint32_t reserve_overflow(const ScreenOutput& output,
   return output.overflow.capacity == 0 ? 0 : reserve(output.overflow.counts + range, overflowing);
 }
 
-// The two rows of a thread, of which four threads know a quarter of the columns each. A thread's epilogue begins anew
-// for each of its tiles of rows, and ends with the kernel.
+// The two rows of a thread. Four threads share them, with a quarter of the columns each. A thread's epilogue begins
+// anew for each of its tiles of rows, and ends with the kernel.
 struct TwoRows {
   RowState rows[2];
   float radii[2];
@@ -167,13 +167,13 @@ __device__ __forceinline__ void list_rows(const MatrixTask& task, const TwoRows&
   }
 }
 
-// What a thread knows of a row and tells the three others.
+// A thread's result for a row, which it tells the three others.
 struct Finalist {
   float best;
   float second;
   int32_t place;  // of best: 4 times its tile, and which of the four threads
 
-  // Of counted rows the lower place of equal scores, so that it does not matter which thread says it: they stand
+  // The lower place of equal scores wins for counted rows. So the thread that says it does not matter: such rows are
   // elsewhere in every pass.
   template <bool kCounted>
   static __device__ __forceinline__ bool wins(float a, int32_t place_of_a, float b, int32_t place_of_b) {
@@ -191,8 +191,8 @@ struct Finalist {
   }
 };
 
-// What four threads know of two rows: those of odd number get the second row, the others the first. Where two threads
-// have the same best they may name different places: then second = best, and nothing is proved.
+// Joins two rows of four threads: odd threads get the second row, the others the first. Two threads with the same best
+// may name different places: then second = best, and nothing is proved.
 template <bool kCounted = false>
 __device__ __forceinline__ Finalist join_rows(const Finalist (&both)[2]) {
   const bool odd = threadIdx.x % 2 != 0;
@@ -225,8 +225,8 @@ __device__ __forceinline__ float* lower_at(const ScoreThresholds& thresholds, in
   return thresholds.lowers + slot * thresholds.stride + row;
 }
 
-// Both rows of four threads: those of odd number take the second row, the others the first. `terms` and `order`: of the
-// model's last tile, which is `tile`.
+// Finishes two rows of four threads: odd threads take the second row, the others the first. `terms` and `order` are of
+// the model's last tile, `tile`.
 template <bool kCounted>
 __device__ __forceinline__ void finish_rows(const MatrixTask& task, const TwoRows& two, const TileTerms& terms,
                                             const uint32_t* order, int32_t tile) {
@@ -270,7 +270,7 @@ __device__ __forceinline__ void merge_scores(RowState& state, const TopTwo& scor
   state.take(upper, __fadd_ru(scores.second, bound), tile);
 }
 
-// What a thread does with the scores of its two rows, tile by tile: it proves them.
+// Proves a thread's two rows by their scores, tile by tile.
 template <bool kCounted>
 struct ProveRows : TwoRows {
   __device__ __forceinline__ void begin(const MatrixTask& task, int /*range*/, int64_t first) {

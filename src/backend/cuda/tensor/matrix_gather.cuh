@@ -27,8 +27,8 @@ class AllRows {
   int row_tile_;
 };
 
-/// The same of the rows that exist, which only the device counts. A class of its own: the one register that this takes
-/// the kernels of all rows do not have.
+/// Like AllRows, for rows that only the device counts. A class of its own: it takes one register, which the kernels of
+/// all rows do not have.
 template <int kRows>
 class CountedRows {
  public:
@@ -105,8 +105,8 @@ class OverflowTiles {
   int last_tile_ = 0;
 };
 
-/// What a thread does with the scores of its two overflow rows, tile by tile: it notes the columns that reach the row's
-/// lower score. Scores keep their lowest bits here; the bound covers either.
+/// Notes the columns that reach the lower scores of a thread's two overflow rows, tile by tile. Scores keep their
+/// lowest bits here; the bound covers either.
 struct GatherCandidates {
   float lowers[2];
   float radii[2];

@@ -1,20 +1,19 @@
 // The tensor-core screen for Hopper: all scores of all rows, the best two of each kept in registers. See
 // matrix_screen.cu.
 //
-// Two kernels, both persistent, with one warp that copies (TMA, a ring of barriers) and groups of four warps that
-// multiply. In cycles of a multiprocessor's quarter and for 32 scores the product takes D / 16, the epilogue five
+// Two kernels, both persistent. One warp copies (TMA, a ring of barriers), and groups of four warps multiply. Costs are
+// in cycles of a multiprocessor's quarter for 32 scores. The product takes D / 16. The epilogue takes five
 // instructions, four of them on a pipe of half rate; with thresholds (matrix_filter.cuh) less than two.
 //
-//   short rows (D <= 128): 256 rows a block, four groups of 64, whose fp16 values stay on the chip for all columns: in
-//     registers for tiles of 64 columns, small models, else in shared memory. Groups know nothing of each other, so
-//     that the products of some run beside the epilogues of others; column tiles are read once for 256 rows, since at
-//     128 the second cache would have to deliver 32 bytes a cycle. Models of one tile (D <= 64, many rows): groups of
-//     two halves of 64 rows, from shared memory.
-//   long rows: 128 rows a block, 64 a group; the groups are some panels apart, so that one multiplies while
-//   the other is in
-//     its epilogue. The points stay in shared memory up to D = 512; beyond, they stream in together with the columns.
+//   short rows (D <= 128): 256 rows a block, four groups of 64. Their fp16 values stay on the chip for all columns: in
+//     registers for tiles of 64 columns, small models, else in shared memory. Groups are independent, so products of
+//     some overlap with epilogues of others. Column tiles are read once for 256 rows: at 128 the second cache would
+//     have to deliver 32 bytes a cycle. Models of one tile (D <= 64, many rows): groups of two halves of 64 rows, from
+//     shared memory.
+//   long rows: 128 rows a block, 64 a group. The groups are some panels apart: one multiplies while the other is in its
+//     epilogue. The points stay in shared memory up to D = 512; beyond, they stream in together with the columns.
 //
-// What was tried, and what limits it: bench/results/h200/tensor_screen.md.
+// Trials and limits: bench/results/h200/tensor_screen.md.
 #include <manymeans/error.h>
 
 #include "backend/cuda/exact/resolve.h"
@@ -180,8 +179,8 @@ void add_purpose(Instances& to) {
   add_all_long<Purpose, 256>(to);
 }
 
-// Models of one tile. Two halves a group where both sides of the products fit into shared memory twice and every
-// multiprocessor has some tiles of so many rows.
+// Models of one tile. A group has two halves if both sides of the products fit into shared memory twice, and every
+// multiprocessor has some tiles of such rows.
 void add_one_tile(Instances& to) {
   constexpr int64_t kMinRows = 1 << 17;  // two tiles of 512 on each of 128 multiprocessors
   add_short<ProveTile<2>, 1, 1, kOneTile, 2>(to, kMinRows);

@@ -23,8 +23,8 @@ enum class MatrixPurpose : uint8_t {
 
 constexpr int kShortColumns = kShortPanels * kPanel;  ///< of points, for which Hopper's kernels keep them on the chip
 
-/// One kernel, and what it is for. The tables of these are what a screen is chosen from, and what cuda_instances
-/// (tests/backend/cuda) runs one by one.
+/// One kernel, and its purpose. A screen is chosen from tables of instances; cuda_instances (tests/backend/cuda) runs
+/// them one by one.
 struct MatrixInstance {
   MatrixPurpose purpose;
   int32_t tile_columns;
@@ -42,7 +42,7 @@ struct MatrixInstance {
 };
 constexpr int32_t kMaxColumns = kMaxPanels * int64_t{kPanel} - 1;
 
-/// All kernels of a unit. Of those that serve the first is taken.
+/// All kernels of a unit. The first one that serves is taken.
 std::span<const MatrixInstance> matrix_instances(MatrixUnit unit);
 std::span<const MatrixInstance> hopper_instances();
 std::span<const MatrixInstance> sync_instances();

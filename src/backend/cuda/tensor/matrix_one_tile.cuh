@@ -1,7 +1,7 @@
 // Models of at most 64 prototypes are one tile of columns each: at the end of a model all scores of a row are still
-// there. So nothing is kept from tile to tile, columns are known by bits of their scores until the end, and a row that
-// is not proved gets every column that may be nearest by a second look at its scores. Ensembles of small models spend
-// most of their time here.
+// there. So nothing is kept from tile to tile, and bits of scores identify columns until the end. A row that is not
+// proved gets all columns that may be nearest by a second look at its scores. Ensembles of small models spend most of
+// their time here.
 #pragma once
 
 #include "backend/cuda/tensor/matrix_finish.cuh"
@@ -10,8 +10,8 @@
 
 namespace manymeans::cuda {
 
-// What a warp does with the scores of kHalves times 16 rows. A thread has a quarter of the scores of two rows of each
-// half; of the four threads that share them, thread 2 h + r judges row r of half h.
+// Proves kHalves times 16 rows of a warp. A thread has a quarter of the scores of two rows of each half. Four threads
+// share them: thread 2 h + r judges row r of half h.
 template <int kHalves>
 class ProveOneTile {
  public:
@@ -60,8 +60,8 @@ class ProveOneTile {
   static __device__ __forceinline__ int lane_of_row() { return static_cast<int>(threadIdx.x % 4); }
   __device__ __forceinline__ int64_t row_of(int i) const { return first_row_ + i / 2 * 64 + i % 2 * 8; }
 
-  // The best two scores of the row that this thread judges, the best one's column in its lowest bits: places of a
-  // thread's own columns leave the two bits free that say which of the four threads it is.
+  // Returns the best two scores of the row that this thread judges; the best has its column in its lowest bits. Places
+  // of own columns leave two bits free, which tell the four threads apart.
   static __device__ __forceinline__ TopTwo best_of_row(const MatrixTask& task, const Scores& sums, const float* terms) {
     TopTwo rows[kRows];
     const uint32_t mask = task.place_mask << 2;  // ~kPlaces, which must not be known: with_place()
@@ -88,11 +88,11 @@ class ProveOneTile {
     return top_two(kept, from_lane(given, static_cast<int>(bit)));
   }
 
-  // What is not proved of a warp's rows.
+  // Rows of a warp that are not proved.
   struct Unproved {
     uint32_t judged;  // bit `lane` is that thread's row
     float lower;      // of this thread's row
-    float limit;      // likewise; scores below are of columns that cannot be nearest
+    float limit;      // of this thread's row; lower scores are of columns that cannot be nearest
   };
 
   // Entries of the list, or overflow rows, for what is not proved. Called by whole warps.

@@ -66,7 +66,7 @@ __global__ void __launch_bounds__(kTileThreads) tiles_kernel(MatrixPackTask task
 }
 
 // A warp a prototype or padding; blockIdx.y is the range. Keys: range, then the square of the norm as a float32, whose
-// bits stand in the order of its values. `order` has the prototypes before they are sorted. And how far they moved.
+// bits have the order of its values. `order` has the prototypes before they are sorted. And how far they moved.
 __global__ void keys_kernel(MatrixPackTask task) {
   const int64_t k = static_cast<int64_t>(blockIdx.x) * kWarps + threadIdx.x / 32;
   const ColumnRange& columns = task.columns.ranges[blockIdx.y];

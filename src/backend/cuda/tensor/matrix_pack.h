@@ -27,7 +27,7 @@ HalfFrame find_half_frame(const Input& input, std::span<const double> centre, do
 /// Rows to fp16, with radii and norms, all rounded up. Fills the padding.
 void pack_rows(const DevicePoints& points, const HalfFrame& frame, const PackedRows& rows, cudaStream_t stream);
 
-/// Scratch for standing columns by ascending norm; null where they stand in the order of their prototypes.
+/// Scratch for sorting columns by ascending norm; null if they keep the order of their prototypes.
 struct ColumnSort {
   uint64_t* keys = nullptr;         ///< of all columns, for which range and norm
   uint64_t* sorted_keys = nullptr;  ///< likewise
@@ -35,10 +35,10 @@ struct ColumnSort {
   void* scratch = nullptr;
   size_t scratch_bytes = 0;
 
-  /// Room for the scratch of any sort of so many columns, which is the same on every device: the keys and prototypes
-  /// once more, what blocks of at least 128 columns tell each other, and the counts of digits.
+  /// Room for the scratch of any sort of this many columns; the same on every device. It holds keys and prototypes once
+  /// more, messages of blocks of at least 128 columns, and the counts of digits.
   static int64_t room(int64_t columns) { return 20 * columns + (int64_t{1} << 20); }
-  /// What the sort on the current device takes of it.
+  /// Scratch bytes of the sort on the current device.
   static size_t bytes_for(int64_t columns);
 };
 
@@ -61,8 +61,8 @@ struct MatrixPackTask {
   uint32_t* far = nullptr;  ///< per range, 0: becomes 1 where a prototype is too far out to be screened
 };
 
-/// Prototypes to fp16, with their bounds and the terms of their tiles; neighbours in a tile have similar norms, and so
-/// similar bounds and offsets, where task.sort has room for that.
+/// Packs prototypes as fp16, with their bounds and the terms of their tiles. If task.sort has room, neighbours in a
+/// tile have similar norms, and so similar bounds and offsets.
 void pack_matrix_columns(const MatrixPackTask& task, cudaStream_t stream);
 
 }  // namespace manymeans::cuda

@@ -1,5 +1,4 @@
-// What the two kernels of the tensor-core screen share: rings of buffers between the warp that copies and those that
-// multiply.
+// Rings of buffers between the warp that copies and those that multiply, for both kernels of the tensor-core screen.
 #pragma once
 
 #include "backend/cuda/runtime/ptx.cuh"
@@ -25,7 +24,7 @@ struct Ring {
 };
 
 // One group waits here until the other has come by, for each tile once: meeting_lag() says when that may be.
-constexpr int kMeeting = 1;  // a barrier; 0 is that of __syncthreads
+constexpr int kMeeting = 1;  // a barrier; __syncthreads has 0
 __device__ __forceinline__ void await_meeting() {
   wait_point();
   asm volatile("bar.sync %0, %1;" ::"n"(kMeeting), "n"(2 * kWarpGroup) : "memory");
@@ -43,9 +42,8 @@ __device__ __forceinline__ void release_multiplied(uint64_t* barrier) {
   if (threadIdx.x % 32 == 0) barrier_arrive(barrier);
 }
 
-// The same of a buffer that threads have read too. Their loads go another way to shared memory than the copy engine's
-// writes: without a fence between the two ways an arrival does not keep them in order, and a load may get what is
-// written after it.
+// Releases a buffer that threads have read too. Their loads go another way to shared memory than the copy engine's
+// writes. Without a fence an arrival does not order both ways: a load may get what is written after it.
 __device__ __forceinline__ void release_read(uint64_t* barrier) {
   fence_proxies();
   release_multiplied(barrier);

@@ -1,7 +1,7 @@
-// The screen in the matrix units, whichever the device has: terms of the tiles, the kernels, and the second look at
-// rows with more possible columns than fit into a list entry, which are copied together and go through the same kernels
-// once more, with another epilogue that notes all of them. docs/developer/screens.md, "Tensor cores", has the proof;
-// screen.h what goes in and out.
+// The screen in the device's matrix units: terms of the tiles, the kernels, and the second look. Rows with more
+// possible columns than fit into a list entry get it: they are copied together. They go through the same kernels once
+// more, with another epilogue that notes all columns. Proof: docs/developer/screens.md, "Tensor cores". Interface:
+// matrix_screen.h.
 #include <manymeans/error.h>
 
 #include "backend/cuda/runtime/dependent_launch.cuh"
@@ -62,8 +62,8 @@ void screen(MatrixTask task, const PackedRows& rows, MatrixPurpose purpose, cuda
   chosen->launch(task, rows, stream);
 }
 
-// A warp an overflow row; blockIdx.y is the range. A row of which no column reached its score threshold is
-// to have all columns that reach the score of the label that it had.
+// A warp takes an overflow row; blockIdx.y is the range. If no column reached the row's score threshold, it gets all
+// columns that reach the score of its previous label.
 __global__ void gather_rows(PackedRows points, PackedColumns columns, ScreenOutput output) {
   if (is_stopped(columns)) return;
   const OverflowRows& overflow = output.overflow;

@@ -22,7 +22,7 @@ struct ShortRows {
   static constexpr int kHalves = kHalves_;
   static constexpr int kGroups = 4;
   static constexpr int kThreads = (kGroups + 1) * kWarpGroup;
-  // What is left of the block's registers, 96 a thread at first, when the copying group keeps 24 a thread.
+  // The rest of the block's registers, 96 a thread at first, when the copying group keeps 24 a thread.
   static constexpr int kRegisters = 112;
   static constexpr int kRows = kGroups * kHalves * 64;
   static constexpr int kBoxRows = 64;
@@ -137,8 +137,8 @@ __device__ __forceinline__ void short_compute(const MatrixTask& task, typename S
       const int stage = tile_ring.at;
       barrier_wait(&shared.tile_full[stage], tile_ring.parity);
       multiply<Shape>(values, points, shared.tiles[stage], sums);
-      // Not before a product has used them: loads to registers may still be under way when the next instruction
-      // begins, and the next points would overwrite what they read.
+      // Released after a product has used them: loads to registers may still be under way when the next instruction
+      // begins. The next points would overwrite what they read.
       if constexpr (Shape::kPointsInRegisters) {
         if (tile == work.first_tile()) release_read(&shared.points_empty[point_ring.at]);
       } else {

@@ -1,8 +1,8 @@
 // The tensor-core screen by mma.sync, which every device from compute capability 8.0 on has. See matrix_screen.cu.
 //
 // Four warps a block own 32 rows each, as two halves of 16. Panels of 64 values of the block's rows and of a tile's
-// columns come by asynchronous copies, one set while the other is multiplied. The sums lie in the threads as those of
-// Hopper's products do, so the epilogues are the same.
+// columns come by asynchronous copies, one set while the other is multiplied. The sums lie in the threads as in
+// Hopper's products, so the epilogues are the same.
 #pragma once
 
 #include "backend/cuda/runtime/wait_point.cuh"
@@ -39,7 +39,7 @@ __device__ __forceinline__ void copy_async(void* to, const void* from) {
                : "memory");
 }
 
-/// Where a chunk of 16 bytes of a row stands in a panel: eight rows at the same chunk are in different banks.
+/// Returns the place of a row's 16-byte chunk in a panel: eight rows at the same chunk are in different banks.
 __device__ __forceinline__ int chunk_place(int row, int chunk) {
   return row * 128 + (chunk ^ (row % 8)) * 16;
 }
@@ -59,12 +59,12 @@ __device__ __forceinline__ void copy_panel(unsigned char* to, const void* values
   }
 }
 
-// A panel of a tile of rows and a tile of columns, and where it stands while it is multiplied.
+// A panel of a tile of rows and a tile of columns, and its stage while it is multiplied.
 struct Step {
   int row_tile, tile, panel, stage;
 };
 
-// What the products of one step read: a panel, and with a tile's first one its terms.
+// Copies the inputs of one step: a panel, and with a tile's first panel its terms.
 template <class Shape>
 __device__ __forceinline__ void copy_step(const MatrixTask& task, const PackedRows& rows,
                                           typename Shape::Shared& shared, const Step& step) {

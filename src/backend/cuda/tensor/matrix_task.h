@@ -8,7 +8,7 @@ namespace manymeans::cuda {
 
 constexpr int kPanelColumns = 64;  ///< halves of a row that the kernels copy together: 128 bytes
 
-/// What the kernels of the matrix screen are given beside their tensor maps.
+/// Arguments of the matrix screen's kernels, in addition to their tensor maps.
 struct MatrixTask {
   PackedRows points;
   PackedColumns columns;

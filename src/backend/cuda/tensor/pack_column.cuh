@@ -38,8 +38,8 @@ struct Norms {
   }
 };
 
-/// What a column's score is made of beside its values, by one thread. `squares`: the sums of squares of its vector;
-/// `exists`: it is no padding. Whether it can be screened.
+/// Stores a column's offset and bound, by one thread. `squares`: the sums of squares of its vector; `exists`: it is no
+/// padding. Returns true if it can be screened.
 __device__ inline bool store_bounds(const MatrixPackTask& task, int64_t column, bool exists, Norms squares) {
   const double half = squares.norm / 2;
   squares.finish();

@@ -24,13 +24,13 @@ class PrototypeColumns {
   /// How the pass's prototypes are packed; `far`: MatrixPackTask::far.
   MatrixPackTask pack_task(const PassWork& pass, uint32_t* far);
   PackedColumns packed(const PassRanges& ranges);
-  /// How far the prototypes have moved since they were packed before; null where the columns stand by number.
+  /// How far the prototypes have moved since they were packed before; null if columns are in order of number.
   const float* shifts() const { return shifts_.data(); }
 
  private:
   PrototypeColumns() = default;
   void lay_out(const SessionShape& shape, DeviceRoom& room);
-  /// Columns stand by norm where score thresholds pass over some of them, else by the numbers of their prototypes.
+  /// Columns are in order of norm if score thresholds pass over some of them, else of their prototypes' numbers.
   bool by_norm() const { return !sort_keys_.empty(); }
 
   int64_t d_ = 0;
@@ -46,7 +46,7 @@ class PrototypeColumns {
   DeviceBuffer<float> tile_terms_;
   DeviceBuffer<ColumnRange> column_ranges_;
   PinnedBuffer<ColumnRange> host_column_ranges_;
-  DeviceBuffer<float> prototypes_before_, shifts_;  // where columns stand by norm
+  DeviceBuffer<float> prototypes_before_, shifts_;  // if columns are in order of norm
   DeviceBuffer<uint64_t> sort_keys_;                // see ColumnSort
   DeviceBuffer<uint32_t> sorted_prototypes_, column_of_;
   DeviceBuffer<std::byte> sort_scratch_;

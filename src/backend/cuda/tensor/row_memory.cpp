@@ -5,9 +5,9 @@
 namespace manymeans::cuda {
 namespace {
 
-// Any pass of which so much is kept that the others are screened on their own was worth it, and carrying costs so
-// little that it may begin early. With score thresholds a pass over all rows ranks fewer columns, but none are passed
-// over while margins are carried: those need the true runner-up.
+// A pass was worth it if it keeps enough that the others are screened on their own. Carrying costs so little that it
+// may begin early. With score thresholds a pass over all rows ranks fewer columns, but none are passed over while
+// margins are carried: those need the true runner-up.
 BoundsPolicy policy_of(const RowMemory::Use& use) {
   return BoundsPolicy(use.margins, use.thresholds ? BoundsPolicy::Rule{.start_below = 0.02, .worth_carrying = 0.35}
                                                   : BoundsPolicy::Rule{.start_below = 0.05, .worth_carrying = 1e-9});

@@ -1,7 +1,7 @@
-// What a pass of the screen in the tensor cores leaves of every row for the next one, when that is known, and when it
-// pays: the lower score of its label, from which the next pass has score thresholds (score_falls.h), or a margin
-// (carried_margins.h). A pass that carries margins leaves no scores, since it ranks every column for them. All of it is
-// about speed: labels are the same whatever is decided here, and decisions follow from counts of whole passes.
+// Results of a pass of the tensor-core screen for every row's next pass: when they are known, and when they pay. A
+// result is the lower score of the row's label, for score thresholds (score_falls.h), or a margin (carried_margins.h).
+// A pass that carries margins leaves no scores, since it ranks every column for them. Only speed depends on this:
+// labels are always the same. Decisions follow from counts of whole passes.
 #pragma once
 
 #include "backend/bounds_policy.h"
@@ -15,10 +15,10 @@
 
 namespace manymeans::cuda {
 
-/// Returns whether the next pass should skip columns below score thresholds, after a pass that changed `changed` of all
-/// models' `labels`. Where many change, scores have fallen so far that too many columns are above the
-/// thresholds; these cost the more the fewer clusters the largest model has. And not where rows have so many columns
-/// that the product takes longer than ranking.
+/// Returns true if the next pass should skip columns below score thresholds, after a pass that changed `changed` of all
+/// models' `labels`. After many changes scores have fallen far, and too many columns are above the thresholds. Such
+/// columns cost more the fewer clusters the largest model has. Thresholds do not pay either if the product over many
+/// columns takes longer than ranking.
 bool thresholds_pay(int64_t changed, int64_t labels, int64_t max_clusters, int64_t columns);
 
 class RowMemory {
@@ -28,7 +28,7 @@ class RowMemory {
     std::optional<bool> always_thresholds;  ///< tests: whether they are used, whatever it costs
     BoundsUse margins = BoundsUse::kNever;  ///< of a session that may carry them
   };
-  /// Of so many models; `log` is told when margins begin, and must outlive this.
+  /// For `models` models; `log` is told when margins begin, and must outlive this.
   RowMemory(const Use& use, int64_t rows, int64_t columns, size_t models, BoundsLog& log);
 
   void begin_batch(std::span<const ModelMemory> models);

@@ -39,8 +39,8 @@ __global__ void sample_kernel(FallsTask task) {
   task.sample[blockIdx.y * kSampledRows + i] = fell ? fminf(fall / shift, FLT_MAX) : 0.0F;
 }
 
-// One block a range: the largest number that at least `failing` of the sample reach, bit by bit from the top: the bits
-// of floats that are not negative stand in the order of their values.
+// One block a range. Finds the largest number that at least `failing` of the sample reach, bit by bit from the top. The
+// bits of nonnegative floats have the order of their values.
 __global__ void __launch_bounds__(kSelectThreads) select_kernel(FallsTask task) {
   if (is_stopped(task.columns)) return;
   uint32_t keys[kPerThread];

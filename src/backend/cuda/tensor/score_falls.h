@@ -16,13 +16,13 @@ struct FallsTask {
   PackedColumns columns;       ///< this pass's
   ScoreThresholds thresholds;  ///< `falls` is written
   float* sample = nullptr;     ///< scratch: (models, kSampledRows)
-  /// Of the sampled rows so many fell by more than the guess, and so will the same share of all rows.
+  /// Sampled rows that fell by more than the guess; the same share of all rows will.
   int64_t failing = 1;
 };
 
-/// How many rows of the sample may fall by more. A row that does gets a second look, which costs several first ones; a
-/// larger guess has more columns of all rows ranked, which hardly matters where clusters are many. No more than a
-/// quarter of the overflow rows there is room for.
+/// How many rows of the sample may fall by more. Such a row gets a second look, which costs several first ones. A
+/// larger guess ranks more columns of all rows, which hardly matters with many clusters. At most a quarter of the
+/// overflow rows that fit.
 int64_t failing_rows(int64_t rows, int64_t clusters, uint32_t overflow_capacity);
 
 /// For every model the fall that `failing` of the sampled rows exceed, sampled with replacement from all rows; 2

@@ -1,5 +1,5 @@
-// The screen in the tensor cores, of a session: scores in fp16, then a second product for the candidates of rows whose
-// list overflowed, then float32, then canonical distances. docs/developer/screens.md, "Tensor cores".
+// The tensor-core screen of a session: fp16 scores, a second product for rows whose list overflowed, float32, and
+// canonical distances. docs/developer/screens.md, "Tensor cores".
 #pragma once
 
 #include "backend/cuda/device/pass_screen.h"
@@ -16,7 +16,7 @@
 
 namespace manymeans::cuda {
 
-/// What the best scores of a pass were, and how far they are expected to fall until the next.
+/// The best scores of a pass, and how far they are expected to fall until the next.
 class RowScores {
  public:
   static int64_t bytes(const SessionShape& shape) {
@@ -41,7 +41,7 @@ class RowScores {
 
 class TensorScreen final : public Screen {
  public:
-  /// What a session has for all screens.
+  /// A session's frames for all screens.
   struct Frames {
     HalfFrame half;
     FloatFrame full;

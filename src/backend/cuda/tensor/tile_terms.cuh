@@ -1,4 +1,4 @@
-// What the epilogue of the tensor-core screen wants to know of a tile of columns, next to each other: top_two.cuh.
+// Terms of a tile of columns for the epilogue of the tensor-core screen, next to each other: top_two.cuh.
 #pragma once
 
 #include "backend/cuda/tensor/top_two.cuh"

@@ -1,9 +1,9 @@
 // The epilogue of the tensor-core screen: which columns of a row have the largest upper scores.
 //
-// Three levels. Within a tile a thread finds the best and second best of the N / 4 columns that it holds of a row, the
-// best one's place among them in its lowest bits. Across tiles it keeps the best two of these tile-bests and the
-// largest of all the rest. At the end of a model the four threads that share a row put these together. Where a model is
-// one tile there is no second level (matrix_one_tile.cuh).
+// Three levels. Within a tile a thread finds the best and second best of the N / 4 columns that it holds of a row. The
+// best one has its place among them in its lowest bits. Across tiles it keeps the best two tile-bests and the max of
+// all the rest. At the end of a model the four threads that share a row join their results. A model of one tile has no
+// second level (matrix_one_tile.cuh).
 #pragma once
 
 #include "backend/cuda/device/matrix_operands.h"
@@ -13,8 +13,8 @@
 
 namespace manymeans::cuda {
 
-/// What a tile's columns share. A tile's terms are N offsets, one of these, the largest offset of each 16 columns, and
-/// N prototype numbers.
+/// Properties that a tile's columns share. A tile's terms are N offsets, one TileTerms, the largest offset of each 16
+/// columns, and N prototype numbers.
 struct TileTerms {
   float slope;      ///< the largest of its columns
   float error;      ///< likewise
@@ -24,7 +24,7 @@ struct TileTerms {
   int32_t slot;     ///< where its labels go
   int32_t unused[2];
 };
-/// What a score of the tile's is off by at most.
+/// Returns the max error of a score of the tile.
 __device__ __forceinline__ float score_bound(const TileTerms& terms, float radius) {
   return __fmaf_ru(radius, terms.slope, terms.error);
 }
@@ -37,7 +37,7 @@ __host__ __device__ constexpr int64_t tile_floats(int tile_columns) {
   return order_place(tile_columns) + tile_columns;
 }
 
-/// Where the offset of a tile's column stands: what a thread wants for two blocks of eight columns is one float4.
+/// The place of the offset of a tile's column: a thread reads the offsets of two blocks of eight columns as one float4.
 __host__ __device__ constexpr int offset_place(int column) {
   const int block = column / 8;
   return block / 2 * 16 + column % 8 / 2 * 4 + block % 2 * 2 + column % 2;
@@ -48,7 +48,7 @@ __device__ __forceinline__ int column_of_place(int place, int lane_of_row) {
   return place / 2 * 8 + lane_of_row * 2 + place % 2;
 }
 
-/// What a thread knows of a row: upper scores.
+/// A thread's upper scores of a row.
 struct RowState {
   float best;
   float second;
@@ -86,8 +86,8 @@ __device__ __forceinline__ float with_bits(float score, uint32_t bits) {
   return __uint_as_float(__float_as_uint(score) | bits);
 }
 
-/// What the lowest bits of a score say: the place among a thread's own columns of the tile, or the column of the tile
-/// but for the two bits that tell four threads apart, which are left 0 (bits 1 and 2).
+/// The lowest bits of a score. With kOwn they are the place among a thread's own columns of the tile. With kColumn they
+/// are the column of the tile, with 0 in bits 1 and 2, which tell four threads apart.
 enum class Places : uint8_t { kOwn, kColumn };
 
 /// The best two of some numbers.
@@ -104,7 +104,7 @@ __device__ __forceinline__ TopTwo top_two(const TopTwo& a, const TopTwo& b) {
   return {fmaxf(a.best, b.best), fmaxf(fmaxf(a.second, b.second), fminf(a.best, b.best))};
 }
 
-/// Of the four scores that a thread has of 16 columns, the pair-th of a tile; they get their places.
+/// Returns the top two of a thread's four scores of 16 columns, the pair-th of a tile. Scores get their places.
 template <Places kPlaces = Places::kOwn>
 __device__ __forceinline__ TopTwo top_two_of_four(const float (&scores)[4], uint32_t mask, int pair) {
   constexpr uint32_t kStep = kPlaces == Places::kOwn ? 2 : 8;  // from one block of eight columns to the next
@@ -127,7 +127,7 @@ __device__ __forceinline__ float4 load_offsets(const float4* from) {
 template <int kHalves, int kColumns>
 using Sums = float[kHalves][kColumns / 2];
 
-/// Where in a half's sums the score of row r of two stands, of the e-th of the four columns that a thread has of 16,
+/// Returns the place in a half's sums of a score of row r of two. Its column is the e-th of the thread's four of 16,
 /// the pair-th of a tile.
 __device__ constexpr int sum_place(int pair, int e, int r) {
   return pair * 8 + e / 2 * 4 + e % 2 + 2 * r;
@@ -154,11 +154,10 @@ __device__ __forceinline__ void find_reached(const float (&sums)[kColumns / 2], 
   }
 }
 
-/// The top two of what a thread holds of a tile, for the two rows that it has of each half. Four columns at a time, as
-/// a tree: a long chain of dependent instructions would leave the pipes idle. Five instructions a score. What lost:
-/// finding the smaller of two by two additions, b + (a - max(a, b)), which moves work from a pipe of half rate to one
-/// of full rate; it is one instruction more, and instructions are what is short beside a running product
-/// (bench/results/h200).
+/// Finds the top two of a thread's part of a tile, for its two rows of each half. Four columns at a time, as a tree: a
+/// long chain of dependent instructions would leave the pipes idle. Five instructions a score. Taking the smaller of
+/// two by two additions, b + (a - max(a, b)), lost. It moves work from a pipe of half rate to one of full rate. But it
+/// needs one instruction more, and instructions are the bottleneck while a product runs (bench/results/h200).
 template <int kColumns, int kHalves, Places kPlaces>
 __device__ __forceinline__ void tile_top_two(const Sums<kHalves, kColumns>& sums, const float* offsets, int lane_of_row,
                                              uint32_t mask, TopTwo (&rows)[2 * kHalves]) {

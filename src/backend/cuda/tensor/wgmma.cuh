@@ -1,8 +1,8 @@
 // The matrix instruction of Hopper: m64nNk16, fp16 times fp16, added in float32, by four warps together.
 //
-// d: what the thread holds of the 64 x N sums: row g and row g + 8 of its warp's 16, g = lane / 4, and of every eight
-// columns the two at 2 (lane % 4):  d[4 j + 0, 1] are row g, columns 8 j + 2 (lane % 4) + 0, 1;  d[4 j + 2, 3] row g
-// + 8. The left side stands in shared memory (a descriptor) or in registers; the right side in shared memory.
+// d: the thread's part of the 64 x N sums. With g = lane / 4 it has rows g and g + 8 of its warp's 16. Of every eight
+// columns it has the two at 2 (lane % 4): d[4 j + 0, 1] are row g, columns 8 j + 2 (lane % 4) + 0, 1; d[4 j + 2, 3] row
+// g + 8. The left side is in shared memory (a descriptor) or in registers; the right side in shared memory.
 #pragma once
 
 #include <cstdint>

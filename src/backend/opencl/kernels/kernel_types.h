@@ -1,5 +1,5 @@
-// What kernels are given by value, and how the memory that they share with the host is laid out. The same text is C++
-// for the host and OpenCL C for devices, where CMake puts it before every program.
+// Arguments of kernels by value, and the layout of memory that they share with the host. This text is C++ for the host
+// and OpenCL C for devices; CMake puts it before every program.
 #ifdef __OPENCL_C_VERSION__
 typedef int Int32;
 typedef long Int64;
@@ -38,7 +38,7 @@ typedef struct {
   Int32 unused;
 } RowBlock;
 
-/// What all kernels of a session need to know.
+/// The shape of a session, for all its kernels.
 typedef struct {
   Int64 d;
   Int64 label_stride;  ///< labels from one model's to the next
@@ -63,7 +63,7 @@ typedef struct {
 // Numbers of a pass and a model (PassCounters of device/pass_state.h), in this order.
 enum Counter { kChanged, kHashLow, kHashHigh, kResolved, kCandidates, kKept, kEmpty, kStill, kShiftSum, kCounters };
 
-// What packing the prototypes of a model says to its screen; cleared before.
+// Results of packing a model's prototypes, for its screen; cleared before.
 enum RangeState {
   kFar,       ///< a prototype is too far out to be screened
   kTopSlope,  ///< the largest slope of its columns, as a float
@@ -85,8 +85,8 @@ typedef struct {
 #define MANYMEANS_LEAF_LIST 32
 #define MANYMEANS_NODE_LIST 256
 
-// A packed row lies in a block of this many: value j of row i stands at (i / 64 * (d + 1) + j) * 64 + i % 64. Value d
-// is the row's norm.
+// A packed row lies in a block of this many: value j of row i is at (i / 64 * (d + 1) + j) * 64 + i % 64. Value d is
+// the row's norm.
 #define MANYMEANS_PACKED_ROWS 64
 
 #ifndef __OPENCL_C_VERSION__

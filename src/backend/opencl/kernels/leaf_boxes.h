@@ -1,5 +1,5 @@
-// Which prototypes can be nearest to a point of a bounding box, as lists: docs/developer/screens.md, "kd-tree". The
-// same text is OpenCL C for devices, and C++ for tests, which try the lists on the host.
+// Lists of prototypes that can be nearest to a point of a bounding box: docs/developer/screens.md, "kd-tree". This text
+// is OpenCL C for devices, and C++ for tests, which try the lists on the host.
 #ifdef __OPENCL_C_VERSION__
 #define MANYMEANS_MEMORY __global
 #define MANYMEANS_INLINE
@@ -23,11 +23,11 @@ using BoxPrototype = double;
 using ListEntry = uint16_t;
 #endif
 
-/// A list begins with how many numbers of prototypes follow, ascending; or with this: there are too many, and those of
-/// the parent's list count, or all prototypes.
+/// A list begins with its number of prototypes; their numbers follow, ascending. If it begins with this, there are too
+/// many: the parent's list counts, or all prototypes.
 #define MANYMEANS_ALL_OF_PARENT 0xffff
 
-/// What a comparison leaves room for: roundings of its sums, and the canonical slack.
+/// Room that a comparison leaves for roundings of its sums and the canonical slack.
 typedef struct {
   double of_square;  ///< times the squared distance of either prototype to the box's middle
   double of_reach;   ///< times the box's reach
@@ -36,7 +36,7 @@ typedef struct {
   double underflow;
 } BoxBound;
 
-/// Prototypes of which some are candidates.
+/// Prototypes, some of them candidates.
 typedef struct {
   MANYMEANS_MEMORY const BoxPrototype* values;  ///< k x d
   MANYMEANS_MEMORY const ListEntry* parent;     ///< the list from which candidates are taken; null: all
@@ -70,7 +70,7 @@ typedef struct {
   double fixed;   ///< of the bound
 } NearPrototype;
 
-/// Whether every point of the box is nearer to `near`, in canonical distance, than to `c`. False for NaN.
+/// Returns true if every point of the box is nearer to `near`, in canonical distance, than to `c`. False for NaN.
 MANYMEANS_INLINE bool falls_out(MANYMEANS_MEMORY const double* box, NearPrototype near,
                                 MANYMEANS_MEMORY const BoxPrototype* c, Int64 d, BoxBound bound) {
   double square = 0;
@@ -83,7 +83,8 @@ MANYMEANS_INLINE bool falls_out(MANYMEANS_MEMORY const double* box, NearPrototyp
   return square - near.square > fma(bound.of_reach, reach, fma(bound.of_square, square, near.fixed));
 }
 
-/// Writes the list of a box: the candidates that may be nearest to one of its points, at most so many.
+/// Writes the list of a box: the candidates that may be nearest to one of its points. MANYMEANS_ALL_OF_PARENT if they
+/// are more than `most`.
 MANYMEANS_INLINE void list_candidates(MANYMEANS_MEMORY const double* box, BoxCandidates from, BoxBound bound,
                                       MANYMEANS_MEMORY ListEntry* list, Int64 most) {
   const Int64 d = from.d;

@@ -7,7 +7,7 @@
 namespace manymeans::opencl {
 
 const Program& linear_program(const OpenClShared& shared) {
-  constexpr int64_t kMaxInLanes = 8;  // features, each of which has a lane of the sum of its own
+  constexpr int64_t kMaxInLanes = 8;  // features, each with its own lane of the sum
   const int64_t features = shared.input.points.d - 1;
   const int group = shared.used.launch.contiguous ? 8 : 4;  // models that a work-item looks at together
   return shared.exact_program(kLinearSource,

@@ -14,7 +14,7 @@ const Program& linear_program(const OpenClShared& shared);
 
 class ResidualPasses final : public device::PassKernels {
  public:
-  /// For a session of these models. Both must outlive this.
+  /// `k`: of the session's models. Both references must outlive this.
   ResidualPasses(const OpenClShared& shared, const device::SessionMemory& memory, std::span<const int64_t> k);
 
   void begin(const device::PassBatch& batch) override { arrays_.begin(batch, queue_); }

@@ -14,7 +14,7 @@ class ChangedSums {
 
   /// Enqueues what takes rows from clusters to others, counts them, and makes the labels that the pass found theirs.
   void accumulate(const device::PassBatch& batch, const device::Rows& rows);
-  /// The same of one row.
+  /// Moves one row.
   void move_row(const device::ModelMemory& model, const device::PassKernels::RowMove& move);
 
  private:

@@ -23,7 +23,7 @@ DevicePasses::DevicePasses(const OpenClShared& shared, const device::SessionMemo
   renumber_ = Kernel(exact, "renumber");
 }
 
-// Many passes of small problems, whose time is that of a question; a few of large ones, so that the device does not
+// Small problems run many passes: a query takes as long as they do. Large ones run a few, so that the device does not
 // wait for launches.
 int DevicePasses::passes_between_questions(const device::PassBatch& batch) const {
   if (!shared_.slices->whole()) return 1;  // each waits for the points anyway

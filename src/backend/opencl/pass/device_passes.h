@@ -1,4 +1,4 @@
-// Passes of which the device computes everything: the screen, canonical distances, sums, and updates.
+// Passes that run entirely on the device: the screen, canonical distances, sums, and updates.
 #pragma once
 
 #include "backend/device/device_kernels.h"
@@ -13,7 +13,7 @@ namespace manymeans::opencl {
 
 class DevicePasses final : public device::PassKernels {
  public:
-  /// For a session of these models. Both must outlive this.
+  /// `k`: of the session's models. Both references must outlive this.
   DevicePasses(const OpenClShared& shared, const device::SessionMemory& memory, std::span<const int64_t> k);
 
   void begin(const device::PassBatch& batch) override { arrays_.begin(batch, queue_); }

@@ -1,4 +1,4 @@
-// What a score of the float32 screen may be off by: docs/developer/screens.md, "Float32 in OpenCL".
+// Max error of a score of the float32 screen: docs/developer/screens.md, "Float32 in OpenCL".
 #pragma once
 
 #include "backend/opencl/kernels/kernel_types.h"
@@ -17,7 +17,7 @@ struct FloatBound {
 
   /// `exponent`: of the frame's scale. All is multiplied by `scale`.
   static FloatBound make(int64_t d, int exponent, double scale);
-  /// Whether there is a bound for so many columns: its proof wants gamma <= 1/2.
+  /// Returns true if d columns have a bound: its proof requires gamma <= 1/2.
   static bool holds(int64_t d);
 };
 

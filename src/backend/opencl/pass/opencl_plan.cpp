@@ -23,7 +23,7 @@ namespace manymeans::opencl {
 namespace {
 
 constexpr int64_t kMiB = int64_t{1} << 20;
-constexpr int64_t kSliceUnit = 128;  // rows; labels of so many are whole words
+constexpr int64_t kSliceUnit = 128;  // rows; their labels are whole words
 
 void check_algorithm_of(const BackendOptions& options, bool linear) {
   check_algorithm(options.algorithm);
@@ -49,7 +49,7 @@ void check_tree(const PointsView& points) {
               "the opencl backend has kdtree " + why + "; use auto, matrix or brute, or --backend cpu");
 }
 
-// What everything takes with a plan, and whether each allocation is one that the device makes.
+// Memory that a plan takes, and max rows of one allocation.
 class Budget {
  public:
   Budget(const Input& input, const UsedDevice& device, const Workload& workload)
@@ -129,7 +129,7 @@ std::string describe_screen(const OpenClPlan& plan, const Input& input, const Ba
   return input.points.d <= kRegisterColumns ? "float32 screen, points in registers" : "float32 screen";
 }
 
-// What the host does instead of the device.
+// Describes the host's part of the work.
 std::string describe_host(const OpenClPlan& plan) {
   if (!plan.linear) return "; k-means++ and k-means|| on the host's processors";
   return "; models are solved, and rows for first models and swaps picked by distances that it computes, by the host";

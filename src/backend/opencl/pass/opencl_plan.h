@@ -1,4 +1,4 @@
-// What the backend does for a shape.
+// The backend's plan for a shape.
 #pragma once
 
 #include "backend/backend.h"
@@ -32,7 +32,7 @@ OpenClPlan make_plan(const Input& input, const UsedDevice& device, const Backend
 
 /// Rows of a slice as packed rows lie: in whole blocks.
 int64_t packed_rows(int64_t rows);
-/// What a session takes of the device's memory.
+/// Bytes that a session takes of the device's memory.
 int64_t session_bytes(const Input& input, std::span<const int64_t> k, const OpenClPlan& plan);
 /// Bytes of the device's memory that may be taken.
 int64_t room_on(const DeviceFacts& device, const BackendOptions& options);

@@ -13,7 +13,7 @@
 namespace manymeans::opencl {
 namespace {
 
-// Memory of their own, into which a copy of these values is enqueued: they have to stay until the queue is done.
+// Returns new memory and enqueues a copy of the values into it. They must stay until the queue is done.
 template <class Values>
 device::Buffer sent(const device::Queue& queue, const Values& values, const char* what) {
   const size_t bytes = values.size() * sizeof(values[0]);

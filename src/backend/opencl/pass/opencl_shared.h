@@ -22,9 +22,9 @@ struct OpenClShared {
   const Program& program(std::string_view source, const std::string& options = "") const;
   /// A program of canonical arithmetic, for the type of the points.
   const Program& exact_program(std::string_view source, const std::string& options = "") const;
-  /// So many items, shared out as the device likes it.
+  /// A grid of `items` work-items, in groups as the device prefers.
   Grid grid(int64_t items, int64_t models = 1) const;
-  /// One group of so many items.
+  /// One group of `items` work-items.
   Grid one_group(int64_t items) const;
   /// Enqueues what puts these rows, packed, at the beginning of `to`.
   void pack_rows(const device::Rows& rows, Address to, const device::Queue& queue) const;
@@ -45,7 +45,7 @@ struct OpenClShared {
   device::Buffer tops, exponents, solve_shifts;  // of the columns' sums
   bool normal_tops = true;
   std::unique_ptr<device::RowSlices> slices;
-  device::Buffer packed;  // all rows as the screen sees them, where there is room for all at once
+  device::Buffer packed;  // all rows as the screen reads them, if all fit at once
   // Of algorithm kdtree.
   device::Buffer tree_order, leaf_boxes, node_boxes;
 

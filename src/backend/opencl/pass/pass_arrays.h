@@ -1,4 +1,4 @@
-// What the kernels of a session's passes work on beside the session's own memory.
+// Arrays for the kernels of a session's passes, in addition to the session's own memory.
 #pragma once
 
 #include "backend/device/device_kernels.h"
@@ -14,16 +14,16 @@ namespace manymeans::opencl {
 
 class PassArrays {
  public:
-  /// Of a session of these models.
+  /// `k`: of the session's models.
   PassArrays(const OpenClShared& shared, const device::SessionMemory& memory, std::span<const int64_t> k);
-  /// What that takes of the device's memory.
+  /// Bytes that the arrays take of the device's memory.
   static int64_t bytes(const Input& input, std::span<const int64_t> k, const OpenClPlan& plan);
 
-  /// Sends where the batch's models stand.
+  /// Sends the places of the batch's models.
   void begin(const device::PassBatch& batch, const device::Queue& queue);
   /// The models of the batch at hand, and where its pass counts.
   Shape shape(const device::PassBatch& batch) const;
-  /// The same outside of a batch.
+  /// The shape outside of a batch.
   Shape shape() const;
   Range range_of(const device::ModelMemory& model) const;
 
@@ -47,9 +47,9 @@ class PassArrays {
   device::Buffer ranges_there_, next_, marks_, columns_, states_, slice_;
 };
 
-/// Up to so many columns a row's values stay in registers.
+/// Up to this many columns a row's values stay in registers.
 constexpr int64_t kRegisterColumns = 16;
-/// Prototypes of a model are padded to a multiple of so many columns; LaunchParameters::columns divides it.
+/// Prototypes of a model are padded to a multiple of this many columns; LaunchParameters::columns divides it.
 constexpr int64_t kMaxColumnsTogether = 16;
 
 }  // namespace manymeans::opencl

@@ -9,7 +9,7 @@
 namespace manymeans::opencl {
 namespace {
 
-// What the kernel pack_columns() is given.
+// Argument of the kernel pack_columns().
 struct ColumnBound {
   double slope, square, absolute, scale;
 };

@@ -1,4 +1,4 @@
-// The float32 screen of a session: labels of a slice's rows, and marks of those that it cannot prove.
+// The float32 screen of a session: labels of a slice's rows, and marks of rows that it cannot prove.
 #pragma once
 
 #include "backend/opencl/pass/pass_arrays.h"

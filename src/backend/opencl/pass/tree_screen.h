@@ -11,13 +11,13 @@ namespace manymeans::opencl {
 
 class TreeScreen {
  public:
-  /// Of a session of these models.
+  /// `k`: of the session's models.
   TreeScreen(const OpenClShared& shared, const device::SessionMemory& memory, const PassArrays& arrays,
              std::span<const int64_t> k);
-  /// What that takes of the device's memory.
+  /// Bytes that the screen takes of the device's memory.
   static int64_t bytes(const Input& input, std::span<const int64_t> k, const OpenClPlan& plan);
 
-  /// Enqueues labels of these rows.
+  /// Enqueues the rows' labels.
   void label(const device::PassBatch& batch, const device::Rows& rows);
 
  private:

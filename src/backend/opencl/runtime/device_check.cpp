@@ -18,7 +18,7 @@ namespace {
 constexpr int64_t kTriples = 100'000;  // a multiple of kLanes
 constexpr uint64_t kLanes = 8;         // of vectors
 
-// SplitMix64: whoever opens a device waits for these.
+// SplitMix64: opening a device waits for these numbers.
 uint64_t random_bits(uint64_t index) {
   uint64_t z = (index + 1) * 0x9e3779b97f4a7c15ULL;
   z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ULL;
@@ -87,7 +87,7 @@ uint32_t answer_of_vectors(const float* v) {
   });
 }
 
-// What the kernel makes of a triple.
+// Returns the kernel's answer for a triple.
 uint64_t answer_for(const double* v) {
   const auto [a, b, c] = std::array{v[0], v[1], v[2]};
   const auto bits = [](double x) { return std::bit_cast<uint64_t>(x); };
@@ -118,7 +118,7 @@ uint32_t answer_for(const float* v) {
   return all;
 }
 
-// Whether a kernel's answers to `kTriples` triples of these are the host's.
+// Returns true if a kernel's answers to the `kTriples` triples are the host's.
 template <class Answer, class Value>
 bool answers_alike(const OpenClDevice& device, const Kernel& kernel, const std::vector<Value>& triples) {
   const std::unique_ptr<device::Queue> queue = device.make_queue({});

@@ -1,4 +1,4 @@
-// Whether a device computes as the contract asks: it is tried when it is first used.
+// Checks that a device computes as the contract requires, when it is first used.
 #pragma once
 
 #include "backend/opencl/runtime/opencl_device.h"

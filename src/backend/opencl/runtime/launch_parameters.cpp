@@ -9,11 +9,11 @@
 namespace manymeans::opencl {
 namespace {
 
-// What resolve() of exact.cl, which takes most, has in local memory for each work-item, and some more.
+// Local memory of a work-item, and some more. resolve() of exact.cl takes the max.
 constexpr int64_t kLocalBytesOfAnItem = 160;
 
 // A work-item of a processor is a group of its own: groups of several would be loops that leave and enter at every
-// barrier. Also where registers have 8 lanes, 16 rows at a time take 0.68 to 1.00 of the time of 8.
+// barrier. Registers of 8 lanes too: 16 rows at a time take 0.68 to 1.00 of the time of 8.
 LaunchParameters of_processor(int float_lanes) {
   const bool wide = float_lanes >= 16;
   return {.width = 16,

@@ -1,5 +1,5 @@
-// The functions of OpenCL 1.2, found when they are first wanted: a build needs OpenCL's headers, and a machine without
-// the ICD loader (libOpenCL.so.1) runs everything but this backend.
+// The functions of OpenCL 1.2, found at their first use. A build needs OpenCL's headers. A machine without the ICD
+// loader (libOpenCL.so.1) runs everything but this backend.
 #pragma once
 
 #define CL_TARGET_OPENCL_VERSION 120
@@ -50,11 +50,11 @@ struct Api {
 #undef MANYMEANS_OPENCL_POINTER
 };
 
-/// The loader's functions. Throws Error(kUnavailable) where there is no loader, or an old one.
+/// The loader's functions. Throws Error(kUnavailable) if there is no loader, or an old one.
 const Api& api();
 /// For tests, which make functions fail: what api() gives from now on; null: the loader's functions again.
 void replace_api(const Api* other);
-/// Those of a library of this name.
+/// Functions of the library of this name.
 Api load_api(const std::string& library);
 
 /// Throws Error for anything but CL_SUCCESS: kUnavailable where something is missing or full, kInternal for everything
@@ -62,7 +62,7 @@ Api load_api(const std::string& library);
 void check(cl_int status, const char* function, const char* doing);
 /// CL_INVALID_VALUE and the like; the number where it has no name.
 std::string name_of_status(cl_int status);
-/// Whether this says that there is no room.
+/// Returns true if the status says that there is no room.
 bool is_out_of_memory(cl_int status);
 
 }  // namespace manymeans::opencl

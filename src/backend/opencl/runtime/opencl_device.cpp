@@ -20,7 +20,7 @@ void release(cl_event event) noexcept {
   if (event != nullptr) api().clReleaseEvent(event);
 }
 
-// Whether the work up to this event is done; throws for what went wrong on the way.
+// Returns true if the work up to this event is done. Throws its errors.
 bool has_come(cl_event event, const char* doing) {
   if (event == nullptr) return true;
   cl_int status = CL_COMPLETE;
@@ -30,7 +30,7 @@ bool has_come(cl_event event, const char* doing) {
   return status == CL_COMPLETE;
 }
 
-// That of what its queue had been given last, since queues do one thing after the other.
+// The event of the last work of its queue: queues do one thing after the other.
 class OpenClEvent final : public device::Event {
  public:
   OpenClEvent() = default;
@@ -44,7 +44,7 @@ class OpenClEvent final : public device::Event {
   void try_record(const device::Queue& queue) noexcept override {
     try {
       record(queue);
-    } catch (const Error&) {  // the event is that of the queue's work all the same
+    } catch (const Error&) {  // record() set the event before it threw
     }
   }
   cl_event get() const { return event_; }
@@ -79,7 +79,7 @@ OpenClQueue::~OpenClQueue() {
   api().clReleaseCommandQueue(queue_);
 }
 
-// What was given up is asked again later, so its event stays.
+// A queue that was given up is queried again later, so its event stays.
 void OpenClQueue::follow(cl_event event) const {
   if (!given_up()) release(last_);
   last_ = event;
@@ -197,7 +197,7 @@ void OpenClDevice::free(void* memory) const noexcept {
 }
 
 // A processor copies from and to any memory of the host. Other devices do so at their link's rate with memory that the
-// driver has made, of which a map is the only way to have the address.
+// driver has made. Only a map returns its address.
 void* OpenClDevice::allocate_pinned(size_t bytes, const char* what) const {
   if (bytes == 0) return nullptr;
   if (facts_.processor) {

@@ -1,5 +1,5 @@
-// A device that is open: its context, the programs that were built for it, memory, queues and events. What is opened
-// stays open until the process ends, since a driver takes long to begin and programs take long to build.
+// An open device: its context, built programs, memory, queues and events. It stays open until the process ends: a
+// driver takes long to begin, and programs take long to build.
 #pragma once
 
 #include "backend/device/queue.h"
@@ -36,7 +36,7 @@ class OpenClQueue final : public device::Queue {
 
   /// The event of what was enqueued last, which becomes this queue's.
   void follow(cl_event event) const;
-  /// That event; null where nothing was enqueued.
+  /// The event of the last follow(); null if nothing was enqueued.
   cl_event last() const { return last_; }
   void flush(const char* doing) const;
 
@@ -78,7 +78,7 @@ class OpenClDevice final : public device::Runtime {
 
   /// A program from one of the sources of kernel_sources.h, with these options. It is built when it is first asked for.
   const Program& program(std::string_view source, const std::string& options) const;
-  /// What make() says, which is asked once.
+  /// Returns the result of make() for a question, and remembers it.
   bool remembered(const std::string& question, const std::function<bool()>& make) const;
 
   std::string_view name() const override { return "opencl"; }
@@ -109,7 +109,7 @@ class OpenClDevice final : public device::Runtime {
   mutable std::map<const void*, Pinned> pinned_;  // by address
 };
 
-/// Opens a device, or finds it open. Throws Error(kUnavailable) where there is none of this number.
+/// Opens a device, or finds it open. Throws Error(kUnavailable) if no device has this number.
 const OpenClDevice& open_device(int index);
 /// Facts of that device, without opening it.
 DeviceFacts facts_of_device(int index);

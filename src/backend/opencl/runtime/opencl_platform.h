@@ -30,16 +30,16 @@ struct DeviceFacts {
   bool several_queues = true;
 };
 
-/// All devices, in the loader's order, but processors after all others: the backend's device 0 is a GPU where there is
-/// one. Empty where there is no platform. Throws Error(kUnavailable) where there is no loader.
+/// Returns all devices in the loader's order, but processors after all others: the backend's device 0 is a GPU if there
+/// is one. Empty without a platform. Throws Error(kUnavailable) without a loader.
 std::vector<DeviceFacts> find_devices();
 
 /// Throws Error(kUnavailable) for a device that lacks double precision, 64-bit atomics or the host's order of bytes.
 void check_usable(const DeviceFacts& device);
 
-/// By a platform's version, "OpenCL 3.0 PoCL 5.0 ...": PoCL before 6 aborts when kernels that differ only in their
-/// number of work-items end in another order than they began (an assertion of its cache of compiled kernels, mended by
-/// its commit c9ac4c0c3), as those of two queues may.
+/// By a platform's version, "OpenCL 3.0 PoCL 5.0 ...". PoCL before 6 aborts if kernels that differ only in their number
+/// of work-items end in another order than they began. Kernels of two queues may. An assertion of PoCL's cache of
+/// compiled kernels fails; its commit c9ac4c0c3 fixes it.
 bool runs_several_queues(std::string_view platform_version);
 
 }  // namespace manymeans::opencl

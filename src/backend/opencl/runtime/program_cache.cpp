@@ -127,7 +127,7 @@ std::string log_of(cl_program program, cl_device_id device) {
   return log;
 }
 
-// Null where the driver does not want this binary.
+// Returns null if the driver rejects this binary.
 cl_program from_binary(const BuildTarget& target, const Binary& binary, const std::string& options) {
   const size_t bytes = binary.size();
   const unsigned char* data = binary.data();

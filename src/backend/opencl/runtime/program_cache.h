@@ -16,8 +16,8 @@ struct BuildTarget {
 /// Builds a program. Throws Error(kInternal) with the compiler's log where that fails.
 cl_program build_program(const BuildTarget& target, std::string_view source, const std::string& options);
 
-/// The file in which the cache has this program: its name is the hash of everything that what is built may follow from
-/// (source, options, device, driver, platform, variables of the environment for compilers). Empty without a cache.
+/// The cache's file of this program; empty without a cache. Its name is the hash of all inputs of a build: source,
+/// options, device, driver, platform, and environment variables of compilers.
 std::string cached_program_file(const DeviceFacts& device, std::string_view source, const std::string& options);
 
 }  // namespace manymeans::opencl

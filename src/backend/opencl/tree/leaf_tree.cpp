@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t kLeafRows = MANYMEANS_LEAF_ROWS;
 constexpr int64_t kNodeRows = kLeafRows * MANYMEANS_NODE_LEAVES;
-constexpr int64_t kAloneRows = int64_t{1} << 14;  // one thread cuts so many to the end
+constexpr int64_t kAloneRows = int64_t{1} << 14;  // one thread cuts this many to the end
 
 struct Places {
   int64_t first, last;
@@ -51,7 +51,7 @@ class Cutter {
     cut_to_the_end({middle, places.last});
   }
 
-  /// The box of these rows; the factors cover the roundings.
+  /// Writes the box of the rows; the factors cover the roundings.
   void write_box(Places places, double* box) {
     const auto d = static_cast<size_t>(points_.d);
     std::vector<T> low(d, std::numeric_limits<T>::infinity()), high(d, -low[0]);
