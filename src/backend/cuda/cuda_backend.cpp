@@ -135,7 +135,7 @@ class CudaUpload final : public Upload {
  private:
   CudaShared shared_;
   mutable std::mutex mutex_;
-  std::string swaps_;  // who scores those of a search, for people
+  std::string swaps_;  // which side scores the swaps of a search, for people
 };
 
 class CudaBackend final : public Backend {
@@ -195,7 +195,7 @@ class CudaBackend final : public Backend {
   BackendOptions options_;
   CudaDevice device_;
   int threads_ = 1;
-  const void* copied_ = nullptr;  // points that copy() put onto the device, beside what an upload takes
+  const void* copied_ = nullptr;  // points that copy() put onto the device; an upload takes memory in addition
 };
 
 }  // namespace

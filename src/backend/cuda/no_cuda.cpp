@@ -1,4 +1,4 @@
-// Stands in for the CUDA backend where it is not built.
+// Replaces the CUDA backend where it is not built.
 #include <manymeans/error.h>
 
 #include "backend/backend.h"

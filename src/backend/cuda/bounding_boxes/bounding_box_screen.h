@@ -1,4 +1,4 @@
-// The screen of points that stand in bounding boxes: labels and statistics by looking at boxes first.
+// The screen of points in bounding boxes. It tests boxes first, for labels and statistics.
 #pragma once
 
 #include "backend/cuda/bounding_boxes/box_pass.h"
@@ -14,7 +14,7 @@ namespace manymeans::cuda {
 /// Labels lie in the order of the boxes.
 class BoundingBoxScreen final : public Screen {
  public:
-  /// What its passes know of the points.
+  /// The data of the points that its passes need.
   struct Points {
     BoxedRows rows;
     BoxBound bound;

@@ -1,6 +1,6 @@
-// What bounds it: a comparison in binary64 for each box, model and prototype, about 8 D operations; then, for the boxes
-// on the borders of cells, 128 (4 D + 1) bytes and 128 canonical distances to each of a few prototypes. Canonical
-// distances of four columns cost hardly more than scores that would have to be proved, so there is no further screen.
+// Cost: find_kernel takes a comparison in binary64 for each box, model and prototype, about 8 D operations. A box on
+// the border of cells takes 128 (4 D + 1) bytes and 128 canonical distances to each of a few prototypes. Canonical
+// distances of four columns cost hardly more than scores with a proof, so there is no further screen.
 #include "backend/cuda/bounding_boxes/box_pass.h"
 #include "backend/cuda/exact/column_terms.cuh"
 #include "backend/cuda/exact/label_changes.cuh"
@@ -89,7 +89,7 @@ __device__ __forceinline__ void shared_prototype(const double* prototypes, int i
   for (int j = 0; j < D; ++j) c[j] = prototypes[i * D + j];
 }
 
-// So many threads share a box.
+// A box and the `size` threads that share it.
 template <int D>
 struct BoxTeam {
   const Box<D>& box;
@@ -116,7 +116,7 @@ __device__ __forceinline__ NearestToMiddle find_nearest(const BoxTask& task, con
   return nearest;
 }
 
-// Whether another prototype may be as near to a point of the box. The team's prototypes as find_nearest() left them.
+// Returns true if another prototype may be as near to a point of the box. find_nearest() staged the prototypes.
 template <int D>
 __device__ __forceinline__ bool is_mixed(const BoxTask& task, const PassRange& range, const BoxTeam<D>& team,
                                          const NearestToMiddle& nearest) {
@@ -164,7 +164,7 @@ __global__ void __launch_bounds__(kFindThreads) find_kernel(BoxTask task, int te
          {static_cast<uint32_t>(at), mixed ? 0U : 1U, static_cast<int32_t>(blockIdx.y), nearest.k, before});
 }
 
-// d2 of up to four columns: the contract's eight lanes, of which four stay zero.
+// d2 of up to four columns: the other lanes of the contract's eight stay zero.
 template <int D>
 __device__ __forceinline__ double short_distance(const double (&x)[D], const double (&c)[D]) {
   double p[D];
@@ -275,7 +275,7 @@ __device__ __forceinline__ int64_t warp_total(int64_t v) {
   return static_cast<int64_t>(low) + (static_cast<int64_t>(middle) << 24) + high * (int64_t{1} << 48);
 }
 
-// The same for magnitudes up to 2^kShortBits.
+// warp_total() for magnitudes up to 2^kShortBits.
 constexpr int kShortBits = 49;
 __device__ __forceinline__ int64_t short_warp_total(int64_t v) {
   const unsigned low = __reduce_add_sync(~0U, static_cast<unsigned>(v) & 0xffffffU);
@@ -338,7 +338,7 @@ __device__ __forceinline__ void add_moving(const BoxTask& task, const PassRange&
     entering = two ? 0 : entering & ~in;
     leaving = two ? 0 : leaving & ~out;
     const double sign = row.to == cluster ? 1 : (row.from == cluster ? -1 : 0);
-    // Two limbs are what most floats have.
+    // Floats usually have two limbs.
     int64_t value = task.terms.limbs == 2 && task.terms.bits <= kShortBits
                         ? signed_totals<D, 2, true>(task.terms, y, sign)
                         : signed_totals<D, 0, false>(task.terms, y, sign);
@@ -366,7 +366,7 @@ __device__ __forceinline__ void add_row(const BoxTask& task, const PassRange& ra
   add_moving<D>(task, range, y, {from, to, integer_weight(task.rows.weights, task.weight_shift, place)});
 }
 
-// What a warp has found out about a range.
+// A warp's results for one range.
 struct Tally {
   unsigned long long candidates = 0;
   uint32_t changed = 0, resolved = 0;
@@ -512,7 +512,7 @@ __global__ void __launch_bounds__(kThreads, resident_blocks(D)) rows_kernel(BoxT
   if (current >= 0) tally.flush(task.ranges.counters[current]);
 }
 
-// Threads for a box: more of them where there are few boxes and many prototypes.
+// Threads for a box: more for few boxes and many prototypes.
 int team_of(const BoxTask& task, int multiprocessors) {
   const int64_t pairs = task.rows.count * task.ranges.count;
   int team = 1;

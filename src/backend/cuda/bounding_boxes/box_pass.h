@@ -1,10 +1,11 @@
 // A pass over boxed points: labels and statistics by looking at boxes first. Exact; for few columns.
 //
-// find_kernel: which boxes lie wholly in the cell of one prototype. Such a box has that label, and if it had it before
-// nothing of it is read or written. The others, and those that go from one cell to another, are listed.
-// rows_kernel: a warp a listed box. One that goes from cell to cell brings its own sums. Of the others the prototypes
-// that can be nearest to a point, two or three as a rule, are compared by canonical distances; what changed is written
-// and added up.
+// find_kernel: finds the boxes that lie wholly in the cell of one prototype. Such a box has that label. If it had the
+// label before, nothing of it is read or written. The kernel lists the others, and boxes that go from one cell to
+// another.
+// rows_kernel: a warp takes a listed box. A box that goes from cell to cell brings its own sums. In the others,
+// canonical distances compare the prototypes that can be nearest to a point, usually two or three. The kernel writes
+// and adds up the changes.
 #pragma once
 
 #include "backend/cuda/bounding_boxes/box_test.h"

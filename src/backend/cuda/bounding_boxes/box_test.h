@@ -8,7 +8,7 @@
 
 namespace manymeans::cuda {
 
-/// What a comparison leaves room for: roundings of its sums, and the canonical slack.
+/// Allowances of a comparison: roundings of its sums, and the canonical slack.
 struct BoxBound {
   double of_square = 0;  ///< times the squared distance of either prototype to the box's middle
   double of_reach = 0;   ///< times the box's reach
@@ -58,8 +58,8 @@ struct NearPrototype {
   }
 };
 
-/// Whether every point of the box is nearer to `near`, which may be any prototype, than to `c`, in canonical distance.
-/// False for near itself, and for NaN.
+/// Returns true if every point of the box is nearer to `near`, any prototype, than to `c`, in canonical distance.
+/// Returns false for near itself, and for NaN.
 template <int D>
 __host__ __device__ inline bool falls_out(const BoxBound& bound, const Box<D>& box, const NearPrototype<D>& near,
                                           const double (&c)[D]) {

@@ -1,6 +1,6 @@
-// Sorting points into boxes: by the first column, then each run of it by the second, and so on. A Hilbert curve would
-// need columns cut into cells that one far value spoils; a kd-tree would need a sort for each of its levels, and its
-// boxes are no better: with a million points of two columns and ten prototypes both leave 7 % of the boxes to two.
+// Sorts points into boxes: by the first column, then each run by the second, and so on. A Hilbert curve would need
+// columns cut into cells that one far value spoils. A kd-tree would need a sort for each of its levels, and its boxes
+// are no better. With a million points, two columns and ten prototypes both leave 7 % of the boxes to two.
 #include "backend/cuda/bounding_boxes/boxed_points.h"
 #include "backend/cuda/device/limbs.cuh"
 #include "backend/cuda/device/point_value.cuh"

@@ -1,5 +1,5 @@
-// The points of an upload in an order that puts neighbours together, and a box around each 128 of them: what lets a
-// pass label most points of few columns without looking at them.
+// The points of an upload, ordered so that neighbours are together, and a box around each 128 of them. Boxes let a pass
+// label most points of few columns without reading them.
 #pragma once
 
 #include "backend/cuda/device/device_points.h"
@@ -17,25 +17,25 @@ constexpr int64_t kBoxRows = 128;
 constexpr int64_t kMaxBoxColumns = 4;  ///< more, and the boxes are too wide to tell prototypes apart
 constexpr int64_t kMaxBoxPoints = int64_t{1} << 31;
 
-/// Boxes of so many points.
+/// The number of boxes of `n` points.
 inline int64_t boxes_of(int64_t n) {
   return (n + kBoxRows - 1) / kBoxRows;
 }
 
-/// How boxes are cut. All rows[0] places are in order of the first column, each run of rows[1] places in order of the
+/// The cut into boxes. All rows[0] places are in order of the first column, each run of rows[1] places in order of the
 /// second, and so on. The last runs hold neighbouring boxes. All numbers are multiples of kBoxRows.
 struct BoxRuns {
   int64_t rows[kMaxBoxColumns] = {};
 
-  /// About as many runs for each column as there are boxes to the power 1 / d.
+  /// For each column, makes about as many runs as the number of boxes to the power 1 / d.
   static BoxRuns make(int64_t n, int64_t d);
 };
 
-/// What kernels know of boxed points. Rows are padded to whole boxes by repeating the last.
+/// Boxed points as kernels read them. Rows are padded to whole boxes by repeating the last.
 struct BoxedRows {
   const void* values = nullptr;     ///< (boxes * kBoxRows, d), float or double
   const double* weights = nullptr;  ///< w' of Input, or null
-  const uint32_t* order = nullptr;  ///< n: the row of the points that stands at each place
+  const uint32_t* order = nullptr;  ///< n: the row of the points at each place
   const double* boxes = nullptr;    ///< (2 d + 1, boxes): middles, half widths, sum of squared half widths
   const int64_t* sums = nullptr;    ///< (limbs * d + 1, boxes): limb g of column j at g * d + j; integer weight
   bool float64 = false;
@@ -45,7 +45,7 @@ struct BoxedRows {
   int64_t number = 0;  ///< of the first row among the rows of all ranks
 };
 
-/// What BoxedRows points to, to be filled; add_up_boxes() fills the sums.
+/// The arrays that BoxedRows points to, writable. add_up_boxes() fills the sums.
 struct BoxArrays {
   void* values = nullptr;
   double* weights = nullptr;

@@ -89,12 +89,12 @@ __device__ inline double fold_eight(double p, unsigned mask = 0xffffffffu) {
   return __dadd_rn(p, __shfl_xor_sync(mask, p, 1));
 }
 
-/// d2(x, c), by eight neighbouring threads of a warp, of which this is number `lane` (0..7); the same bits as by one.
-/// Eight values of a row are one 32-byte sector in float32. All threads of `mask` call it together.
+/// d2(x, c), by eight neighbouring threads of a warp; this is thread `lane` (0..7). The bits equal the bits by one
+/// thread. Eight values of a row are one 32-byte sector in float32. All threads of `mask` call it together.
 template <class T, class C>
 __device__ double canonical_distance_by_eight(const T* x, const C* c, int64_t d, int lane,
                                               unsigned mask = 0xffffffffu) {
-  // Loads of 64 columns are under way together: rows are far away, and one after the other would take as often as long.
+  // Loads of 64 columns are in flight together: rows are far away, and loads in sequence would each take as long.
   constexpr int kTogether = 8;
   double p = 0;
   for (int64_t first = 0; first < d; first += 8 * kTogether) {

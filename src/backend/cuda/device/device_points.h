@@ -1,4 +1,4 @@
-// What kernels know of the points: pointers into device memory that somebody else owns.
+// The points as kernels read them: pointers into device memory with another owner.
 #pragma once
 
 #include <manymeans/points.h>

@@ -1,4 +1,4 @@
-// What an object holds in device memory, said once: the lines that count it for the plan are those that allocate it.
+// The device memory of an object, listed once: the lines that count it for the plan also allocate it.
 #pragma once
 
 #include "backend/cuda/runtime/device_memory.h"
@@ -20,7 +20,7 @@ class DeviceRoom {
   }
   int64_t bytes() const { return bytes_; }
 
-  /// What lay_out(room) would hold.
+  /// Returns the bytes that lay_out(room) would allocate.
   template <class LayOut>
   static int64_t counted(const LayOut& lay_out) {
     DeviceRoom room(Mode::kCount);

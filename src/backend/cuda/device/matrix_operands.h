@@ -1,11 +1,11 @@
-// What a screen of the cuda backend reads and writes. Everything here is in device memory.
+// The operands and results of a screen of the cuda backend. Everything here is in device memory.
 //
-// A screen looks at rounded copies of points and prototypes and proves labels: docs/developer/screens.md, "Tensor
-// cores". For a row and a column it knows a score s within e = m * slope + error of the true one, m the row's radius.
-// It ranks by upper scores u = s + e, and a row's label is proved if u_b - 2 e_b - (slack * n^2 + underflow) > the
-// second largest u, n the row's norm. Canonical distances decide the labels of the other rows afterwards. What such a
-// row needs is one of three things: the distances of a few prototypes, which are listed with it; a second look, since
-// its list overflowed; or all distances, for which it is marked in a bitmap.
+// A screen reads rounded copies of points and prototypes and proves labels: docs/developer/screens.md, "Tensor cores".
+// For a row and a column it knows a score s within e = m * slope + error of the true one; m is the row's radius. It
+// ranks by upper scores u = s + e. A row's label is proved if u_b - 2 e_b - (slack * n^2 + underflow) > the second
+// largest u; n is the row's norm. Canonical distances decide the labels of the other rows afterwards. Such a row needs
+// one of three things. The first is the distances of a few prototypes, which are listed with it. The second is another
+// look, since its list overflowed. The third is all distances: the row is marked in a bitmap.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -14,7 +14,7 @@
 
 namespace manymeans::cuda {
 
-/// Points as a matrix unit wants them: y = 2^e (x - mu), rounded to fp16, row-major, zero padded.
+/// Points in the layout of a matrix unit: y = 2^e (x - mu), rounded to fp16, row-major, zero padded.
 struct PackedRows {
   const void* values = nullptr;  ///< __half, padded_rows x padded_columns
   const float* radii = nullptr;  ///< m, padded_rows
@@ -25,7 +25,7 @@ struct PackedRows {
 };
 constexpr int64_t kRowBlock = 128;
 
-/// What multiplies: Hopper's own instructions (compute capability 9.0), or those of every device from 8.0 on.
+/// The instructions that multiply: Hopper's own (compute capability 9.0), or instructions of every device from 8.0 on.
 enum class MatrixUnit : uint8_t { kNone, kSync, kHopper };
 
 constexpr int32_t kDepthBlock = 16;
@@ -34,7 +34,7 @@ constexpr int32_t kDepthBlock = 16;
 struct ColumnRange {
   int32_t slot = 0;   ///< where its labels go
   int32_t first = 0;  ///< a multiple of tile_columns
-  int32_t count = 0;  ///< with padding, a multiple of tile_columns; padding stands at the end
+  int32_t count = 0;  ///< with padding, a multiple of tile_columns; padding is at the end
   float slack = 0;    ///< u_b - 2 e_b - (slack * n^2 + underflow) must exceed the second best u
   float underflow = 0;
 };
@@ -105,11 +105,11 @@ struct Fall {
   float slope;
 };
 
-/// What a row's best score is expected to reach: columns below it are not ranked. It is a guess that may fail, and a
-/// row for which it does is not proved (docs/developer/screens.md, "Score thresholds").
+/// The score that a row's best one is expected to reach: columns below it are not ranked. The guess may fail. Then the
+/// row is not proved (docs/developer/screens.md, "Score thresholds").
 struct ScoreThresholds {
-  float* lowers = nullptr;  ///< of slot s and row i at [s * stride + i]: what the best score was at least when the row
-                            ///< was last looked at; a screen writes its own. Null: nobody wants to know
+  float* lowers = nullptr;  ///< of slot s and row i at [s * stride + i]: a lower bound of the best score when the row
+                            ///< was last looked at; a screen writes its own. Null: not needed
   int64_t stride = 0;
   LabelRows labels;  ///< of the pass before
   const float* shifts =

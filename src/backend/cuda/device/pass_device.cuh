@@ -26,7 +26,7 @@ __device__ inline uint32_t load_label(const LabelRows& labels, int32_t slot, int
   }
 }
 
-// *high:*low += value mod 2^128; any order of any number of these gives the same sum.
+// *high:*low += value mod 2^128. Additions in any order give the same sum.
 __device__ inline void atomic_add_128(unsigned long long* low, unsigned long long* high, unsigned long long value_low,
                                       unsigned long long value_high) {
   const unsigned long long before = atomicAdd(low, value_low);
@@ -34,22 +34,22 @@ __device__ inline void atomic_add_128(unsigned long long* low, unsigned long lon
   if (value_high + carry != 0) atomicAdd(high, value_high + carry);
 }
 
-/// Whether the batch has stopped: then a kernel has nothing to do.
+/// Returns true if the batch has stopped: then a kernel has nothing to do.
 __device__ inline bool stopped(const PassRanges& ranges) {
   return *reinterpret_cast<const volatile uint32_t*>(&ranges.control->stopped) != 0;
 }
 
-/// Whether this is the model's first pass of all.
+/// Returns true if this is the model's first pass of all.
 __device__ inline bool in_first_pass(const PassRanges& ranges, const PassRange& range) {
   return range.first_pass != 0 && ranges.control->passes == 0;
 }
 
-/// Whether a pass has changed so few labels that the engine must judge.
+/// Returns true if a pass has changed so few labels that the engine must judge.
 __device__ inline bool changed_few(const PassCounters& counters, const PassControl& control, bool first_pass) {
   return counters.changed <= static_cast<unsigned long long>(control.changed) && !first_pass;
 }
 
-/// Whether an update of k prototypes may be the last one of its model: the same as on the host.
+/// Returns true if an update of k prototypes may be the last one of its model, by the rule of the host.
 __device__ inline bool may_be_last(const ShiftLimits& limits, const PassCounters& counters, int64_t k) {
   if (limits.sum >= 0 && counters.shift_units <= device::kShiftUnits) return true;
   return limits.each >= 0 && __ull2double_rn(counters.still) >= __dmul_rn(limits.share, __ll2double_rn(k));
@@ -75,7 +75,7 @@ __device__ inline T warp_sum(T v) {
 }
 
 /// Takes rows out of a word of marks, number `at` of its range's, as long as there is room for more: store(place, row).
-/// Whether rows are left. `count` counts those beyond the room too.
+/// Returns true if rows are left. `count` also counts rows beyond the room.
 template <class Store>
 __device__ inline bool take_marked(uint32_t& word, int64_t at, uint32_t* count, int64_t capacity, const Store& store) {
   uint32_t marks = word;

@@ -1,5 +1,5 @@
-// What a session asks of its screen. A screen owns what it keeps on the device, and says how much that is before it is
-// made: every implementation has a static `bytes(const SessionShape&)`.
+// The interface of a session's screen. A screen owns what it keeps on the device. Its size is known before it is made:
+// every implementation has a static `bytes(const SessionShape&)`.
 #pragma once
 
 #include "backend/cuda/device/pass_ranges.h"
@@ -15,19 +15,19 @@ namespace manymeans::cuda {
 
 using device::ModelMemory;
 
-/// What a pass reads and writes beside the points.
+/// The data that a pass reads and writes, other than the points.
 struct PassWork {
   PassRanges ranges;
-  LabelRows current;                 ///< of all rows: those of the pass before, which become those of this one
-  LabelRows next;                    ///< of the slice at work: those that the pass finds
-  const void* prototypes = nullptr;  ///< where those of the session's first model begin
+  LabelRows current;                 ///< of all rows, from the pass before; they become this pass's labels
+  LabelRows next;                    ///< of the slice at work, found by the pass
+  const void* prototypes = nullptr;  ///< prototypes of the session's first model
 };
 
 class Screen {
  public:
   virtual ~Screen() = default;
 
-  /// What the kernels of a pass tell each other: zero when a pass or a slice begins (PassRanges::numbers).
+  /// Numbers that the kernels of a pass exchange: zero when a pass or a slice begins (PassRanges::numbers).
   virtual std::span<uint32_t> numbers() = 0;
   /// Enqueues what all passes of the batch need.
   virtual void begin_batch(std::span<const ModelMemory> models, const Stream& stream) = 0;
@@ -38,11 +38,11 @@ class Screen {
   /// After the slices of each pass.
   virtual void end_pass() {}
 
-  /// Whether it decides between the passes of a batch by how they went.
+  /// Returns true if the screen decides between the passes of a batch by their results.
   virtual bool learns() const { return false; }
-  /// What pass number `pass` of the batch counted, one entry for each of its models, in the order of the passes.
+  /// Takes the counts of the batch's pass number `pass`, one for each of its models, in the order of the passes.
   virtual void learn(size_t /*pass*/, std::span<const PassCounters> /*found*/) {}
-  /// What the last pass of the batch counted, however it was computed.
+  /// Takes the counts of the batch's last pass, however it was computed.
   virtual void end_batch(std::span<const PassCounters> /*last*/) {}
 
   /// The labels of a slot got other numbers: what was kept of its rows is void.
@@ -50,13 +50,13 @@ class Screen {
   /// Passes were made, or labels taken, without this screen: what was kept of any row for the next pass is void.
   virtual void forget_passes() {}
 
-  /// Replaces the label of one row among those of all rows. `label` must outlive the work of the stream.
+  /// Replaces one row's label in `current`, the labels of all rows. `label` must outlive the work of the stream.
   virtual void set_label(int slot, int64_t row, const uint32_t& label, const LabelRows& current, const Stream& stream);
-  /// The labels of a slot in the order of the rows, until the next call. `scratch` has room for those of one slot.
+  /// The labels of a slot in the order of the rows, until the next call. `scratch` has room for one slot's labels.
   virtual const void* labels_of(int slot, const LabelRows& current, void* scratch, const Stream& stream);
 };
 
-/// Where the label of a row stands.
+/// The address of a row's label.
 inline std::byte* label_at(const LabelRows& labels, int slot, int64_t row) {
   return static_cast<std::byte*>(labels.base) + (slot * labels.stride + row) * labels.width;
 }

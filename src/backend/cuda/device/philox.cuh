@@ -55,7 +55,7 @@ struct LabelSumWords {
   }
 };
 
-/// What one row adds to the label sum: label_term of core/label_term.h.
+/// The term that one row adds to the label sum: label_term of core/label_term.h.
 __host__ __device__ inline LabelSumWords device_label_term(int64_t row, uint32_t label) {
   // kLabelSumKey and Purpose::kLabelSum; both are compared with the host's in tests.
   const Philox4Words r = philox4x32_10(0x6d616e796d65616eULL, static_cast<uint64_t>(row), label, 6);

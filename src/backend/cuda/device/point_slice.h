@@ -7,7 +7,7 @@
 namespace manymeans::cuda {
 
 struct PointSlice {
-  DevicePoints points;           ///< `first` says where they stand among all
+  DevicePoints points;           ///< `first` says their place among all
   PackedRows packed;             ///< for the matrix screen
   const float* norms = nullptr;  ///< for the float32 screen of more than kLowColumns columns
 };

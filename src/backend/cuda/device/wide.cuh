@@ -1,4 +1,4 @@
-// Wide signed integers on a device (and on the host, for tests): sums of limbs put together, compared and rounded,
+// Wide signed integers on a device (and on the host, for tests). Sums of limbs are put together, compared and rounded
 // exactly. core/wide_int.h is the same for the host alone.
 #pragma once
 
@@ -24,7 +24,7 @@ __host__ __device__ inline int leading_zeros(uint64_t v) {
 #endif
 }
 
-/// v * 2^e, rounded at most when the result is a denormal number; e within +-3000.
+/// v * 2^e, rounded only if the result is a denormal number; e within +-3000.
 __host__ __device__ inline double scaled_by_power(double v, int e) {
   while (e > 1000) {
     v *= 0x1p1000;

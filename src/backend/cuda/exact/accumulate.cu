@@ -32,8 +32,8 @@ struct GlobalSums {
   __device__ void add_count(Index k, int64_t value) const { add_to(counts + k, value); }
 };
 
-// 64-bit sums in shared memory by two 32-bit atomics, which are native there: the low half's carry goes into the high.
-// All low halves stand before all high ones, so that neighbouring threads use neighbouring banks.
+// 64-bit sums in shared memory by two native 32-bit atomics: the low half's carry goes into the high. All low halves
+// come before all high ones, so that neighbouring threads use neighbouring banks.
 struct SharedSums {
   using Index = int;
   uint32_t words;  // the address of the low halves: sums, weights, counts
@@ -42,7 +42,7 @@ struct SharedSums {
 
   __device__ __forceinline__ Index all() const { return sums + 2 * k; }
 
-  // What the low half was.
+  // Returns the low half before the addition.
   __device__ __forceinline__ uint32_t add_low(Index at, int64_t value) const {
     uint32_t before = 0;
     asm volatile("atom.shared.add.u32 %0, [%1], %2;"
@@ -173,7 +173,7 @@ __device__ void apply_changes(const AccumulateTask& task, const ChangedRows& row
   const Changes& changes = rows.changes;
   const auto d = static_cast<int>(task.points.d);
   const auto before = [&](int64_t row) { return label_before(task, range, first_pass, row); };
-  // Neighbouring threads, a team, take neighbouring values of a row. What follows is fetched before it is wanted.
+  // Neighbouring threads, a team, take neighbouring values of a row. The next value is fetched before its use.
   const int team = 1 << task.log_team;
   const int lane = static_cast<int>(threadIdx.x) & (team - 1);
   const int step = kThreads >> task.log_team;
@@ -262,7 +262,7 @@ __global__ void row_kernel(AccumulateTask task, PassRange range, int64_t row, ui
   if (threadIdx.x == 0) move_count(task, sums, row, from, to);
 }
 
-// Notes the clusters without weight; the blocks share those of all ranges.
+// Counts the clusters without weight; the blocks share the clusters of all ranges.
 __device__ void count_empty(const PassRanges& ranges) {
   const int64_t all = ranges.max_clusters * ranges.count;
   for (int64_t i = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x; i < all;
@@ -300,7 +300,7 @@ __global__ void judge_kernel(PassRanges ranges, bool count) {
   ranges.control->stopped = judge != 0 ? device::kByPass : device::kGoesOn;
 }
 
-// Of the teams that leave the fewest threads without a value of their row, the largest.
+// Returns log2 of the largest team that leaves the fewest threads without a value of their row.
 int log_team_of(int64_t columns) {
   const auto idle = [&](int log_team) {
     const int64_t team = int64_t{1} << log_team;
@@ -340,7 +340,7 @@ void accumulate(const AccumulateTask& given, int multiprocessors, cudaStream_t s
   const int64_t blocks = std::max<int64_t>(1, fitting * multiprocessors / task.ranges.count);
   const int64_t rows_a_block = (task.points.n + blocks - 1) / blocks;
   task.chunk = static_cast<int32_t>(std::clamp<int64_t>((rows_a_block + 255) / 256 * 256, 256, kMaxChunk));
-  // Adding a block's sums to the others' costs as much as about a fifth of as many rows.
+  // Adding a block's sums to the others' costs as much as a fifth of that number of rows.
   const bool in_shared = bytes <= kMaxSharedSums && rows_a_block * 5 * task.points.d >= sums;
   const int64_t chunks = (task.points.n + task.chunk - 1) / task.chunk;
   const dim3 grid(static_cast<unsigned>(std::min(chunks, in_shared ? blocks : 4 * blocks)),

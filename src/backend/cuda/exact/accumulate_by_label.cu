@@ -1,7 +1,7 @@
 // Sums by label order: a counting sort of the rows that entered or left a cluster, then sums over each cluster's rows.
 //
-// What bounds it: a row is read once for the cluster it enters and once for the one it leaves, that is changes x 2 x D
-// values (x 1 in a first pass); the labels are read three times, and an entry is written and read, of 4 bytes.
+// Cost: a row is read once for the cluster it enters and once for the one it leaves. So changes x 2 x D values are read
+// (x 1 in a first pass). The labels are read three times. An entry of 4 bytes is written and read.
 #include <manymeans/error.h>
 
 #include "backend/cuda/device/point_value.cuh"

@@ -1,5 +1,5 @@
-// Large statistics, which fit no shared memory: the rows that changed are ordered by label first, so that a sum is kept
-// in registers as long as the label stays the same.
+// Large statistics that do not fit shared memory. The rows that changed are ordered by label first, so that a sum stays
+// in registers while the label stays the same.
 #pragma once
 
 #include "backend/cuda/exact/accumulate.h"
@@ -8,8 +8,8 @@
 
 namespace manymeans::cuda {
 
-/// The sums of accumulate() by way of task.order, which must have room. Also counts changes and brings task.current up
-/// to date; does not end the pass. Nothing waits for the device. The integers are those of any other order.
+/// Computes the sums of accumulate() by way of task.order, which must have room. It also counts changes and brings
+/// task.current up to date. It does not end the pass and does not wait. The integers equal the sums in any other order.
 void accumulate_by_label(const AccumulateTask& task, int multiprocessors, cudaStream_t stream);
 
 }  // namespace manymeans::cuda

@@ -19,7 +19,7 @@ __device__ __forceinline__ double scaled_term(const ColumnTerms& terms, double v
 }
 
 /// Calls add(g, part) for each limb of a scaled term, the highest first. Each remainder is exact; only the last limb
-/// rounds. -y has the parts of y with the other sign. kLimbs is terms.limbs where the compiler should know it, else 0.
+/// rounds. The parts of -y are the negated parts of y. kLimbs: terms.limbs if the compiler should know it, else 0.
 template <int kLimbs, class Add>
 __device__ __forceinline__ void split_term(const ColumnTerms& terms, double y, const Add& add) {
   const int limbs = kLimbs > 0 ? kLimbs : terms.limbs;

@@ -1,5 +1,5 @@
-// What follows every screen but that of bounding boxes: canonical distances for the rows whose labels it could not
-// prove, and the sums of the rows whose labels changed.
+// The stage after every screen except bounding boxes. It computes canonical distances for the rows whose labels the
+// screen could not prove, and the sums of the rows whose labels changed.
 #pragma once
 
 #include "backend/cuda/device/device_room.h"
@@ -23,8 +23,8 @@ int64_t overflow_capacity(int64_t rows, int64_t models);
 /// fit shared memory, they have too many limbs, or there are too few values for these kernels.
 int64_t label_order_capacity(int64_t rows, int64_t columns, int limbs, int64_t max_clusters, int64_t models);
 
-/// Whether the screen in the tensor cores gathers the candidates of overflow rows of a model with so many prototypes;
-/// the rows of smaller models get all distances.
+/// Returns true if the tensor-core screen gathers candidates of overflow rows of a model with `clusters` prototypes.
+/// The rows of smaller models get all distances.
 inline bool gathers_candidates(int64_t clusters, int64_t d) {
   return clusters * d > kDirectValues;
 }
@@ -42,9 +42,9 @@ class ExactStage {
   }
   ExactStage(const SessionShape& shape, const Sums& sums);
 
-  /// What the kernels of a pass tell each other.
+  /// Numbers that the kernels of a pass exchange.
   std::span<uint32_t> numbers() { return {numbers_.data(), numbers_.size()}; }
-  /// Whether a model of the batch has a prototype that is too far out for the tensor cores, or for float32.
+  /// Per model: not 0 if a prototype is too far out for the tensor cores, or for float32.
   uint32_t* far_from_matrix() { return numbers_.data() + kNumbers + models_; }
   uint32_t* far_from_float() { return numbers_.data() + kNumbers + 2 * models_; }
   /// Not 0 where the screen in the tensor cores marked any row.
@@ -57,9 +57,9 @@ class ExactStage {
   void clear_marks(size_t models, const Stream& stream);
   uint32_t overflow_capacity() const { return overflow_.capacity; }
 
-  /// After a screen that only marks rows: all canonical distances of these.
+  /// After a screen that only marks rows: all canonical distances of the marked rows.
   void resolve_marks(const PassWork& pass, const PointSlice& slice, const Stream& stream);
-  /// After a screen that lists rows: the distances of the candidates. `gathered`: those of the overflow rows are known.
+  /// After a screen that lists rows: the distances of the candidates. `gathered`: overflow rows have known candidates.
   void resolve_few(const PassWork& pass, const PointSlice& slice, bool gathered, const Stream& stream);
   /// And then all distances of the rows that are marked still.
   void resolve_all(const PassWork& pass, const PointSlice& slice, bool gathered, const Stream& stream);

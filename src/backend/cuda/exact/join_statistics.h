@@ -7,9 +7,9 @@
 
 namespace manymeans::cuda {
 
-/// Own statistics into the memory of the others.
+/// Writes own statistics into the memory of the others.
 void send_statistics(const device::PassKernels::Joining& joining, int multiprocessors, cudaStream_t stream);
-/// The sums of own statistics and of those that others sent.
+/// Adds up own statistics and the statistics that others sent.
 void join_statistics(const device::PassKernels::Joining& joining, int multiprocessors, cudaStream_t stream);
 
 }  // namespace manymeans::cuda

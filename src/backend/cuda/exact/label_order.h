@@ -19,7 +19,7 @@ struct OrderedRows {
 /// As many rows as task.order has room for, a multiple of kLabelOrderRows.
 int64_t ordered_together(const AccumulateTask& task);
 
-/// Writes task.order for the rows of a slice, counts their changes and brings task.current up to date. Nothing waits
+/// Writes task.order for the rows of a slice, counts their changes and brings task.current up to date. It does not wait
 /// for the device. label_runs.cuh reads the entries.
 void put_in_label_order(AccumulateTask task, const OrderedRows& slice, int multiprocessors, cudaStream_t stream);
 

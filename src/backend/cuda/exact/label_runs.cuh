@@ -11,7 +11,7 @@ namespace manymeans::cuda {
 constexpr int kEntriesTogether = 4;     // rows that a warp loads at once
 constexpr uint32_t kLeaves = 1U << 31;  // of an entry; the rest is the row, from the slice's first on
 
-// The range of a cluster among those of all ranges.
+// The range that a cluster belongs to; clusters are numbered over all ranges.
 __device__ __forceinline__ PassRange range_of_cluster(const PassRanges& ranges, int64_t cluster) {
   int low = 0;
   int high = ranges.count - 1;
@@ -43,8 +43,8 @@ __device__ __forceinline__ int64_t cluster_of_entry(const LabelOrder& order, int
   return low;
 }
 
-// The entries that a warp takes at once: few where there are few, so that all warps have some; many where there are
-// many, so that sums are stored seldom.
+// The entries that a warp takes at once. Few entries give small shares, so that all warps have some. Many entries give
+// large shares, so that sums are stored seldom.
 __device__ __forceinline__ uint32_t entries_at_once(uint32_t count, uint32_t warps) {
   const uint32_t share = (count + warps - 1) / warps;
   return min(max((share + kEntriesTogether - 1) / kEntriesTogether * kEntriesTogether, 16U), 256U);

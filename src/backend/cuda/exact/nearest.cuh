@@ -31,8 +31,8 @@ __device__ __forceinline__ double prototype_of(const PassRange& range, bool floa
   return prototype_value(range, float64, at);
 }
 
-/// d2 of a row and a prototype by the 8 neighbouring threads that call this together; all get it. kFloats: the points
-/// are float32, which lets loads of several steps be in flight together.
+/// d2 of a row and a prototype by the 8 neighbouring threads that call this together; all get it. With kFloats both are
+/// float32, so that loads of several steps are in flight together.
 template <bool kFloats>
 __device__ __forceinline__ double distance_by_lanes(const DevicePoints& points, const Pair& pair, int lane,
                                                     unsigned mask) {
@@ -49,9 +49,9 @@ __device__ __forceinline__ double distance_by_lanes(const DevicePoints& points, 
   return fold_eight(p, mask);
 }
 
-/// Of values of eight neighbouring threads, eight each, the eight lanes of as many canonical distances: thread l gets
-/// the distance that the values [l] of all eight fold to. One exchange of two values serves both threads, so this takes
-/// 7 exchanges where fold_eight() would take 24. All threads of the warp call it together.
+/// Folds eight canonical distances over eight neighbouring threads. Each thread holds one lane of all eight distances
+/// in p. Thread l gets the distance that the values [l] of all eight fold to. One exchange of two values serves both
+/// threads, so this takes 7 exchanges where fold_eight() would take 24. All threads of the warp call it together.
 __device__ __forceinline__ double fold_eight_each(double (&p)[kLanes], int lane) {
 #pragma unroll
   for (int step = kLanes / 2; step > 0; step /= 2) {
@@ -66,7 +66,7 @@ __device__ __forceinline__ double fold_eight_each(double (&p)[kLanes], int lane)
   return p[0];
 }
 
-/// A row and the prototypes [first, first + kLanes) of a range, of which those at `end` and beyond do not count.
+/// A row and the prototypes [first, first + kLanes) of a range; prototypes at `end` and beyond do not count.
 struct RowOfEight {
   const PassRange& range;
   bool float64;  ///< the prototypes' type
@@ -115,7 +115,7 @@ struct Nearest : SliceNearest {
   }
 };
 
-/// Of all threads of the warp.
+/// The nearest over all threads of the warp.
 __device__ inline Nearest warp_nearest(Nearest mine) {
   for (int step = 16; step > 0; step /= 2) {
     const double distance = __shfl_xor_sync(~0U, mine.distance, step);

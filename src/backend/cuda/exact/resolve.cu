@@ -92,8 +92,8 @@ __global__ void split_kernel(ResolveTask task) {
   const int64_t at = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   if (at * 32 >= task.points.n) return;
   uint32_t& word = task.marks[blockIdx.y * task.mark_stride + at];
-  // Once there is no room the number does not matter, and it stops growing here: however many rows and models there
-  // are, it cannot come round to places that are taken.
+  // Without room the count does not matter, and it stops growing here. So it cannot wrap around to places that are
+  // taken, for any number of rows and models.
   if (word == 0 || *static_cast<const volatile uint32_t*>(task.split_count) >= kMaxSplit) return;
   take_marked(word, at, task.split_count, kMaxSplit,
               [&](int64_t place, int64_t row) { task.split[place] = {row, static_cast<int32_t>(blockIdx.y)}; });
@@ -146,7 +146,7 @@ __global__ void overflow_kernel(ResolveTask task) {
   if (left) *task.marked = 1;
 }
 
-// What a block has resolved; added to the ranges' counters at its end.
+// Rows and candidates that a block has resolved; added to the ranges' counters at its end.
 struct Tally {
   unsigned long long rows = 0, candidates = 0;
 };

@@ -28,7 +28,7 @@ struct ResolveTask {
   LabelRows next;             ///< written for every row that is resolved
   uint32_t* marks = nullptr;  ///< rows for which every prototype is possible, see ScreenOutput; cleared again
   int64_t mark_stride = 0;
-  uint32_t* marked = nullptr;   ///< 0: there are no marks, so nobody looks; null: look
+  uint32_t* marked = nullptr;   ///< 0: there are no marks, so no block looks; null: look
   const FewRow* few = nullptr;  ///< rows with candidates; null: none
   const uint32_t* few_count = nullptr;
   uint32_t few_capacity = 0;
@@ -42,7 +42,7 @@ struct ResolveTask {
   uint32_t few_blocks = 0;  ///< set by resolve_few()
 };
 
-/// Up to this many values of a model's prototypes a row costs least when it gets all canonical distances at once.
+/// A row costs less with all canonical distances at once, up to this many values of a model's prototypes.
 constexpr int64_t kDirectValues = 16384;
 
 /// Makes overflow rows of marked ones, as far as there is room, so that they are resolved side by side.

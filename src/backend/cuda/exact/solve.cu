@@ -24,7 +24,7 @@ __device__ double team_sum(double v) {
   return v;
 }
 
-// A team of threads a cluster: a warp, or a block where there are many columns.
+// A team of threads a cluster: a warp, or a block for many columns.
 template <int kTeam>
 __global__ void solve_kernel(SolveTask task) {
   await_kernel_before();

@@ -26,7 +26,7 @@ struct DeviceFrame {
   bool in_float = false;  ///< float32 subtraction of scaled values gives y, rounded once
 };
 
-/// What the error of a score is made of, as far as it does not depend on the prototype (docs/developer/screens.md).
+/// The parts of a score's error that do not depend on the prototype (docs/developer/screens.md).
 struct FloatBound {
   double slope = 0;  ///< times |z|
   double half = 0;   ///< times |h|
@@ -37,9 +37,9 @@ struct FloatBound {
   float half_up = 0, absolute_up = 0;  ///< an error from a column's start: at most half_up |start| + absolute_up
 
   static FloatBound make(int64_t d, int exponent, double scale);
-  /// Whether there is a bound for so many columns: its proof wants gamma <= 1/2.
+  /// Returns true if there is a bound for `d` columns: its proof requires gamma <= 1/2.
   static bool holds(int64_t d) { return roundings(d) < 1 && roundings(d) / (1 - roundings(d)) <= 0.5; }
-  /// Of a score of d columns, in all.
+  /// The roundings of a score of d columns, in total.
   static double roundings(int64_t d) { return static_cast<double>(d + 8) * 0x1p-24; }
 };
 

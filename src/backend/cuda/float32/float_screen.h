@@ -16,7 +16,7 @@ inline int64_t float_column_multiple(int64_t d) {
   return d <= kLowColumns ? kLowMultiple : kTileMultiple;
 }
 
-/// Where the points stand, and what a score may be off by.
+/// The frame of the points, and the error bound of a score.
 struct FloatFrame {
   DeviceFrame frame;
   FloatBound bound;
@@ -61,7 +61,7 @@ class FloatScreen final : public Screen {
 
 /// Marked rows of all models that a pass can look at again in float32.
 int64_t marked_capacity(int64_t rows, int64_t models);
-/// Parts of the columns that are looked at side by side for so many marked rows.
+/// Slices of the columns that blocks look at in parallel for `marked` rows.
 int64_t marked_slices(int64_t marked);
 
 /// For more than kLowColumns columns.

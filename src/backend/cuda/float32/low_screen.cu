@@ -2,9 +2,9 @@
 // in one reading of the points.
 //
 // A thread holds P points. Columns are looked at in groups of four. A score carries its place in the group in its
-// lowest two bits, so that the running top two and the winner's column cost four instructions a score and two a group.
-// An index beside every score costs two more of these scarce comparing instructions; finding the column again at the
-// end, by computing the group's scores anew, cost a third of the kernel's time with ten prototypes a model.
+// lowest two bits. So the running top two and the winner's column cost four instructions a score and two a group. An
+// index next to every score costs two more of the scarce comparing instructions. Computing the group's scores anew at
+// the end cost a third of the kernel's time with ten prototypes a model.
 #include "backend/cuda/device/pass_device.cuh"
 #include "backend/cuda/float32/float_kernels.h"
 #include "backend/cuda/float32/frame_value.cuh"
@@ -36,7 +36,7 @@ __device__ __forceinline__ float score(const float (&x)[D], float m, const float
 
 constexpr uint32_t kPlaces = kGroup - 1;
 
-// What a thread knows about its points and one model so far.
+// The top two so far of a thread's points, for one model.
 template <int P>
 struct TopTwo {
   float best[P], second[P];
@@ -76,7 +76,7 @@ __device__ __forceinline__ void look(const float (&x)[P][D], const float (&m)[P]
   for (int p = 0; p < P; ++p) top.group[p] = top.best[p] > before[p] ? group : top.group[p];
 }
 
-// What a thread found out of one of its rows.
+// A thread's result for one of its rows.
 struct Found {
   int64_t row;
   float m;  // its norm

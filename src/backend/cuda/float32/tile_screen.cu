@@ -1,6 +1,6 @@
 // The float32 screen for any number of columns: a matrix product by fused multiply-adds whose results stay in
-// registers. A block takes 128 rows and walks over the 64-wide groups of one model's columns; a thread holds the scores
-// of 8 rows and 4 columns and the top two of its rows over all columns that it has seen.
+// registers. A block takes 128 rows and walks over the 64-wide groups of one model's columns. A thread holds the scores
+// of 8 rows and 4 columns, and the top two of its rows over all columns so far.
 #include "backend/cuda/device/pass_device.cuh"
 #include "backend/cuda/float32/float_kernels.h"
 #include "backend/cuda/float32/frame_value.cuh"
@@ -150,8 +150,8 @@ __global__ void __launch_bounds__(kThreads) tile_kernel(FloatScreenTask task) {
   if (threadIdx.x % 32 == 0 && row < task.points.n) task.marks[blockIdx.y * task.mark_stride + row / 32] = word;
 }
 
-// The gathered rows of a range, and the slices of its columns that blocks look at side by side: the fewer rows there
-// are, the more slices, so that no few blocks walk over all columns while the others idle.
+// The gathered rows of a range, and the slices of its columns that blocks look at in parallel. Fewer rows have more
+// slices, so that no few blocks walk over all columns while the others idle.
 struct Gathered {
   int64_t count;
   int64_t slices;

@@ -1,4 +1,4 @@
-// What a session of linear models has on its device beside what all sessions have (device/session_memory.h).
+// Device arrays of a session of linear models, in addition to the arrays of all sessions (device/session_memory.h).
 #pragma once
 
 #include "backend/cuda/device/device_room.h"

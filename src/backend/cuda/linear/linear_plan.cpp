@@ -48,7 +48,7 @@ int64_t upload_bytes(const Input& input, const device::SlicePlan& plan) {
                               input.columns.size() * (sizeof(double) + sizeof(int32_t) + sizeof(SumFormat)));
 }
 
-// Least distances of the models that are seeded together, where all points are on the device.
+// Bytes of the min distances of the models that are seeded together, where all points are on the device.
 int64_t seeding_bytes(const Input& input, const device::SlicePlan& plan, const Workload& workload) {
   const int64_t n = input.points.n;
   if (plan.resident_rows < n) return 0;
@@ -76,7 +76,7 @@ double seconds_of(const Input& input, const CudaDevice& device, const Workload& 
   return usual_seconds(input, device, workload) + rows * operations / products_per_second(device);
 }
 
-// Bits that the exact sums of a pair's products take at most.
+// The max bits of the exact sums of a pair's products.
 int sum_bits(const Input& input, size_t term) {
   const SumFormat& plain = input.columns[term];
   const SumFormat& rest = input.columns[term + 1];
@@ -86,7 +86,7 @@ int sum_bits(const Input& input, size_t term) {
   return (plain.limbs - 1) * plain.bits + kLimbBits + finest - std::min(plain.shift, finest) + kSpare;
 }
 
-// Most shared memory of a block, but for a little.
+// The max shared memory of a block, but for a little.
 size_t shared_bytes(const CudaDevice& device) {
   constexpr size_t kKibibyte = 1024;
   if (device.major == 9) return 226 * kKibibyte;

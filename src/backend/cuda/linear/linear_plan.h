@@ -1,4 +1,4 @@
-// What the cuda backend does for linear models of a shape, decided before anything is allocated.
+// The plan of the cuda backend for linear models of a shape, made before anything is allocated.
 #pragma once
 
 #include "backend/backend.h"
@@ -25,7 +25,7 @@ struct LinearPlan : device::SlicePlan {
 LinearPlan make_linear_plan(const Input& input, const CudaDevice& device, const BackendOptions& options,
                             const Workload& workload);
 
-/// Whether what products were rounded by may be other than 0.
+/// Returns true if the rest of a product, its rounding error, may be other than 0.
 bool rests_of_products(const Input& input);
 /// Labels that a pass finds for a slice's rows: from one model's to the next.
 int64_t label_stride_of_slice(const Input& input, const device::SlicePlan& plan);

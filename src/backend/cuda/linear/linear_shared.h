@@ -21,8 +21,8 @@ struct LinearShared {
   LinearPlan plan;
   Patience patience;                          // of all streams
   device::ProductFormats formats;             // on the device
-  bool rests = true;                          // what products were rounded by may be other than 0
-  std::unique_ptr<device::RowSlices> slices;  // of which sessions take turns
+  bool rests = true;                          // rests of products may be other than 0
+  std::unique_ptr<device::RowSlices> slices;  // sessions take turns with them
 
   const SumFormat* sum_formats() const { return sum_formats_.data(); }
 

@@ -1,11 +1,12 @@
-// For every row the model of the least canonical residual. A thread a row, whose values stay in registers (up to 16
-// features) or in the first cache; a block takes the models through its shared memory, widened, four side by side.
+// Finds the model with the smallest canonical residual for every row. A thread takes a row, whose values stay in
+// registers (up to 16 features) or in the first cache. A block takes the models through its shared memory, widened,
+// four at a time.
 //
 // Bound: binary64. A row and a model of D features take D products, min(D, 8) - 1 additions of lanes, and four more
 // (intercept, residual, square, comparison): 11 operations at D = 4, 19 at 8, 27 at 16. An H200 does 1.7e13 of them a
 // second, so 1M rows, D = 4 and 400 models cannot take less than 0.26 ms. Four models a step need one load from shared
-// memory for every two products, which keeps that unit free. float32 would be twice as fast and prove little where
-// residuals are small beside the target; every label is canonical this way, and nothing is left to resolve.
+// memory for every two products, which keeps that unit free. With float32 it would be twice as fast and prove little if
+// residuals are small compared with the target. Every label is canonical this way, and nothing is left to resolve.
 #include "backend/cuda/device/pass_device.cuh"
 #include "backend/cuda/linear/linear_kernels.h"
 #include "backend/cuda/linear/model_rows.cuh"
@@ -19,7 +20,7 @@ namespace {
 constexpr int kThreads = 256;
 constexpr int64_t kTileValues = 4096;  // binary64, in shared memory: seven blocks have room for theirs
 
-// What becomes of the nearest models of the rows of one range.
+// The output for the nearest models of one range's rows.
 struct LabelOutput {
   using Best = device::NearestModel;
 

@@ -1,12 +1,12 @@
-// Sums of products over the rows that changed: a segmented update. The rows stand in label order (label_order.h); a
-// warp takes a share of the entries, one run of rows of a cluster after the other, and adds up 32 pairs of values, a
-// lane each, in registers. At the end of a run the limbs go to the cluster's sums by integer atomics, whose order is
-// free. blockIdx.y is the group of 32 pairs, and the blocks of x share the entries.
+// Sums of products over the rows that changed: a segmented update. The rows are in label order (label_order.h). A warp
+// takes a share of the entries, one run of a cluster's rows after the other. It adds up 32 pairs of values, a lane
+// each, in registers. At the end of a run the limbs go to the cluster's sums by integer atomics, whose order is free.
+// The y index of a block is the group of 32 pairs; the blocks of x share the entries.
 //
 // Bound: a row adds (D + 2)(D + 3) / 2 - 1 pairs, each of two terms (one of float32 rows without weights). A term in G
-// limbs takes 2 G - 1 conversions between binary64 and 64-bit integers, of which a multiprocessor of an H200 does 16 a
-// clock at least: 1M rows of D = 16 with terms in three limbs take 0.5 ms or less. Rows are read once for each 32
-// pairs, from the second cache. That is a first pass; in later ones few rows change.
+// limbs takes 2 G - 1 conversions between binary64 and 64-bit integers. A multiprocessor of an H200 does at least 16 a
+// clock: 1M rows of D = 16 with terms in three limbs take 0.5 ms or less. Rows are read once for each 32 pairs, from
+// the second cache. All this is for a first pass; in later ones few rows change.
 #include "backend/cuda/device/pass_device.cuh"
 #include "backend/cuda/exact/column_terms.cuh"
 #include "backend/cuda/exact/label_changes.cuh"
@@ -47,7 +47,7 @@ struct LanePair {
   }
 };
 
-// Where the sums of one cluster stand.
+// The addresses of one cluster's sums.
 struct ClusterPlace {
   long long* sums;
   long long* weight;
@@ -174,7 +174,7 @@ void launch(const ProductTask& task, int64_t first_row, int multiprocessors, cud
   check_launch("adding up products");
 }
 
-// Registers for as many limbs as there are, or some more; without a look at their number where it is a usual one.
+// Registers for all limbs, or some more; usual numbers of limbs are not tested in the kernel.
 void add_in_order(const ProductTask& task, int64_t first_row, int multiprocessors, cudaStream_t stream) {
   using device::PairSums;
   const int limbs = task.formats.limbs;

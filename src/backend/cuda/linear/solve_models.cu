@@ -13,7 +13,7 @@
 namespace manymeans::cuda {
 namespace {
 
-constexpr int kFewPairs = 64;  // two for each thread of a warp; so many or less do not pay for more warps
+constexpr int kFewPairs = 64;  // two for each thread of a warp; up to here more warps do not pay
 constexpr int kThreads = 128;
 constexpr int kSwapThreads = 256;
 
@@ -34,7 +34,7 @@ __device__ __forceinline__ void store_value(void* to, bool float64, int64_t at, 
   }
 }
 
-// blockIdx.x is the cluster, blockIdx.y the range. What is solved goes to PassRange::before.
+// The x index of a block is the cluster, y is the range. The solution goes to PassRange::before.
 template <class Space>
 __global__ void __launch_bounds__(kThreads) solve_kernel(const __grid_constant__ ModelSolveTask task) {
   extern __shared__ uint64_t memory[];
@@ -79,7 +79,7 @@ __device__ double swap_values(const PassRange& range, int64_t first, int count) 
 __global__ void __launch_bounds__(kSwapThreads) swap_kernel(PassRanges ranges, int32_t d) {
   if (stopped(ranges)) return;
   if (*reinterpret_cast<const volatile uint32_t*>(&ranges.control->unsolved) != 0) {
-    // Whoever sees that the batch has stopped does not do more.
+    // A block that sees that the batch has stopped does not do more.
     if (threadIdx.x == 0) ranges.control->stopped = device::kByPass;
     return;
   }

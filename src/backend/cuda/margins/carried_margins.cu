@@ -13,7 +13,7 @@ constexpr int kWarps = kThreads / 32;
 constexpr int kTogether = 4;  // rows of a thread
 constexpr int kChunk = kThreads * kTogether;
 
-// Whether this block is the last of the grid to come here; then it sees what the others wrote.
+// Returns true in the last block of the grid to come here, which then sees what the others wrote.
 __device__ bool last_block(uint32_t* tickets) {
   __shared__ bool last;
   __threadfence();
@@ -27,8 +27,8 @@ __device__ bool last_block(uint32_t* tickets) {
   return last;
 }
 
-// How far a prototype moved since the pass before, at most; by a warp. Its first thread knows. Everything of a step is
-// loaded before anything is stored.
+// The max distance that a prototype moved since the pass before; by a warp. Its first thread knows. Everything of a
+// step is loaded before anything is stored.
 template <class T>
 __device__ double shift_of(const MarginTask& task, const PassRange& range, int64_t k) {
   constexpr int kStep = 4;
@@ -71,7 +71,7 @@ struct Farthest {
   }
 };
 
-// What the rows of each label lose: its own shift, and the longest of the others'. By a block.
+// Computes the losses of each label's rows: its own shift, and the longest of the others'. By a block.
 __device__ void find_losses(const MarginTask& task, int64_t k) {
   __shared__ Farthest of_warps[kWarps];
   const volatile float* shifts = task.shifts;
@@ -128,7 +128,7 @@ __device__ void store_left(const MarginTask& task, int64_t first_row, uint32_t m
   }
 }
 
-// Four rows of a thread: their margins, and the labels of those that keep theirs. Bits of those that are left.
+// Updates four rows of a thread: margins, and the labels of kept rows. Returns a bit for each row that is left.
 __device__ uint32_t keep_rows(const MarginTask& task, int32_t slot, int64_t first) {
   uint32_t labels[kTogether];
   load_four(task.current, slot, first, labels);
@@ -138,7 +138,7 @@ __device__ uint32_t keep_rows(const MarginTask& task, int32_t slot, int64_t firs
   uint32_t left = 0;
 #pragma unroll
   for (int r = 0; r < kTogether; ++r) {
-    if (first + r >= task.rows) break;  // what stands there is no label
+    if (first + r >= task.rows) break;  // no label there
     margins[r] = __fadd_rd(margins[r], -task.losses[labels[r]]);
     if (margins[r] > 0) {  // false for what is not known
       store_label(task.next, slot, first + r, labels[r]);
@@ -151,7 +151,7 @@ __device__ uint32_t keep_rows(const MarginTask& task, int32_t slot, int64_t firs
   return left;
 }
 
-// What is screened, once all rows are counted; by one thread.
+// Chooses the rows to screen, once all rows are counted; by one thread.
 __device__ void choose_rows(const MarginTask& task, bool knows, bool far) {
   MarginState& state = *task.state;
   const int64_t left = *static_cast<volatile uint32_t*>(&state.left);

@@ -1,12 +1,12 @@
 // Labels that the tensor-core screen need not find again: docs/developer/screens.md, "Margins across passes on a GPU".
 //
-// Every row that the screen proves keeps a margin, which all other prototypes are at least farther away than its own,
-// in the frame's units. A pass takes off what the prototypes moved since the last one. A row whose margin stays above
-// zero keeps its label; the others, if they are few enough, are copied together, piece by piece, and screened as all
-// rows would be. Which rows are looked at changes no label.
+// Every row that the screen proves keeps a margin, in the frame's units. All other prototypes are at least this much
+// farther away than its own. A pass subtracts the prototypes' moves since the last one. A row whose margin stays above
+// zero keeps its label. The others, if they are few enough, are copied together, piece by piece, and screened as all
+// rows would be. The choice of rows changes no label.
 //
-//   follow_prototypes   what the prototypes moved, and so what each label's rows lose
-//   keep_labels         margins, labels that are kept, the numbers of the rows left, and what is screened
+//   follow_prototypes   shifts of the prototypes, losses of each label
+//   keep_labels         margins, kept labels, rows left, rows to screen
 //   gather_left         a piece of the rows left
 //
 // For one model. A margin that is not known is NaN.
@@ -25,11 +25,11 @@ namespace manymeans::cuda {
 
 constexpr int kMaxPieces = 32;
 
-/// What the kernels of a pass tell each other and the screen. All zero before the first pass.
+/// Numbers that the kernels of a pass exchange with each other and the screen. All zero before the first pass.
 struct MarginState {
   uint32_t left;       ///< rows that may not keep their labels, while they are counted
   uint32_t followed;   ///< blocks of follow_prototypes() that are done
-  uint32_t kept;       ///< likewise of keep_labels()
+  uint32_t kept;       ///< blocks of keep_labels() that are done
   uint32_t skip_all;   ///< not 0: the rows are not screened all together
   uint32_t skip_left;  ///< not 0: the rows left are not screened on their own
   uint32_t all_rows;   ///< how many there are
@@ -45,7 +45,7 @@ struct MarginTask {
   double bound_scale = 1;
   bool known = false;               ///< the margins are those of the pass before
   void* previous = nullptr;         ///< that pass's prototypes, k x d in the prototypes' type; replaced by this one's
-  float* shifts = nullptr;          ///< k: how far at most, in the frame's units
+  float* shifts = nullptr;          ///< k: upper bounds, in the frame's units
   float* losses = nullptr;          ///< k: of the margins of a label's rows
   float* margins = nullptr;         ///< a row each, with room up to a multiple of four
   LabelRows current;                ///< before the pass
@@ -67,9 +67,9 @@ void keep_labels(const MarginTask& task, int multiprocessors, cudaStream_t strea
 /// Copies the rows of a piece, 0 .. pieces() - 1.
 void gather_left(const MarginTask& task, const PackedRows& points, int piece, int multiprocessors, cudaStream_t stream);
 
-/// A lower bound of D_k - D_b for all other prototypes k, D the distances in the frame's units, from a proof that the
-/// score of b is at least `lower` and no other above `others` < lower. `away`: margin_slack(). Each step is off by less
-/// than 2^-23 of what it computes, for which the factor pays.
+/// A lower bound of D_k - D_b for all other prototypes k; D are the distances in the frame's units. It requires a proof
+/// that the score of b is at least `lower` and no other above `others` < lower. `away`: margin_slack(). Each step is
+/// off by less than 2^-23 of its result, which the factor covers.
 __host__ __device__ inline float margin_of(float lower, float others, float norm, float away) {
   const float more = 2 * (lower - others);                // at most D_k^2 - D_b^2
   const float square = std::fma(norm, norm, -2 * lower);  // at least D_b^2, so not below zero
@@ -77,12 +77,12 @@ __host__ __device__ inline float margin_of(float lower, float others, float norm
   return more / (std::sqrt(square + more) + own) * (1 - 0x1p-20F) - (own * 0x1p-20F + away);
 }
 
-/// What underflow of canonical distances and of the margins themselves takes.
+/// The slack for underflow of canonical distances and of the margins themselves.
 inline float margin_slack(double underflow) {
   return static_cast<float>(2 * std::min(underflow, 0x1p100) * (1 + 0x1p-20) + 0x1p-60);
 }
 
-/// What underflow takes from a canonical distance, in the frame's units.
+/// The max loss of a canonical distance by underflow, in the frame's units.
 inline double distance_underflow(int64_t d, double scale) {
   return std::sqrt(static_cast<double>(d)) * 0x1p-537 * scale;
 }

@@ -27,7 +27,7 @@ RowMargins::RowMargins(const SessionShape& shape, double scale, double bound_sca
     : rows_(shape.rows), d_(shape.d), padded_columns_(shape.padded_columns), scale_(scale), bound_scale_(bound_scale) {
   DeviceRoom room(DeviceRoom::Mode::kAllocate);
   lay_out(shape, room);
-  const Settled settled(stream);  // whoever has these may fail to be made
+  const Settled settled(stream);  // the owner of the memory may fail to be made
   fill_zero(state_.data(), 1, stream, "clearing the state of margins");
   fill_zero(followed_prototypes_.data(), followed_prototypes_.size(), stream, "clearing prototypes");
   fill_zero(piece_radii_.data(), piece_radii_.size(), stream, "clearing rows");

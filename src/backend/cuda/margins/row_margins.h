@@ -10,11 +10,11 @@
 
 namespace manymeans::cuda {
 
-/// Whether a session of these models may carry margins (carried_margins.h).
+/// Returns true if a session of this shape may carry margins (carried_margins.h).
 bool carries_margins(const SessionShape& shape);
-/// The most rows that are worth screening on their own: of columns so many that a row's copies cost little, nearly all.
+/// The max rows that are worth screening on their own: nearly all with many clusters, when a row's copies cost little.
 int64_t max_rows_left(int64_t rows, int64_t clusters, BoundsUse use);
-/// Of which so many are copied together.
+/// The max rows left that are copied together.
 int64_t margin_piece_rows(int64_t max_left, int32_t padded_columns);
 
 class RowMargins {
@@ -23,12 +23,12 @@ class RowMargins {
   static int64_t bytes(const SessionShape& shape) {
     return DeviceRoom::counted([&](DeviceRoom& room) { RowMargins().lay_out(shape, room); });
   }
-  /// `scale`: from distances of points to those of the frame; `bound_scale`: tests only.
+  /// `scale`: from distances of points to the frame's distances; `bound_scale`: tests only.
   RowMargins(const SessionShape& shape, double scale, double bound_scale, const Stream& stream);
 
-  /// `known`: the margins are those of the pass before. `far`: MarginTask::far.
+  /// `known`: the margins are from the pass before. `far`: MarginTask::far.
   MarginTask task(const PassWork& pass, bool known, const uint32_t* far);
-  /// Its label was changed by somebody else.
+  /// The row's label was changed elsewhere.
   void forget_row(int64_t row, const Stream& stream);
 
  private:

@@ -24,9 +24,9 @@ namespace {
 constexpr int64_t kMiB = int64_t{1} << 20;
 constexpr int64_t kReserve = int64_t{256} << 20;  // for the runtime, small arrays and seeding
 
-// Whether the tensor cores screen faster than float32. Above kLowColumns columns they always do. Below, float32 keeps
-// the points in registers, and its time follows the products; that of the tensor cores follows the padded prototypes,
-// however few columns there are. Measured: bench/results/h200/low_columns.
+// Returns true if the tensor cores screen faster than float32. Above kLowColumns columns they always do. Below, float32
+// keeps the points in registers, and its time follows the products. The time of tensor cores follows the padded
+// prototypes, for any number of columns. Measured: bench/results/h200/low_columns.
 bool pays_to_use_tensor_cores(int64_t columns, const Workload& workload) {
   constexpr int64_t kMinColumns = 8;
   if (columns > kLowColumns) return true;
@@ -50,8 +50,8 @@ int64_t box_bytes(const Input& input) {
          BoxedPoints::making_bytes(points.n);
 }
 
-// Whether boxes are narrow enough to tell prototypes apart: eight or more along each column. Fewer rows than that are
-// screened in less time than the launches take.
+// Returns true if boxes are narrow enough to tell prototypes apart: eight or more along each column. Fewer rows than
+// kMinRows are screened in less time than the launches take.
 bool pays_to_box(const PointsView& points) {
   constexpr int64_t kMinRows = 32768;
   return can_be_boxed(points) && points.n >= std::max(kMinRows, kBoxRows << 3 * points.d);
@@ -78,8 +78,8 @@ ScreenKind boxes_for(const PointsView& points) {
   return ScreenKind::kBoundingBoxes;
 }
 
-// The screen whose bound holds for so many columns: `wanted`, or one that is as exact and slower. With more columns a
-// bound says nothing (docs/developer/screens.md), and every distance is computed.
+// The screen whose bound holds for `columns`: `wanted`, or one that is as exact and slower. With more columns a bound
+// says nothing (docs/developer/screens.md), and every distance is computed.
 ScreenKind with_a_bound(ScreenKind wanted, int64_t columns) {
   if (wanted == ScreenKind::kMatrix && matrix_bound_holds(columns)) return wanted;
   return FloatBound::holds(columns) ? ScreenKind::kFloat : ScreenKind::kNone;
@@ -138,9 +138,8 @@ std::string describe_slices(const CudaPlan& plan, const PointsView& points) {
                      streamed / kMiB, points.n * row_bytes / kMiB, plan.slice_rows);
 }
 
-// Whether columns are to stand by norm, and so many of them are below a row's score threshold that finding that out
-// costs less than ranking them. Of long rows only the first is used (thresholds_pay()); what thresholds take is little
-// beside these.
+// Returns true if columns should be sorted by norm. This pays if finding columns below a row's score threshold costs
+// less than ranking them. Long rows use only the sorting (thresholds_pay()); thresholds cost little compared with them.
 bool pays_to_have_thresholds(const Input& input, const Workload& workload, const BackendOptions& options) {
   constexpr int64_t kMinClusters = 768;
   constexpr double kMinWork = 3e10;  // products of a model; guessing the thresholds takes some 40 us
@@ -149,7 +148,7 @@ bool pays_to_have_thresholds(const Input& input, const Workload& workload, const
                                                        rows * static_cast<double>(workload.max_clusters) >= kMinWork);
 }
 
-// What is asked for by name, or may come to pay in the middle of a fit.
+// Bounds that the options name, or that may come to pay in the middle of a fit.
 BoundsUse wanted_bounds(const CudaPlan& plan, const Input& input, const BackendOptions& options,
                         const Workload& workload) {
   if (plan.screen != ScreenKind::kMatrix || workload.models != 1) return BoundsUse::kNever;
@@ -180,12 +179,12 @@ class RowPlanner {
       : input_(input), workload_(workload), room_(room), forced_rows_(forced_rows) {
     const int64_t others = std::max<int64_t>(0, workload.models - 1);
     k_.push_back(workload.max_clusters);
-    // Of the other models only the sum is known; each is padded.
+    // For the other models only the sum is known; each is padded.
     const int64_t rest = workload.models > 1 ? workload.all_clusters - workload.max_clusters : 0;
     k_.insert(k_.end(), static_cast<size_t>(others), others > 0 ? (rest + others - 1) / others + kTileMultiple : 0);
   }
 
-  /// Whether nothing has to be cut into slices.
+  /// Returns true if nothing has to be cut into slices.
   bool holds_all(const CudaPlan& plan) const { return slices_of(plan).holds_all(); }
 
   void choose(CudaPlan& plan) const {
@@ -251,7 +250,7 @@ Workload apart(Workload workload) {
   return workload;
 }
 
-// Margins are for one model: several that are asked to carry them get a session each, where there is room for that.
+// Margins are for one model. Several models that must carry them get a session each, if there is room for that.
 bool models_apart(CudaPlan plan, const Input& input, const BackendOptions& options, const Workload& workload,
                   int64_t room) {
   if (options.algorithm != "bounds" || plan.screen != ScreenKind::kMatrix || workload.models <= 1) return false;

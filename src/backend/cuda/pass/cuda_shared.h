@@ -30,7 +30,7 @@ struct CudaShared {
   HalfFrame half_frame;
   ColumnTerms terms;
   DeviceBuffer<int32_t> solve_shifts;
-  std::unique_ptr<PointSlices> slices;  // of which sessions take turns
+  std::unique_ptr<PointSlices> slices;  // sessions take turns with them
   std::unique_ptr<BoundsLog> bounds_log = std::make_unique<BoundsLog>();
   std::unique_ptr<BoxedPoints> boxes;  // null but for ScreenKind::kBoundingBoxes
 

@@ -10,7 +10,7 @@
 namespace manymeans::cuda {
 namespace {
 
-// Batches that margins are asked for by name are not small, or are to be seen with them.
+// False if margins are requested by name: such batches are not small, or should be seen with margins.
 bool may_be_persistent(const CudaShared& shared) {
   return shared.slices->rows().whole() && !shared.options.tuning.cuda.queued_passes &&
          shared.plan.bounds != BoundsUse::kAlways;

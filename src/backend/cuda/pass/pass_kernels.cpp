@@ -59,8 +59,8 @@ bool CudaPassKernels::run_batch(const device::PassBatch& batch) {
   return true;
 }
 
-// Many passes of small problems, whose time is that of a question; a few of large ones, so that the device does not
-// wait for launches.
+// Small problems get many passes, because they take as long as a question. Large ones get a few, so that the device
+// does not wait for launches.
 int CudaPassKernels::passes_between_questions(const device::PassBatch& batch) const {
   const PointsView& points = shared_.input.points;
   if (!shared_.slices->rows().whole()) return 1;  // each waits for the points anyway

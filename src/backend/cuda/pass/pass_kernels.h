@@ -15,7 +15,7 @@ namespace manymeans::cuda {
 
 class CudaPassKernels final : public device::PassKernels {
  public:
-  /// For a session of these models, whose memory is on the current device. Both must outlive this.
+  /// For a session whose models have `k` prototypes. `shared` and `memory`, on the current device, must outlive this.
   CudaPassKernels(const CudaShared& shared, const device::SessionMemory& memory, std::span<const int64_t> k);
 
   void use_device() const override { cuda::use_device(shared_.device); }

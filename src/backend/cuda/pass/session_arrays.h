@@ -1,4 +1,4 @@
-// What every session on a CUDA device has there beside what all devices have (device/session_memory.h).
+// Arrays of every CUDA session, in addition to the arrays of all devices' sessions (device/session_memory.h).
 #pragma once
 
 #include "backend/cuda/device/device_room.h"
@@ -20,7 +20,7 @@ struct SessionArrays {
     return DeviceRoom::counted([&](DeviceRoom& room) { SessionArrays().lay_out(shape, room); });
   }
   void lay_out(const SessionShape& shape, DeviceRoom& room) {
-    // Bounding boxes change labels where they are; this is for those of one model in their rows' order.
+    // Bounding boxes change labels in place; this is for one model's labels in their rows' order.
     const int64_t found = shape.bounding_boxes > 0 ? 1 : shape.models();
     room.hold(next, found * shape.slice_stride() * shape.label_width(), "the labels of a pass");
     room.hold(ranges, shape.models(), "the models");

@@ -17,8 +17,8 @@ class PersistentKernel {
   PersistentKernel(TensorScreen& screen, const int32_t* solve_shifts, int device)
       : screen_(screen), solve_shifts_(solve_shifts), device_(PersistentDevice::of(device)) {}
 
-  /// Enqueues at most so many passes over all rows; whether it did: the problem may be too large, or a part of the
-  /// device taken.
+  /// Enqueues up to `max_passes` passes over all rows. Returns false if it did not: the problem is too large, or a part
+  /// of the device is taken.
   bool enqueue(const PassWork& pass, const PointSlice& all, int max_passes, const Stream& stream);
 
  private:

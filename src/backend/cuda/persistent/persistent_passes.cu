@@ -1,10 +1,10 @@
-// Small problems. A pass of them is over before a kernel has started, so a batch is one kernel whose blocks wait for
+// Small problems. A pass of them is over before a kernel has started, so a batch is one kernel. Its blocks wait for
 // each other twice a pass: when the prototypes are ready, and when the statistics are. A block keeps its rows in shared
-// memory for the whole batch, in fp16; the rows themselves are read from the second cache where something is not proved
-// or has changed.
+// memory for the whole batch, in fp16. It reads the rows themselves from the second cache if something is not proved or
+// has changed.
 //
-// What bounds it: with 10^4 rows, 64 columns and 100 prototypes products take 0.3 microseconds, the two waits 3, and
-// the rest is a chain of loads that wait for each other (bench/results/h200).
+// Cost: with 10^4 rows, 64 columns and 100 prototypes products take 0.3 microseconds and the two waits 3. The rest is a
+// chain of loads that wait for each other (bench/results/h200).
 #include "backend/cuda/exact/nearest.cuh"
 #include "backend/cuda/exact/solve.cuh"
 #include "backend/cuda/persistent/persistent_passes.h"
@@ -133,7 +133,7 @@ __device__ void pass_over_rows(const PersistentTask& task, int r, bool first_of_
   __syncthreads();
 }
 
-// Whether the engine must judge after this pass; every block finds the same. All of them must have done it.
+// Returns true if the engine must judge after this pass; every block finds the same. All must have done the pass.
 __device__ bool must_judge(const PersistentBlock& here, const PassRanges& ranges, const PassCounters* counters,
                            bool first_of_batch) {
   bool judge = false;
@@ -147,8 +147,8 @@ __device__ bool must_judge(const PersistentBlock& here, const PassRanges& ranges
   return __syncthreads_or(judge) != 0;
 }
 
-// Whether the update after that pass may be the last one of a model; every block finds the same. All of them must have
-// done it.
+// Returns true if the update after that pass may be the last one of a model; every block finds the same. All of them
+// must have done it.
 __device__ bool must_judge_update(const PersistentBlock& here, const PassRanges& ranges, const PassCounters* counters) {
   bool judge = false;
 #pragma unroll 1
@@ -244,7 +244,7 @@ PersistentShape persistent_shape(const PersistentProblem& problem, const Persist
       static_cast<int32_t>((max_clusters + kPersistentColumns - 1) / kPersistentColumns * kPersistentColumns);
   shape.stride = padded_columns + 8;
   shape.models = models;
-  constexpr int64_t kStatic = 2048;  // shared memory that the kernel has beside
+  constexpr int64_t kStatic = 2048;  // other shared memory of the kernel
   if (shape.bytes() + kStatic > device.shared_bytes) return {};
   shape.blocks = static_cast<int32_t>(blocks);
   return shape;

@@ -11,9 +11,9 @@
 
 namespace manymeans::cuda {
 
-/// What a block keeps in its shared memory; all models of a batch take turns.
+/// The size of a block's shared memory; all models of a batch take turns.
 struct PersistentShape {
-  int32_t rows = 0;     ///< most of a block, a multiple of kPersistentTile
+  int32_t rows = 0;     ///< max of a block, a multiple of kPersistentTile
   int32_t columns = 0;  ///< of the largest model, a multiple of kPersistentColumns
   int32_t stride = 0;   ///< halves from row to row; 16 bytes more than a row, so that neighbours use other banks
   int32_t models = 0;
@@ -37,7 +37,7 @@ struct PersistentDevice {
   static PersistentDevice of(int device);
 };
 
-/// What is to fit there.
+/// The problem that must fit there.
 struct PersistentProblem {
   int64_t rows = 0;
   int32_t padded_columns = 0;  ///< halves of a row
@@ -58,9 +58,9 @@ struct PersistentTask {
   PersistentShape shape;
 };
 
-/// Does up to task.passes passes with the solves between them, ending where the engine must judge: the control says how
-/// many, and each has its counters. Asynchronous. False, with nothing begun, where the blocks cannot all be there at
-/// once (somebody else keeps a part of the device); throws Error(kUnavailable) where the launch fails otherwise.
+/// Does up to task.passes passes with the solves between them, ending where the engine must judge. The control says how
+/// many, and each has its counters. Asynchronous. Returns false, with nothing begun, if the blocks cannot all be there
+/// at once (other work keeps a part of the device). Throws Error(kUnavailable) if the launch fails otherwise.
 bool persistent_passes(const PersistentTask& task, cudaStream_t stream);
 
 }  // namespace manymeans::cuda

@@ -1,5 +1,5 @@
 // The tensor-core screen of a block whose points and prototypes are in its shared memory: docs/developer/screens.md,
-// "Small problems". What it does not prove it lists there.
+// "Small problems". It lists the rows that it does not prove there.
 #pragma once
 
 #include "backend/cuda/device/pass_device.cuh"
@@ -25,7 +25,7 @@ struct UnprovedRow {
 };
 constexpr uint16_t kNoPersistentLabel = 0xffff;
 
-/// What the threads of a block tell each other.
+/// Counts that the threads of a block share.
 struct PersistentTally {
   uint32_t unproved;              ///< rows
   uint32_t entries;               ///< of rows that changed
@@ -48,7 +48,7 @@ struct PersistentBlock {
   uint32_t* entries;        ///< rows that changed, in label order; in the same place
   uint32_t* places;         ///< of each cluster among the entries
   int32_t* gains;           ///< of each cluster: rows
-  uint16_t* labels;         ///< (models, most rows of a block): before the pass
+  uint16_t* labels;         ///< (models, max rows of a block): before the pass
   uint16_t* to;             ///< those that the pass finds
   PassRange* ranges;        ///< of the models
   ColumnRange* columns_of;  ///< of the models
@@ -63,7 +63,7 @@ struct PersistentModel {
   bool far = false;    ///< a prototype is too far out to be screened
 };
 
-/// What a row takes beside its values, and a column.
+/// The bytes of a row and of a column, in addition to their values.
 constexpr int64_t kPersistentRowBytes = 2 * sizeof(float) + sizeof(UnprovedRow) + sizeof(uint16_t);
 constexpr int64_t kPersistentColumnBytes = sizeof(float2) + sizeof(float) + 2 * sizeof(uint32_t);
 constexpr int64_t kPersistentModelBytes = kMaxPersistentModels * (sizeof(PassRange) + sizeof(ColumnRange));
@@ -106,7 +106,7 @@ __device__ __forceinline__ PersistentBlock lay_out(const PersistentTask& task, u
   return here;
 }
 
-/// `count` rows of packed values, of which those from `some` on are zero.
+/// `count` rows of packed values; rows from `some` on are zero.
 struct PackedValues {
   const void* values;
   int64_t first;
@@ -214,7 +214,7 @@ __device__ __forceinline__ void upper_scores(const float (&sums)[4], const float
   }
 }
 
-/// Calls body(r, column, upper score) for a thread's columns of those from `first` on, and its two rows.
+/// Calls body(r, column, upper score) for a thread's columns in the group from `first` on, and its two rows.
 template <class Body>
 __device__ __forceinline__ void for_scores(const PersistentBlock& here, const float (&sums)[kPersistentColumns / 8][4],
                                            const float (&radii)[2], int first, const Body& body) {
@@ -231,8 +231,8 @@ __device__ __forceinline__ void for_scores(const PersistentBlock& here, const fl
   }
 }
 
-/// The rows of a tile that its warp could not prove: bit 4 i + r of `judged` stands for row r of its i-th four threads,
-/// and lane 4 i + r knows the row and its threshold.
+/// The rows of a tile that its warp could not prove. Bit 4 i + r of `judged` is row r of the warp's i-th four threads.
+/// Lane 4 i + r knows the row and its threshold.
 struct UnprovedTile {
   int tile;
   uint32_t judged;
@@ -283,7 +283,7 @@ __device__ __forceinline__ void gather_columns(const PersistentBlock& here, cons
   }
 }
 
-/// Looks at all rows of the block, a warp at 16 of them: labels of those that it proves, entries of the others.
+/// Looks at all rows of the block, a warp at 16: writes labels of proved rows, and entries of the others.
 __device__ __forceinline__ void screen_rows(const PersistentBlock& here, const PersistentModel& model) {
   const int lane = static_cast<int>(threadIdx.x % 32);
   for (int tile = static_cast<int>(threadIdx.x / 32); tile < here.tiles; tile += kPersistentWarps) {

@@ -1,5 +1,5 @@
-// The statistics of a block's rows that changed their labels: put in label order first, so that a warp adds up a run of
-// one cluster in registers and few atomic operations go to the device's memory.
+// The statistics of a block's rows that changed their labels. The rows are put in label order first. So a warp adds up
+// a run of one cluster in registers, and few atomic operations go to the device's memory.
 #pragma once
 
 #include "backend/cuda/device/limbs.cuh"
@@ -71,8 +71,8 @@ __device__ __forceinline__ void order_changes(const PersistentTask& task, int r,
   __syncthreads();
 }
 
-/// What the block counted, and the change of the label sum, into the pass's counters. The last warps have most to do:
-/// the first ones are wanted elsewhere.
+/// Adds the block's counts and the change of the label sum to the pass's counters. The last warps have most to do: the
+/// first ones are needed elsewhere.
 __device__ __forceinline__ void count_entries(const PersistentTask& task, const PersistentBlock& here, bool first_pass,
                                               PassCounters& counters) {
   const PersistentTally& tally = *here.tally;
@@ -121,7 +121,7 @@ struct EntryRun {
   int first_column;
 };
 
-/// Adds up a run, by a warp. kPlain: float32 without weights, and the columns' powers of two are at hand; then some
+/// Adds up a run, by a warp. kPlain: float32 without weights, and the columns' powers of two are at hand. Then some
 /// rows at a time are split, while the next are loaded, and only then added.
 template <bool kPlain, int kLimbs>
 __device__ __forceinline__ void add_entries(const AccumulateTask& task, const PassRange& range,

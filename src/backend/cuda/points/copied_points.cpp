@@ -7,7 +7,7 @@
 namespace manymeans::cuda {
 namespace {
 
-// What a copy may take, over a slow link.
+// The time that a copy may take over a slow link.
 Patience patience_for(size_t bytes, const BackendOptions& options) {
   constexpr double kLink = 1e9;  // bytes a second
   return {Patience::Seconds(static_cast<double>(bytes) / kLink), min_patience(), options.abort, options.cancel};
@@ -26,8 +26,8 @@ CudaCopiedPoints::CudaCopiedPoints(const PointsView& points, int device, const B
   view_.place = {"cuda", device, nullptr};
 }
 
-// Few are looked at by the host while they are in its caches. With half of the room or more, everything else may not
-// fit beside points that stay, and then it is the host that has them.
+// The host looks at few points while they are in its caches. With half of the room or more, everything else may not fit
+// next to the points; then the host keeps them.
 bool CudaCopiedPoints::pays(const PointsView& points, int64_t room) {
   constexpr size_t kMinBytes = size_t{16} << 20;
   if (points.on_device() || points.n < 1 || points.d < 1) return false;

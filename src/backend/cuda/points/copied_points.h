@@ -1,5 +1,5 @@
-// Points of the host's memory that are copied to a device before anybody reads them: it checks them and finds ranges,
-// formats and moments in a fraction of the time that the host takes to read them once more.
+// Points of the host's memory that are copied to a device before anything reads them. The device checks them and finds
+// ranges, formats and moments in a fraction of the time that the host takes to read them once more.
 #pragma once
 
 #include "backend/backend.h"
@@ -13,7 +13,7 @@ class CudaCopiedPoints final : public CopiedPoints {
   CudaCopiedPoints(const PointsView& points, int device, const BackendOptions& options);
   GivenPoints points() const override { return {view_}; }
 
-  /// Whether it pays for these points, of which a device may hold so many bytes.
+  /// Returns true if copying the points pays; the device has `room` bytes.
   static bool pays(const PointsView& points, int64_t room);
 
  private:

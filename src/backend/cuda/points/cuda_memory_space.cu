@@ -50,8 +50,8 @@ __global__ void gather_kernel(const char* points, const int64_t* rows, int64_t r
   for (int64_t at = threadIdx.x; at < row_bytes; at += blockDim.x) to[at] = from[at];
 }
 
-// The work of a call in the thread's own stream, which holds nothing else and takes milliseconds: over before what it
-// reads and writes goes, also when an exception passes.
+// The work of a call in the thread's own stream, which holds nothing else and takes milliseconds. It is over before its
+// operands are freed, also when an exception passes.
 struct OwnWork {
   ~OwnWork() { cudaStreamSynchronize(cudaStreamPerThread); }
 };
@@ -88,7 +88,7 @@ void CudaMemorySpace::await(const PointsView& points) const {
   const auto stream = static_cast<cudaStream_t>(points.place.queue);
   // Each thread has a stream of this name; which one is meant cannot be known here.
   const bool whose = stream == cudaStreamPerThread;
-  // What the owner does there takes what it takes: nobody here can say how long.
+  // The owner's work there has no known time limit.
   cuda::check(whose ? cudaDeviceSynchronize() : cudaStreamSynchronize(stream), "waiting for the points");
 }
 

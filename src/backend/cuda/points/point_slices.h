@@ -12,7 +12,7 @@
 
 namespace manymeans::cuda {
 
-/// What a screen's copies of the rows are made with.
+/// The frames of a screen's copies of the rows.
 struct SliceFrames {
   HalfFrame half;
   DeviceFrame full;

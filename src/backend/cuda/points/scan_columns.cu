@@ -15,7 +15,7 @@ constexpr int64_t kBlocks = 1056;  // a few for each multiprocessor
 constexpr unsigned long long kNoneBad = ~0ULL;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// Threads of a block stand on rows times a panel of columns, so that they read neighbours and keep to one column.
+// Threads of a block cover rows times a panel of columns, so that they read neighbours and keep to one column.
 struct Panels {
   int width;  // columns of a panel
   int rows;   // that a block reads at once
@@ -29,7 +29,7 @@ struct Panels {
   }
 };
 
-// Where a thread stands: columns beyond the last have no rows.
+// The place of a thread: columns beyond the last have no rows.
 struct Place {
   int64_t row, step, column;
 

@@ -48,7 +48,7 @@ ScreenWish wish_of(ScreenWish wish) {
   return screen == "residues" ? ScreenWish::kResidues : wish;
 }
 
-// Whether what a product had is more than the next one may find: a 16th of the device's memory.
+// Returns true if a product had more memory than the next one may find: a 16th of the device's memory.
 bool is_much(int64_t bytes) {
   if (bytes <= kLittle) return false;
   DeviceMemory memory;
@@ -65,7 +65,7 @@ ProductTask by_rows(const ProductTask& task) {
   return turned;
 }
 
-// Of the device's memory. How much is free takes longer to find out than a small product: little enough is tried.
+// The device memory for a product. Asking how much is free takes longer than a small product, which tries kLittle.
 int64_t room_for(const ProductTask& task, const ProductWork& work) {
   const auto rows = static_cast<double>(task.a.count), columns = static_cast<double>(task.b.count);
   const double values = rows * columns + (rows + columns) * static_cast<double>(task.a.depth);
@@ -97,7 +97,7 @@ class FactorSide {
   void prepare(int64_t max_lines) {
     if (upload_) upload_->prepare(max_lines);
   }
-  /// Packs these lines; those that lie on the device are left to whoever packs `there`.
+  /// Packs these lines. For lines on the device it adds a task to `there`, which the caller packs.
   void begin(int64_t first, int64_t count, const Stream& stream, std::vector<PackTask>& there) {
     packed_.begin(count);
     if (upload_) return upload_->pack(first, packed_.lines(), wide_, stream);
@@ -134,7 +134,7 @@ class CudaProduct {
   CudaProduct(const CudaProduct&) = delete;
   CudaProduct& operator=(const CudaProduct&) = delete;
 
-  /// Nothing where residues leave so many entries to be summed exactly that sums of binary64 are to be tried.
+  /// Returns nullopt if residues leave too many entries to exact sums, and sums of binary64 should be tried.
   std::optional<ProductCounts> run();
   int64_t bytes() const { return plan_.bytes; }
 
@@ -322,7 +322,7 @@ void CudaProduct::scatter(const std::byte* from, std::byte* to) const {
   }
 }
 
-// Nothing where the product is given up, or has no memory, and another screen may be tried.
+// Returns nullopt if the product is given up or has no memory, and another screen may be tried.
 std::optional<ProductCounts> attempt(const ProductTask& task, const ProductWork& work, ScreenWish wish, bool gives_up,
                                      bool& much) {
   std::optional<CudaProduct> product;
