@@ -8,6 +8,8 @@
 #include <manymeans/result.h>
 
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -53,6 +55,31 @@ struct Vote {
   int64_t k = 0;
   std::string reason;
 };
+
+/// A number of an Evidence, or of the Criteria in it. `in` requires one of the two.
+struct EvidenceNumber {
+  double Evidence::*of_k = nullptr;
+  double Criteria::*of_labels = nullptr;
+
+  bool exists() const { return of_k != nullptr || of_labels != nullptr; }
+  double in(const Evidence& its) const { return of_k != nullptr ? its.*of_k : its.criteria.*of_labels; }
+  double& in(Evidence& its) const { return of_k != nullptr ? its.*of_k : its.criteria.*of_labels; }
+};
+
+/// A criterion by which a k is chosen: its texts, its numbers, and the rule of its vote.
+struct Criterion {
+  const char* name;     ///< as in Vote, and in JSON and Python, where the error is called NAME_error
+  const char* title;    ///< for a chart
+  const char* heading;  ///< short, for a column of a table
+  const char* meaning;  ///< which values are good ones
+  EvidenceNumber value;
+  EvidenceNumber error = {};  ///< half the width of a band, for a criterion that has errors
+  /// Returns its vote, none where it is undefined. Null: the criterion has no vote.
+  std::optional<Vote> (*vote)(const Criterion& its, std::span<const Evidence> all) = nullptr;
+};
+
+/// Returns all criteria, in the order of tables.
+std::span<const Criterion> all_criteria();
 
 struct ChosenK {
   int64_t k = 0;

@@ -20,18 +20,33 @@ namespace {
 
 using LabelArray = nb::ndarray<const uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-nb::dict as_dict(Criteria found) {
+std::string name_of_error(const Criterion& criterion) {
+  return std::string(criterion.name) + "_error";
+}
+
+// The numbers of all criteria of labels alone, or of the others, by their names.
+void put_numbers(const Evidence& its, bool of_labels, nb::dict& into) {
+  for (const Criterion& criterion : all_criteria()) {
+    if ((criterion.value.of_labels != nullptr) != of_labels) continue;
+    into[criterion.name] = criterion.value.in(its);
+    if (criterion.error.exists()) into[name_of_error(criterion).c_str()] = criterion.error.in(its);
+  }
+}
+
+void take_numbers(const nb::dict& given, bool of_labels, Evidence& its) {
+  for (const Criterion& criterion : all_criteria()) {
+    if ((criterion.value.of_labels != nullptr) != of_labels) continue;
+    criterion.value.in(its) = nb::cast<double>(given[criterion.name]);
+    if (criterion.error.exists()) criterion.error.in(its) = nb::cast<double>(given[name_of_error(criterion).c_str()]);
+  }
+}
+
+nb::dict dict_of_criteria(Evidence& its) {
   nb::dict result;
-  result["n_clusters"] = found.clusters;
-  result["calinski_harabasz"] = found.calinski_harabasz;
-  result["davies_bouldin"] = found.davies_bouldin;
-  result["bic"] = found.bic;
-  result["simplified_silhouette"] = found.simplified_silhouette;
-  result["squared_silhouette"] = found.squared_silhouette;
-  result["cluster_silhouettes"] = to_numpy(std::move(found.cluster_silhouettes));
-  result["silhouette"] = found.silhouette;
-  result["silhouette_rows"] = found.silhouette_rows;
-  result["silhouette_error"] = found.silhouette_error;
+  result["n_clusters"] = its.criteria.clusters;
+  put_numbers(its, true, result);
+  result["cluster_silhouettes"] = to_numpy(std::move(its.criteria.cluster_silhouettes));
+  result["silhouette_rows"] = its.criteria.silhouette_rows;
   return result;
 }
 
@@ -44,9 +59,9 @@ nb::dict criteria_dict(const nb::object& points, bool bfloat16, const LabelArray
   options.seed = value_of<uint64_t>(wanted, "seed");
   options.threads = value_of<int>(wanted, "threads");
   options.abort = &waiting.abort();
-  Criteria found;
-  waiting.run([&] { found = criteria(view, {labels.data(), labels.size()}, options); });
-  return as_dict(std::move(found));
+  Evidence found;
+  waiting.run([&] { found.criteria = criteria(view, {labels.data(), labels.size()}, options); });
+  return dict_of_criteria(found);
 }
 
 // `wanted`: references, bootstraps and sample of ChooseOptions; `given`: hooks as those of a fit.
@@ -71,15 +86,8 @@ nb::dict chosen_dict(const nb::object& points, bool bfloat16, const nb::dict& fi
     one["k"] = its.k;
     one["model_seed"] = its.model_seed;
     one["inertia"] = its.inertia;
-    one["criteria"] = as_dict(std::move(its.criteria));
-    one["gap"] = its.gap;
-    one["gap_error"] = its.gap_error;
-    one["agreement"] = its.agreement;
-    one["prediction_strength"] = its.prediction_strength;
-    one["prediction_strength_error"] = its.prediction_strength_error;
-    one["stability"] = its.stability;
-    one["stability_error"] = its.stability_error;
-    one["pac"] = its.pac;
+    one["criteria"] = dict_of_criteria(its);
+    put_numbers(its, false, one);
     evidence.append(one);
   }
   result["votes"] = votes;
@@ -89,19 +97,6 @@ nb::dict chosen_dict(const nb::object& points, bool bfloat16, const nb::dict& fi
   result["left_out"] = to_texts(found.left_out);
   result["fit"] = python::as_dict(found.fit);
   return result;
-}
-
-Criteria criteria_in(const nb::dict& given) {
-  Criteria found;
-  found.clusters = nb::cast<int64_t>(given["n_clusters"]);
-  found.calinski_harabasz = nb::cast<double>(given["calinski_harabasz"]);
-  found.davies_bouldin = nb::cast<double>(given["davies_bouldin"]);
-  found.bic = nb::cast<double>(given["bic"]);
-  found.simplified_silhouette = nb::cast<double>(given["simplified_silhouette"]);
-  found.squared_silhouette = nb::cast<double>(given["squared_silhouette"]);
-  found.silhouette = nb::cast<double>(given["silhouette"]);
-  found.silhouette_error = nb::cast<double>(given["silhouette_error"]);
-  return found;
 }
 
 }  // namespace
@@ -119,15 +114,10 @@ ChosenK chosen_in(const nb::dict& given) {
     Evidence evidence;
     evidence.k = nb::cast<int64_t>(its["k"]);
     evidence.inertia = nb::cast<double>(its["inertia"]);
-    evidence.criteria = criteria_in(nb::cast<nb::dict>(its["criteria"]));
-    evidence.gap = nb::cast<double>(its["gap"]);
-    evidence.gap_error = nb::cast<double>(its["gap_error"]);
-    evidence.agreement = nb::cast<double>(its["agreement"]);
-    evidence.prediction_strength = nb::cast<double>(its["prediction_strength"]);
-    evidence.prediction_strength_error = nb::cast<double>(its["prediction_strength_error"]);
-    evidence.stability = nb::cast<double>(its["stability"]);
-    evidence.stability_error = nb::cast<double>(its["stability_error"]);
-    evidence.pac = nb::cast<double>(its["pac"]);
+    const auto criteria = nb::cast<nb::dict>(its["criteria"]);
+    evidence.criteria.clusters = nb::cast<int64_t>(criteria["n_clusters"]);
+    take_numbers(criteria, true, evidence);
+    take_numbers(its, false, evidence);
     found.evidence.push_back(std::move(evidence));
   }
   return found;

@@ -217,19 +217,6 @@ bool looks_without_clusters(const std::vector<Evidence>& all) {
   return std::ranges::all_of(all, [&](const Evidence& its) { return all[0].gap >= its.gap - kErrors * its.gap_error; });
 }
 
-// The minimum k whose gap is at least the gap of the next one, minus the standard error of the next one.
-std::optional<Vote> vote_of_gap(const std::vector<Evidence>& all) {
-  for (size_t i = 0; i + 1 < all.size(); ++i) {
-    const Evidence& next = all[i + 1];
-    if (std::isnan(all[i].gap) || std::isnan(next.gap)) return std::nullopt;
-    if (all[i].gap < next.gap - next.gap_error) continue;
-    return Vote{"gap", all[i].k,
-                fmt::format("{:.4g}, and {:.4g} - {:.2g} for k = {}", all[i].gap, next.gap, next.gap_error, next.k)};
-  }
-  if (all.size() < 2 || std::isnan(all.back().gap)) return std::nullopt;
-  return Vote{"gap", all.back().k, "it grows up to the largest k; there may be more clusters"};
-}
-
 void add_stability(const std::map<int64_t, Stability>& stabilities, std::vector<Evidence>& all) {
   for (Evidence& evidence : all) {
     if (evidence.k == 1) evidence.prediction_strength = 1, evidence.prediction_strength_error = 0;
@@ -244,51 +231,6 @@ void add_stability(const std::map<int64_t, Stability>& stabilities, std::vector<
   }
 }
 
-// The k with the largest value, the least of equals; values that are NaN are none.
-template <class Value>
-const Evidence* largest(const std::vector<Evidence>& all, Value&& value) {
-  const Evidence* best = nullptr;
-  for (const Evidence& evidence : all) {
-    if (!std::isnan(value(evidence)) && (best == nullptr || value(evidence) > value(*best))) best = &evidence;
-  }
-  return best;
-}
-
-std::optional<Vote> vote_of(std::string_view name, const std::vector<Evidence>& all, double sign,
-                            double Criteria::*value) {
-  const Evidence* best = largest(all, [&](const Evidence& its) { return sign * (its.criteria.*value); });
-  if (best == nullptr) return std::nullopt;
-  return Vote{std::string(name), best->k, fmt::format("{:.4g}", best->criteria.*value)};
-}
-
-// The largest k that predicts well (Tibshirani and Walther: 0.8 to 0.9 for clusters that are well apart).
-std::optional<Vote> vote_of_prediction_strength(const std::vector<Evidence>& all) {
-  constexpr double kStrong = 0.8;
-  const Evidence* best = nullptr;
-  for (const Evidence& its : all) {
-    if (its.prediction_strength + its.prediction_strength_error >= kStrong) best = &its;
-  }
-  if (best == nullptr) return std::nullopt;
-  return Vote{"prediction_strength", best->k, fmt::format("{:.4g}, and 0.8 is asked for", best->prediction_strength)};
-}
-
-// The largest k as stable as the most stable one, but for its standard error.
-std::optional<Vote> vote_of_stability(const std::vector<Evidence>& all) {
-  const Evidence* best = largest(all, [](const Evidence& its) { return its.stability; });
-  if (best == nullptr) return std::nullopt;
-  const Evidence* last = best;
-  for (const Evidence& its : all) {
-    if (its.stability >= best->stability - best->stability_error) last = &its;
-  }
-  return Vote{"stability", last->k, fmt::format("{:.4g}", last->stability)};
-}
-
-std::optional<Vote> vote_of_pac(const std::vector<Evidence>& all) {
-  const Evidence* best = largest(all, [](const Evidence& its) { return -its.pac; });
-  if (best == nullptr) return std::nullopt;
-  return Vote{"pac", best->k, fmt::format("{:.4g}", best->pac)};
-}
-
 // The k with most votes, the least of equals.
 int64_t max_votes(const std::vector<Vote>& votes) {
   std::map<int64_t, int> counts;
@@ -300,21 +242,12 @@ int64_t max_votes(const std::vector<Vote>& votes) {
 }
 
 void decide(ChosenK& found) {
-  const std::optional<Vote> gap = vote_of_gap(found.evidence);
-  if (gap) found.votes.push_back(*gap);
-  const std::pair<std::string_view, std::pair<double, double Criteria::*>> kCriteria[] = {
-      {"calinski_harabasz", {1, &Criteria::calinski_harabasz}},
-      {"davies_bouldin", {-1, &Criteria::davies_bouldin}},
-      {"bic", {-1, &Criteria::bic}},
-      {"simplified_silhouette", {1, &Criteria::simplified_silhouette}},
-      {"squared_silhouette", {1, &Criteria::squared_silhouette}}};
-  for (const auto& [name, how] : kCriteria) {
-    if (auto vote = vote_of(name, found.evidence, how.first, how.second)) found.votes.push_back(std::move(*vote));
+  for (const Criterion& criterion : all_criteria()) {
+    if (criterion.vote == nullptr) continue;
+    if (auto vote = criterion.vote(criterion, found.evidence)) found.votes.push_back(std::move(*vote));
   }
-  for (const auto how : {vote_of_prediction_strength, vote_of_stability, vote_of_pac}) {
-    if (auto vote = how(found.evidence)) found.votes.push_back(std::move(*vote));
-  }
-  if (gap && looks_without_clusters(found.evidence)) {
+  const bool has_gap = std::ranges::count(found.votes, "gap", &Vote::criterion) > 0;
+  if (has_gap && looks_without_clusters(found.evidence)) {
     found.k = 1;
     found.reason = "the gap statistic cannot tell the points from uniform ones: there may be no clusters";
     return;

@@ -18,7 +18,7 @@ TEST(CriterionSeries, HasEveryVoteAndAValueForEveryK) {
   const std::vector<CriterionSeries> all = criterion_series(chosen);
   for (const Vote& vote : chosen.votes) {
     const auto found = std::ranges::find(all, vote.criterion, &CriterionSeries::name);
-    ASSERT_NE(found, all.end()) << vote.criterion << " has no line in criterion_series.cpp";
+    ASSERT_NE(found, all.end()) << vote.criterion << " has no entry in choose_criteria.cpp";
     EXPECT_EQ(found->vote, vote.k);
     EXPECT_EQ(found->reason, vote.reason);
   }
