@@ -18,6 +18,7 @@ const std::vector<Values>& known_values() {
       {"--algorithm", {"auto", "matrix", "bounds", "kdtree", "brute"}},
       {"--backend", {"auto", "cpu", "reference", "cuda", "opencl"}},
       {"--strategy", {"concatenated", "data", "task"}},
+      {"--metric", {"euclidean", "cosine"}},
       {"--dtype", {"float32", "float64", "float16", "bfloat16", "uint8", "int8"}},
       {"--header", {"yes", "no", "auto"}},
       {"--decimal", {".", ","}},
