@@ -155,7 +155,7 @@ void bind_consensus_flags(const Command& app, ConsensusCommand& command) {
       .required()
       .group("Consensus");
   const auto set_method = [&command](const std::string& text) {
-    check_choice("--method", text, {"centroids", "matched"});
+    check_choice("--method", text);
     command.options.method = *consensus_method_from_name(text);
   };
   app.add_option("--method", set_method,

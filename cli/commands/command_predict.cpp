@@ -353,7 +353,7 @@ void add_predict_command(Program& program, int& exit_code) {
       .type_name("K")
       .group("Prediction");
   const auto set_gating = [command](const std::string& text) {
-    check_choice("--gating", text, {"nearest", "prior", "columns"});
+    check_choice("--gating", text);
     command->gating = gating_from_name(text);
   };
   app.add_option("--gating", set_gating,

@@ -120,7 +120,7 @@ void bind_job_flags(const Command& app, FitJob& job, const JobHelp& help) {
         .group("Reading");
   }
   const auto set_scale = [&job](const std::string& text) {
-    check_choice("--scale", text, {"none", "standard", "minmax"});
+    check_choice("--scale", text);
     job.scale = scale_from_name(text).value();
   };
   app.add_option("--scale", set_scale, help.scale).type_name("NAME").default_str("none").group("Reading");

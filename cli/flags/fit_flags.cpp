@@ -23,22 +23,22 @@ void set(const char* flag, const std::string& text, std::optional<uint64_t>& val
   value = parse_number<uint64_t>(flag, text);
 }
 void set(const char* flag, const std::string& text, Strategy& value) {
-  check_choice(flag, text, {"concatenated", "data", "task"});
+  check_choice(flag, text);
   value = strategy_from_name(text).value();
 }
 void set(const char* flag, const std::string& text, Metric& value) {
-  check_choice(flag, text, {"euclidean", "cosine"});
+  check_choice(flag, text);
   value = metric_from_name(text).value();
 }
 void set(const char* flag, const std::string& text, EmptyPolicy& value) {
-  check_choice(flag, text, {"farthest", "keep", "drop", "error"});
+  check_choice(flag, text);
   value = empty_policy_from_name(text).value();
 }
 void set(const char*, const std::string& text, ByteSize& value) {
   value = parse_byte_size(text);
 }
 void set(const char* flag, const std::string& text, bool& value) {
-  check_choice(flag, text, {"true", "false"});
+  check_choice(flag, text);
   value = text == "true";
 }
 template <class Number>

@@ -18,6 +18,10 @@ void check_choice(std::string_view flag, const std::string& text, const std::vec
                           choice_suggestion(text, choices)));
 }
 
+void check_choice(std::string_view flag, const std::string& text) {
+  check_choice(flag, text, choices_of(flag));
+}
+
 Flag add_file_flag(const Command& app, const std::string& flag, std::string& path, const std::string& help) {
   const auto store = [flag, &path](const std::string& text) {
     path = text;

@@ -52,7 +52,8 @@ StoreText number_into(const char* flag, Number& value, int64_t least) {
   };
 }
 
-/// Throws Error(kUsage) unless `text` is one of the choices.
+/// Throws Error(kUsage) unless `text` is one of the choices: of the flag (choices_of), or these.
+void check_choice(std::string_view flag, const std::string& text);
 void check_choice(std::string_view flag, const std::string& text, const std::vector<std::string>& choices);
 
 /// Adds a flag that takes the name of a file, which is not empty.

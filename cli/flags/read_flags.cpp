@@ -14,8 +14,6 @@
 namespace manymeans::cli {
 namespace {
 
-const std::vector<std::string> kTypes = {"float32", "float64", "float16", "bfloat16", "uint8", "int8"};
-
 void set_format(const std::string& text, ReadOptions& options) {
   check_format("--format", text, build_info().readers);
   options.format = text;
@@ -62,7 +60,7 @@ void check_format(const char* flag, const std::string& text, const std::vector<C
 
 void bind_type_flag(const Command& app, ReadOptions& options, const std::string& help) {
   const auto store = [&options](const std::string& text) {
-    check_choice("--dtype", text, kTypes);
+    check_choice("--dtype", text);
     options.dtype = data_type_from_name(text);
   };
   app.add_option("--dtype", store, help).type_name("NAME").group("Reading");
@@ -70,7 +68,7 @@ void bind_type_flag(const Command& app, ReadOptions& options, const std::string&
 
 void bind_header_flag(const Command& app, ReadOptions& options) {
   const auto store = [&options](const std::string& text) {
-    check_choice("--header", text, {"yes", "no", "auto"});
+    check_choice("--header", text);
     options.header = text == "yes" ? Header::kYes : text == "no" ? Header::kNo : Header::kAuto;
   };
   app.add_option("--header", store,
@@ -101,7 +99,7 @@ void bind_read_flags(const Command& app, ReadOptions& options, const std::string
   add("--decimal", "CHARACTER",
       "Decimal sign of the numbers in text: '.', or ',' with points between thousands, as in 1.234,5.",
       [](const std::string& text, ReadOptions& to) {
-        check_choice("--decimal", text, {".", ","});
+        check_choice("--decimal", text);
         to.decimal = text[0];
       })
       .default_str(".");
@@ -128,7 +126,7 @@ void set_missing(const std::string& text, TableRules& rules) {
 }
 
 void set_categories(const std::string& text, ReadOptions& options) {
-  check_choice("--categories", text, {"error", "drop", "onehot"});
+  check_choice("--categories", text);
   options.rules.one_hot = text == "onehot";
   if (text == "drop") options.numeric_only = true;
 }

@@ -6,7 +6,7 @@
 namespace manymeans::cli {
 namespace {
 
-// Values of flags that are names, in all commands alike.
+// Values of flags that are names: check_choice() and the completion scripts read them here.
 struct Values {
   std::string_view flag;
   std::vector<std::string> choices;
@@ -46,9 +46,14 @@ std::string short_help(const ListedOption& option) {
   return clause;
 }
 
+std::vector<std::string> choices_of(std::string_view flag) {
+  const auto known = std::ranges::find(known_values(), flag, &Values::flag);
+  return known != known_values().end() ? known->choices : std::vector<std::string>();
+}
+
 std::vector<std::string> choices_of(const ListedOption& option) {
-  for (const Values& values : known_values()) {
-    if (std::ranges::find(option.flags, values.flag) != option.flags.end()) return values.choices;
+  for (const std::string& flag : option.flags) {
+    if (std::vector<std::string> choices = choices_of(flag); !choices.empty()) return choices;
   }
   return {};
 }

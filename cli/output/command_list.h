@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace manymeans::cli {
@@ -23,7 +24,8 @@ struct ListedCommand {
 std::string full_help(const ListedOption& option);
 /// The first clause of the help.
 std::string short_help(const ListedOption& option);
-/// The values of the option, where there are few and all are names.
+/// The values of a flag, in all commands alike, if there are few and all are names; else none.
+std::vector<std::string> choices_of(std::string_view flag);
 std::vector<std::string> choices_of(const ListedOption& option);
 bool takes_file(const ListedOption& option);
 

@@ -104,9 +104,12 @@ struct ChosenK {
 /// up to 0.8 or more. The stability votes for the largest k within the standard error of the highest stability. No
 /// criterion is right alone, and the votes say how far they agree.
 ///
-/// Reference data are uniform in the box of the columns' values: x_ij = fl_T(RN(min_j + RN(RN(max_j - min_j) * RN(u) *
-/// 2^-64))), u(key = seed, index = i D + j, draw = number of the data set, purpose 17). They have N rows, but at most n
-/// = 32,768 (or the largest k). Then log(N / n) is added to log inertias. A tenth of the models is fitted to each, at
+/// Reference data are uniform in the box of the columns' values:
+///
+///     x_ij = fl_T(RN(min_j + RN(RN(max_j - min_j) * RN(u) * 2^-64)))
+///
+/// with u(key = seed, index = i D + j, draw = number of the data set, purpose 17). They have N rows, but at most n =
+/// 32,768 (or the largest k). Then log(N / n) is added to log inertias. A tenth of the models is fitted to each, at
 /// least one of each k, with the options of the fit. The answer is a function of points, options and seed.
 ///
 /// Members for the stability come in pairs. The random number of a row (contract, "Stability") puts it into the first

@@ -82,9 +82,10 @@ struct ProductCounts {
 /// The product A B. Entry (i, j) is the exact sum of a_il b_lj, rounded once (contract, "Products"); what is exactly
 /// zero is +0, and what is not finite follows IEEE 754.
 ///
-/// Throws Error(kUsage) for shapes, options, an output of a wrong type or shape or that overlaps a factor, or memory of
-/// a device that the backend does not read. Throws Error(kUnavailable) for memory, a device's too, or a backend;
-/// Error(kInterrupted). Time O(rows * columns * depth). Memory: the product, and MultiplyOptions::memory.
+/// Throws Error(kUsage) for shapes, options, and memory of a device that the backend does not read. Throws it also for
+/// an output of a wrong type or shape, or one that overlaps a factor. Throws Error(kUnavailable) for memory, a device's
+/// too, or a backend; Error(kInterrupted). Time O(rows * columns * depth). Memory: the product, and
+/// MultiplyOptions::memory.
 Matrix multiply(const MatrixView& a, const MatrixView& b, const MultiplyOptions& options = {},
                 ProductCounts* counts = nullptr);
 /// Writes the product to memory of the caller. If it throws no Error, all of it is written.

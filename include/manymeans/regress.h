@@ -22,14 +22,19 @@ constexpr int64_t kMaxFeatures = 256;
 
 /// All options of regress(): the options of fit(), some with other defaults, and its own.
 ///
-/// init       auto, random-subsets (auto; each model is the least squares of D + 1 random rows), kmeans (the least
-///            squares of each cluster of a k-means fit of the rows [x, y]) or kmeans-x (of the rows x, which are
-///            copied then). Given models: FitHooks::initial, K x (D + 1).
-/// stop       strict unless told otherwise. `tol` and `shift` measure coefficients, so they depend on the features'
-///            units.
-/// max_iter   counts all updates of a model, including the updates of its swap search.
-/// empty      `farthest` re-seeds an empty cluster from the largest squared residual.
-/// algorithm  auto or what the backend has for linear models.
+/// init: auto, random-subsets, kmeans or kmeans-x; auto is random-subsets. Given models: FitHooks::initial, K x (D +
+/// 1).
+/// - random-subsets: each model is the least squares of D + 1 random rows.
+/// - kmeans: the least squares of each cluster of a k-means fit of the rows [x, y].
+/// - kmeans-x: the same with a fit of the rows x, which it copies.
+///
+/// stop: strict by default. `tol` and `shift` measure coefficients, so they depend on the features' units.
+///
+/// max_iter: counts all updates of a model, including the updates of its swap search.
+///
+/// empty: `farthest` re-seeds an empty cluster from the largest squared residual.
+///
+/// algorithm: auto, or what the backend has for linear models.
 struct RegressOptions : FitOptions {
   RegressOptions() {
     stop = "strict";
@@ -140,18 +145,18 @@ struct RegressResult {
 /// Models are float64 for float64 rows, else they are rounded to float32. For columns that lie far from zero relative
 /// to their spread, float32 does not hold the least squares. Take float64 rows for those.
 ///
-/// weights  empty, or N non-negative weights. A weight of 2 is the row twice, bit for bit, where rows are not drawn or
-///          moved one by one: with given models, no swaps, and no cluster that `farthest` re-seeds. Other weights are
-///          as many rows up to rounding.
+/// weights  empty, or N non-negative weights. A weight of 2 is the row twice, bit for bit, if no row is drawn or moved
+///          alone. That requires given models, no swaps, and no cluster that `farthest` re-seeds. Other weights are as
+///          many rows up to rounding.
 /// With hooks.comm, each rank passes its own rows and weights, as for fit(). All ranks get the same models, summaries
 /// and warnings, and the labels of their own rows.
 /// Returns the same bits for any thread count, instruction set, backend, strategy, algorithm and number of ranks.
-/// Warnings name clusters of fewer than D + 1 rows and the columns that they leave out. Other warnings: the target is
-/// constant; all rows are equal; no magnitude of a column is above 2^-400, so squares underflow (scale it up: it takes
-/// part as it is). Throws Error: kUsage (options, an initialisation for centroids, D above kMaxFeatures, fewer rows
-/// than coefficients), kBadData (NaN, infinity, weights, magnitudes above 2^500), kUnavailable (memory, backend). With
-/// a checkpoint it throws as fit() does. Time O(iterations N D (sum K + D)) with exact sums of D^2 terms; memory as
-/// fit() with D^2 terms a cluster.
+/// Warnings name clusters of fewer than D + 1 rows and the columns that they leave out. Others say that the target is
+/// constant, or that all rows are equal. One names a column without a magnitude above 2^-400, whose squares underflow:
+/// scale it up, since it takes part as it is. Throws Error: kUsage (options, an initialisation for centroids, D above
+/// kMaxFeatures, fewer rows than coefficients), kBadData (NaN, infinity, weights, magnitudes above 2^500), kUnavailable
+/// (memory, backend). With a checkpoint it throws as fit() does. Time O(iterations N D (sum K + D)) with exact sums of
+/// D^2 terms; memory as fit() with D^2 terms a cluster.
 RegressResult regress(const RegressionRows& rows, std::span<const double> weights, const RegressOptions& options,
                       const FitHooks& hooks = {});
 

@@ -20,25 +20,23 @@ namespace {
 
 using LabelArray = nb::ndarray<const uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-std::string name_of_error(const Criterion& criterion) {
-  return std::string(criterion.name) + "_error";
-}
-
-// The numbers of all criteria of labels alone, or of the others, by their names.
-void put_numbers(const Evidence& its, bool of_labels, nb::dict& into) {
+// Calls body(name, number) for the numbers of all criteria of labels, or of the other criteria.
+template <class Body>
+void for_each_number(Evidence& its, bool of_labels, Body&& body) {
   for (const Criterion& criterion : all_criteria()) {
     if ((criterion.value.of_labels != nullptr) != of_labels) continue;
-    into[criterion.name] = criterion.value.in(its);
-    if (criterion.error.exists()) into[name_of_error(criterion).c_str()] = criterion.error.in(its);
+    body(std::string(criterion.name), criterion.value.in(its));
+    if (criterion.error.exists()) body(std::string(criterion.name) + "_error", criterion.error.in(its));
   }
+}
+
+void put_numbers(Evidence& its, bool of_labels, nb::dict& into) {
+  for_each_number(its, of_labels, [&](const std::string& name, double number) { into[name.c_str()] = number; });
 }
 
 void take_numbers(const nb::dict& given, bool of_labels, Evidence& its) {
-  for (const Criterion& criterion : all_criteria()) {
-    if ((criterion.value.of_labels != nullptr) != of_labels) continue;
-    criterion.value.in(its) = nb::cast<double>(given[criterion.name]);
-    if (criterion.error.exists()) criterion.error.in(its) = nb::cast<double>(given[name_of_error(criterion).c_str()]);
-  }
+  for_each_number(its, of_labels,
+                  [&](const std::string& name, double& number) { number = nb::cast<double>(given[name.c_str()]); });
 }
 
 nb::dict dict_of_criteria(Evidence& its) {

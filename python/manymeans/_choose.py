@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _DEFAULT_K = range(2, 21)  # as the program and the library have it
 
-# Those of labels; not their errors.
+# The criteria of labels, without their errors.
 _CRITERIA = tuple(
     name for name, kind in Criteria.__annotations__.items() if kind == "float" and not name.endswith("_error")
 )

@@ -46,8 +46,8 @@ class EnsembleKMeans(Clustering, _BaseEstimator):
     models_ : list of Model
         All models: numbers of clusters in the order given, replicas inside.
     best_ : Model
-        The model of lowest inertia, or the one that `criterion` chooses. With several numbers of clusters and no
-        `criterion`, it and the attributes of the next line are an error that says so.
+        The model of lowest inertia, or the one that `criterion` chooses. With several numbers of clusters it requires
+        a `criterion`; the attributes of the next line do too. Without one they raise an error that says so.
     cluster_centers_, labels_, inertia_
         Attributes of `best_`; labels int32.
     best_of_k_ : dict of int to Model

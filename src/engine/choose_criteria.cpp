@@ -53,7 +53,7 @@ std::optional<Vote> vote_of_strength(const Criterion& strength, All all) {
 
 // The largest k as stable as the most stable one, but for its standard error.
 std::optional<Vote> vote_of_stability(const Criterion& stability, All all) {
-  const Evidence* best = best_of(stability.value, all, 1);
+  const Evidence* best = best_of(stability.value, all, kLargest);
   if (best == nullptr) return std::nullopt;
   const Evidence* last = best;
   for (const Evidence& its : all) {

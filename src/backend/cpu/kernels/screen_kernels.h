@@ -33,10 +33,11 @@ enum class ScreenLayout : uint8_t {
   kSteps,  ///< for matrix units, below
 };
 
-/// Matrix units take products of 32 values ("steps"), in pairs of neighbours:
-///   tile  (x_steps, P / 16, 16 pairs, 16 rows, 2): a step of 16 rows is 1 KiB, what a matrix unit takes as its right
-///   side; the values j, j + 1 of a row are neighbours;
-///   span  (z_steps, 2, 16 columns, 32 values): a step of 16 columns is 1 KiB, its left side.
+/// Matrix units take products of 32 values ("steps"), in pairs of neighbours. A tile and a span have these shapes:
+///   tile  (x_steps, P / 16, 16 pairs, 16 rows, 2)
+///   span  (z_steps, 2, 16 columns, 32 values)
+/// A step of 16 rows is 1 KiB, the right side of a matrix unit. Values j, j + 1 of a row are neighbours in it.
+/// A step of 16 columns is 1 KiB, the left side.
 /// Score = sum over the products p of step x[p] of the tile times step z[p] of the span. Format kInt8Pair has four
 /// neighbours of one byte instead, 64 values a step. Its first `whole` products are of high bytes, the others, of a
 /// high and a low byte, count 1/256 as much.

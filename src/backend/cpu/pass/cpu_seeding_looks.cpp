@@ -177,8 +177,8 @@ void CpuSeeding::look_at(const Look& look, Tiles some, Scratch& scratch, uint64_
   }
 }
 
-// Also adds to the gains of the columns the excess of every row that was hit. Adds the maximal overestimate of its
-// upper score, too.
+// This one also adds the excess of every row that was hit to the gains of the columns, and the maximal overestimate of
+// its upper score.
 void CpuSeeding::look_at(const Look& look, Tiles some, Scratch& scratch, uint64_t* words, Gain* gains) const {
   look_at(look, some, scratch, words);
   if (!look.screenable) {

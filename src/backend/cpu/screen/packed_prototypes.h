@@ -1,10 +1,10 @@
 // The prototypes of one model as the screen sees them, with a proved bound for every score: docs/developer/screens.md.
 //
-//   upper_c(x) = offset_c + x~ . z~_c + radius(x) slope + error     is at least the true score S_c,
-//   upper_c(x) - 2 (radius(x) slope + error)                        is at most S_c,
+//   upper_c(x) = offset_c + x~ . z~_c + radius(x) slope + error
+//   upper_c(x) - 2 (radius(x) slope + error) <= S_c <= upper_c(x)
 //
-// where S_c = y . z_c - |z_c|^2 / 2 of the exact centred and scaled point and prototype; slope and error belong to the
-// column's span. Columns are the distinct prototypes by ascending norm: spans of like norms have tight bounds.
+// where S_c = y . z_c - |z_c|^2 / 2 of the exact centred and scaled point and prototype. The span of column c has slope
+// and error. Columns are the distinct prototypes by ascending norm: spans of like norms have tight bounds.
 #pragma once
 
 #include "backend/cpu/kernels/kernels.h"

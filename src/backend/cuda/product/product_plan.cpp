@@ -57,9 +57,9 @@ ProductPlan whole_product(const ProductSize& size, bool by_residues) {
   return plan;
 }
 
-// Seconds of a plan, measured on an H100 (bench/results/h200/residues): for a multiply-add, an entry, a packed value,
-// the beginning, and a term of an exact sum. Longer lines have more such terms. Rows are packed again for every block
-// of columns.
+// Seconds of a plan, measured on an H100 (bench/results/h200/residues). They are for a multiply-add, an entry, a packed
+// value, the beginning, and a term of an exact sum. Longer lines have more such terms. Rows are packed again for every
+// block of columns.
 struct ScreenCost {
   double product, entry, value, beginning, exact;
 
