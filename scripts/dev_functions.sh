@@ -108,7 +108,8 @@ unlock() { exec 9>&-; }
 # Build folders and clones of this tree share what ccache keeps: neither their paths nor that of the build count.
 use_ccache() {
   if command -v ccache >/dev/null; then
-    export CMAKE_CXX_COMPILER_LAUNCHER=ccache CMAKE_CUDA_COMPILER_LAUNCHER=ccache CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1
+    export CMAKE_CXX_COMPILER_LAUNCHER=ccache CMAKE_CUDA_COMPILER_LAUNCHER=ccache CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1 \
+      CCACHE_SLOPPINESS=pch_defines,time_macros
   fi
 }
 

@@ -2,6 +2,7 @@
 # fuzz [SECONDS] [NAME...]
 #                       fuzz every reader, the model loader, messages of shards and the options (or those named), each
 #                       for SECONDS (30)
+# fuzz files [SECONDS]  fuzz the readers and loaders of files: compiles a third of the library
 # fuzz answers [MINUTES] [ARGS]
 #                       random fits of production size for MINUTES (10), each computed in several ways that must give the
 #                       same bits; --backend cuda: the CUDA backend against the cpu backend; --case NUMBER --seed SEED: one
@@ -68,10 +69,14 @@ fuzz_contract() {
 }
 
 main() {
-  local seconds=30 name program failed=() out=build/fuzz/found jobs=() i
+  local seconds=30 parts=ON name program failed=() out=build/fuzz/found jobs=() i
   if [[ ${1:-} == answers || ${1:-} == contract ]]; then
     "fuzz_$1" "${@:2}"
     return
+  fi
+  if [ "${1:-}" = files ]; then
+    parts=files
+    shift
   fi
   if [[ ${1:-} =~ ^[0-9]+$ ]]; then
     seconds=$1
@@ -80,7 +85,8 @@ main() {
   lock
   need_packages "${build_needs[@]}" "${fuzz_needs[@]}"
   need_python requirements-arrow.txt || fail "pyarrow is needed and cannot be installed"
-  build_preset fuzz "-DMANYMEANS_ARROW_PYTHON=$venv/bin/python"
+  rm -rf build/fuzz/bin # programs of the other choice of parts
+  build_preset fuzz "-DMANYMEANS_FUZZ=$parts" "-DMANYMEANS_ARROW_PYTHON=$venv/bin/python"
   unlock
   mkdir -p "$out"
   if [ $# -eq 0 ]; then

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# lint                  check formats, includes, names and the clang-tidy list
+# lint [all]            check formats, includes, names and the clang-tidy list; of the files changed since the commit in
+#                       scripts/tidied, or of all
 
 # shellcheck source=scripts/dev_functions.sh
 source "${BASH_SOURCE[0]%/commands/*}/dev_functions.sh"
@@ -9,7 +10,7 @@ main() {
   lock
   configure release "${python_arguments[@]}"
   unlock
-  PATH=$venv/bin:$PATH scripts/checks.sh build/release
+  PATH=$venv/bin:$PATH scripts/checks.sh build/release "$@"
 }
 
 main "$@"

@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
-# nightly [PART...]     what takes hours: sanitizers, long fuzzing, answers, contract, kills, coverage, huge, consumers
-#                       (projects that compile the library); all parts run, then a table says how each ended; logs are
-#                       in build/nightly/
+# nightly [PART...]     what takes hours: lint of all files, sanitizers, long fuzzing, answers, contract, kills, coverage,
+#                       huge, consumers (projects that compile the library); all parts run, then a table says how each
+#                       ended; logs are in build/nightly/
 
 # shellcheck source=scripts/dev_functions.sh
 source "${BASH_SOURCE[0]%/commands/*}/dev_functions.sh"
 
 # Parts run one after the other, since each uses all processors; one that fails does not stop the others.
 main() {
-  local -A commands=([asan]="sanitize asan" [tsan]="sanitize tsan" [fuzz]="fuzz 600" [answers]="fuzz answers 30"
+  local -A commands=([lint]="lint all" [asan]="sanitize asan" [tsan]="sanitize tsan" [fuzz]="fuzz 600" [answers]="fuzz answers 30"
     [contract]="fuzz contract 20000" [kills]="kills 100" [ranks]="kills ranks 50" [coverage]=coverage [huge]=huge
     [consumers]="test -C nightly -R install/")
   local part start outcome out=build/nightly code=0 rows=()
-  [ $# -gt 0 ] || set -- asan tsan fuzz answers contract kills ranks coverage huge consumers
+  [ $# -gt 0 ] || set -- lint asan tsan fuzz answers contract kills ranks coverage huge consumers
   mkdir -p "$out"
   for part in "$@"; do
     [ -n "${commands[$part]:-}" ] || fail "nightly has no part '$part'; it has ${!commands[*]}"
