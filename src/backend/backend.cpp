@@ -2,6 +2,7 @@
 
 #include <manymeans/error.h>
 
+#include "backend/swap_scores.h"
 #include "core/memory_space.h"
 
 #include <algorithm>
@@ -13,6 +14,10 @@ namespace manymeans {
 
 bool RowQueries::two_nearest(const Matrix&, const TakeTwoNearest&) {
   return false;
+}
+
+std::unique_ptr<SwapScores> Upload::swap_scores(int64_t) {
+  return nullptr;
 }
 
 // Makers are declared and then listed from the same generated lines.

@@ -3,7 +3,7 @@
 // clocks, so a fit does the same work on any number of threads.
 #pragma once
 
-#include "backend/backend.h"
+#include "backend/session.h"
 
 #include <array>
 #include <cstddef>

@@ -1,7 +1,7 @@
 // Choosing rows by their integer terms T: alike in every session that keeps the sums of T over blocks of rows.
 #pragma once
 
-#include "backend/backend.h"
+#include "backend/seeding.h"
 #include "core/fixed_point.h"
 #include "core/wide_int.h"
 

@@ -3,7 +3,8 @@
 
 #include <manymeans/error.h>
 
-#include "backend/backend.h"
+#include "backend/session.h"
+#include "data/input.h"
 #include "engine/member.h"
 
 namespace manymeans {

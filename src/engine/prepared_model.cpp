@@ -2,6 +2,7 @@
 
 #include <manymeans/error.h>
 
+#include "backend/backend.h"
 #include "core/sparse_rows.h"
 #include "prototype/prototype.h"
 

@@ -4,7 +4,8 @@
 #include <manymeans/fit.h>
 #include <manymeans/points.h>
 
-#include "backend/backend.h"
+#include "backend/labeller.h"
+#include "backend/tuning.h"
 
 #include <memory>
 #include <mutex>

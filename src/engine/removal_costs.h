@@ -3,7 +3,7 @@
 
 #include <manymeans/points.h>
 
-#include "backend/backend.h"
+#include "backend/row_queries.h"
 #include "core/threads.h"
 #include "data/input.h"
 

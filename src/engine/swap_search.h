@@ -2,8 +2,9 @@
 // candidates, and lets the model iterate a little. The better model stays. Contract, "Swaps".
 #pragma once
 
-#include "backend/backend.h"
+#include "backend/upload.h"
 #include "core/threads.h"
+#include "data/input.h"
 #include "engine/member.h"
 
 #include <cstdint>

@@ -4,7 +4,7 @@
 #include <manymeans/options.h>
 #include <manymeans/result.h>
 
-#include "backend/backend.h"
+#include "backend/upload.h"
 #include "engine/lloyd.h"
 #include "engine/member.h"
 #include "engine/search_task.h"

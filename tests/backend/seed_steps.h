@@ -1,7 +1,7 @@
 // Steps of k-means++ made one by one, as the contract says: what a seeding that runs by itself has to choose.
 #pragma once
 
-#include "backend/backend.h"
+#include "backend/seeding.h"
 #include "core/random.h"
 #include "data/gather.h"
 

@@ -2,8 +2,9 @@
 // assignment of minimal cost (balanced_assignment.h). Contract: "Balanced clusters".
 #pragma once
 
-#include "backend/backend.h"
 #include "backend/balanced/balanced_assignment.h"
+#include "backend/upload.h"
+#include "data/input.h"
 
 #include <atomic>
 #include <cstdint>

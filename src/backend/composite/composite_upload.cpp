@@ -2,6 +2,7 @@
 
 #include "backend/composite/composite_seeding.h"
 #include "backend/composite/composite_session.h"
+#include "backend/swap_scores.h"
 
 #include <fmt/format.h>
 

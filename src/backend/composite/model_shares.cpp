@@ -3,6 +3,7 @@
 #include "backend/composite/composite_part.h"
 #include "backend/composite/row_shares.h"
 #include "backend/deal_models.h"
+#include "backend/swap_scores.h"
 #include "prototype/prototype.h"
 
 #include <fmt/format.h>

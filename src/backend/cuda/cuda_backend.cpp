@@ -12,6 +12,7 @@
 #include "backend/cuda/tensor/matrix_screen.h"
 #include "backend/device/device_session.h"
 #include "backend/device/sessions_apart.h"
+#include "backend/swap_scores.h"
 #include "core/threads.h"
 #include "prototype/prototype.h"
 

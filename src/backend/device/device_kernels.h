@@ -2,11 +2,12 @@
 // device/device_session.h.
 #pragma once
 
-#include "backend/backend.h"
 #include "backend/device/pass_state.h"
 #include "backend/device/queue.h"
 #include "backend/device/row_slices.h"
 #include "backend/device/session_memory.h"
+#include "backend/row_queries.h"
+#include "core/label_term.h"
 
 #include <array>
 #include <cstdint>

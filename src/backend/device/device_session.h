@@ -2,11 +2,11 @@
 // statistics. The kernels (device/device_kernels.h) define what is computed.
 #pragma once
 
-#include "backend/backend.h"
 #include "backend/device/device_kernels.h"
-#include "backend/device/row_queries.h"
+#include "backend/device/device_row_queries.h"
 #include "backend/device/staging.h"
 #include "backend/device/statistics_exchange.h"
+#include "backend/session.h"
 
 #include <memory>
 #include <vector>

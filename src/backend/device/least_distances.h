@@ -2,10 +2,10 @@
 // fetches a model's distances when they are needed, and picks rows by them.
 #pragma once
 
-#include "backend/backend.h"
 #include "backend/device/device_kernels.h"
 #include "backend/device/row_slices.h"
 #include "backend/seed_choice.h"
+#include "backend/seeding.h"
 #include "core/threads.h"
 
 #include <cstdint>

@@ -2,7 +2,7 @@
 // its own. For kernels that know one model only.
 #pragma once
 
-#include "backend/backend.h"
+#include "backend/session.h"
 
 #include <memory>
 #include <utility>

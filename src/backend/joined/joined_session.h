@@ -1,8 +1,9 @@
 // Passes over rows that several sessions share.
 #pragma once
 
-#include "backend/backend.h"
+#include "backend/session.h"
 #include "core/threads.h"
+#include "data/input.h"
 
 #include <cstdint>
 #include <span>

@@ -1,6 +1,7 @@
 // Backend "reference": one thread, no cleverness.
 #include <manymeans/error.h>
 
+#include "backend/backend.h"
 #include "backend/reference/reference_session.h"
 
 namespace manymeans {

@@ -3,7 +3,8 @@
 // prototype comes from its table (prototype/prototype.h), a block of rows a call.
 #pragma once
 
-#include "backend/backend.h"
+#include "backend/seeding.h"
+#include "backend/session.h"
 #include "core/aligned_buffer.h"
 #include "core/row_window.h"
 #include "core/threads.h"

@@ -1,7 +1,6 @@
 #define XXH_INLINE_ALL
 #include "backend/remote/answer.h"
 
-#include "backend/backend.h"
 #include "backend/remote/byte_stream.h"
 
 #include <fmt/format.h>

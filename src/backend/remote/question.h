@@ -3,7 +3,7 @@
 
 #include <manymeans/row_shards.h>
 
-#include "backend/backend.h"
+#include "backend/upload.h"
 #include "core/column_scan.h"
 #include "core/fixed_point.h"
 #include "data/input.h"

@@ -1,8 +1,8 @@
 // Choosing centres among the rows of all shards.
 #pragma once
 
-#include "backend/backend.h"
 #include "backend/remote/remote_shards.h"
+#include "backend/seeding.h"
 
 #include <span>
 #include <vector>

@@ -1,8 +1,8 @@
 // Passes over the rows of all shards.
 #pragma once
 
-#include "backend/backend.h"
 #include "backend/remote/remote_shards.h"
+#include "backend/session.h"
 
 #include <map>
 #include <optional>

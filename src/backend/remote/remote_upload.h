@@ -2,8 +2,8 @@
 // It has no labels, only their sum.
 #pragma once
 
-#include "backend/backend.h"
 #include "backend/remote/remote_shards.h"
+#include "backend/upload.h"
 
 #include <memory>
 

@@ -1,8 +1,8 @@
 // Choosing centres among the rows of all ranks.
 #pragma once
 
-#include "backend/backend.h"
 #include "backend/make_seeding.h"
+#include "backend/seeding.h"
 
 #include <span>
 #include <vector>

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "backend/joined/joined_session.h"
+#include "data/input.h"
 
 #include <memory>
 #include <span>

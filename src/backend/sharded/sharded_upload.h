@@ -5,7 +5,8 @@
 // All ranks ask the same in the same order. Rows that are named are numbers among all rows.
 #pragma once
 
-#include "backend/backend.h"
+#include "backend/upload.h"
+#include "data/input.h"
 
 #include <memory>
 

@@ -2,6 +2,7 @@
 
 #include <manymeans/info.h>
 
+#include "backend/backend.h"
 #include "fuzz/answers/draw.h"
 
 #include <fmt/format.h>

@@ -4,7 +4,7 @@
 
 #include <manymeans/options.h>
 
-#include "backend/backend.h"
+#include "backend/tuning.h"
 #include "fuzz/answers/fuzz_points.h"
 
 #include <cstdint>

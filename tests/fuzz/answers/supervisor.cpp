@@ -1,5 +1,6 @@
 #include "fuzz/answers/supervisor.h"
 
+#include "backend/backend.h"
 #include "fuzz/answers/case_runner.h"
 
 #include <fmt/format.h>

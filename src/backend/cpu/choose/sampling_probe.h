@@ -1,10 +1,10 @@
 // Estimates the work that a screen would leave, on a sample of the rows, before all rows are packed.
 #pragma once
 
-#include "backend/backend.h"
 #include "backend/cpu/kernels/kernels.h"
 #include "backend/cpu/screen/packed_points.h"
 #include "backend/frame.h"
+#include "backend/upload.h"
 #include "data/input.h"
 
 #include <cstdint>

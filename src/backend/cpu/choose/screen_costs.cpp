@@ -2,6 +2,7 @@
 
 #include <manymeans/error.h>
 
+#include "backend/backend.h"
 #include "backend/cpu/choose/sampling_probe.h"
 #include "backend/cpu/kernels/instruction_set.h"
 #include "backend/cpu/screen/matrix_layout.h"

@@ -1,10 +1,10 @@
 // Which screen is the cheapest for a shape: a cost model of a few measured constants. It never changes results.
 #pragma once
 
-#include "backend/backend.h"
 #include "backend/cpu/kernels/kernels.h"
 #include "backend/cpu/screen/points_plan.h"
 #include "backend/frame.h"
+#include "backend/upload.h"
 
 #include <optional>
 #include <string>

@@ -1,12 +1,12 @@
 // Labels and statistics of an ensemble's models on the CPU.
 #pragma once
 
-#include "backend/backend.h"
 #include "backend/cpu/pass/cpu_accumulator.h"
 #include "backend/cpu/pass/cpu_bounds.h"
 #include "backend/cpu/pass/cpu_row_queries.h"
 #include "backend/cpu/pass/cpu_screen.h"
 #include "backend/cpu/pass/cpu_tree.h"
+#include "backend/session.h"
 #include "core/threads.h"
 
 #include <span>

@@ -2,9 +2,9 @@
 // values of two rows; and the screen says for which rows one is needed at all.
 #pragma once
 
-#include "backend/backend.h"
 #include "backend/cpu/sparse/sparse_screen.h"
 #include "backend/seed_choice.h"
+#include "backend/seeding.h"
 
 #include <vector>
 

@@ -1,9 +1,9 @@
 // Labels and statistics of an ensemble's models over sparse points.
 #pragma once
 
-#include "backend/backend.h"
 #include "backend/cpu/sparse/sparse_screen.h"
 #include "backend/cpu/sums/cpu_changes.h"
+#include "backend/session.h"
 
 #include <vector>
 

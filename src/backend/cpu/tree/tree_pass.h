@@ -5,10 +5,10 @@
 // rows. A node whose owner stays costs O(1). The proof is in docs/developer/screens.md, "kd-tree".
 #pragma once
 
-#include "backend/backend.h"
 #include "backend/cpu/sums/cpu_changes.h"
 #include "backend/cpu/sums/term_scales.h"
 #include "backend/cpu/tree/kd_tree.h"
+#include "backend/session.h"
 #include "core/threads.h"
 
 #include <memory>

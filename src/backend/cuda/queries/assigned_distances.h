@@ -1,5 +1,5 @@
 // Distances of rows to the prototypes of their labels, or to all prototypes, on the device. A session uses them for
-// inertia, distances, farthest rows and transform (device/row_queries.h).
+// inertia, distances, farthest rows and transform (device/device_row_queries.h).
 #pragma once
 
 #include "backend/cuda/device/device_points.h"

@@ -7,10 +7,11 @@
 // host learns at the end which rows became centres.
 #pragma once
 
-#include "backend/backend.h"
 #include "backend/cuda/device/device_points.h"
 #include "backend/cuda/runtime/device_memory.h"
 #include "backend/device/staging.h"
+#include "backend/seeding.h"
+#include "data/input.h"
 
 #include <cstdint>
 #include <memory>

@@ -5,11 +5,12 @@
 // rows, which the host computes while the device works.
 #pragma once
 
-#include "backend/backend.h"
 #include "backend/cuda/device/device_points.h"
 #include "backend/cuda/queries/swap_tasks.h"
 #include "backend/cuda/runtime/device_memory.h"
 #include "backend/device/staging.h"
+#include "backend/swap_scores.h"
+#include "data/input.h"
 
 #include <cstdint>
 #include <span>

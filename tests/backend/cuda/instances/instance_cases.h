@@ -1,8 +1,6 @@
 // What cuda_instances runs: shapes that between them launch every kernel.
 #pragma once
 
-#include "backend/backend.h"
-
 #include <cstdint>
 #include <optional>
 #include <string>

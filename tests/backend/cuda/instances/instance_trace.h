@@ -1,8 +1,10 @@
 // What a session finds, for comparing one backend with another.
 #pragma once
 
-#include "backend/backend.h"
+#include "backend/swap_scores.h"
+#include "backend/upload.h"
 #include "core/threads.h"
+#include "data/input.h"
 #include "instance_cases.h"
 
 #include <memory>

@@ -2,6 +2,7 @@
 // session, bit for bit; and the device's arithmetic, as far as the host can run it, against the host's.
 #include <manymeans/error.h>
 
+#include "backend/backend.h"
 #include "backend/cuda/cuda_present.h"
 #include "backend/cuda/device/philox.cuh"
 #include "backend/cuda/device/wide.cuh"
@@ -9,7 +10,7 @@
 #include "backend/cuda/queries/device_seeding.h"
 #include "backend/cuda/queries/seed_groups.h"
 #include "backend/cuda/runtime/device_memory.h"
-#include "backend/device/row_queries.h"
+#include "backend/device/device_row_queries.h"
 #include "backend/device/staging.h"
 #include "backend/seed_steps.h"
 #include "conformance/cases.h"

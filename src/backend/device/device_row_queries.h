@@ -1,10 +1,10 @@
 // Questions about rows, asked of a device.
 #pragma once
 
-#include "backend/backend.h"
 #include "backend/device/device_kernels.h"
 #include "backend/device/row_slices.h"
 #include "backend/device/session_memory.h"
+#include "backend/session.h"
 
 #include <cstdint>
 #include <functional>

@@ -1,4 +1,4 @@
-#include "backend/device/row_queries.h"
+#include "backend/device/device_row_queries.h"
 
 #include <algorithm>
 #include <bit>

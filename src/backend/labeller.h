@@ -1,0 +1,28 @@
+// Labels and distances of points without a session: for predict and transform.
+#pragma once
+
+#include <manymeans/points.h>
+
+#include <atomic>
+
+namespace manymeans {
+
+/// How a Labeller works at one call.
+struct LabelCall {
+  int threads = 0;                           ///< at most so many; 0: all usable
+  const std::atomic<bool>* abort = nullptr;  ///< as BackendOptions::abort
+};
+
+/// Prototypes that are prepared once for whatever points come: what predict and transform ask, without statistics.
+/// Several threads may ask at once. A function returns false, and has written nothing of use, if a value of the points
+/// is not finite or too large. Then prepare_input() says which.
+class Labeller {
+ public:
+  virtual ~Labeller() = default;
+  /// Writes the label of every row and, if there is room for it, the canonical distance to the prototype that it names.
+  virtual bool label(const PointsView& points, const LabelCall& call, Labels& labels, double* d2) const = 0;
+  /// RowQueries::transform().
+  virtual bool transform(const PointsView& points, const LabelCall& call, Matrix& distances) const = 0;
+};
+
+}  // namespace manymeans
