@@ -41,7 +41,7 @@ void check_all_are_seen() {
 }
 
 // Returns true if all ranks gave up at once, as for points that all of them read.
-bool by_all(const PlainComm::Abortion& end) {
+bool by_all(const PlainComm::Failure& end) {
   return !std::string_view(end.error.what()).starts_with(fmt::format("[rank {}] ", end.rank));
 }
 

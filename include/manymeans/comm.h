@@ -119,11 +119,11 @@ class PlainComm : public Comm {
   void abort(const Error& why) noexcept final;
   /// The error that ended the ranks, and the first rank that reported it. The text begins with "[rank 2] " unless all
   /// ranks gave up at once. Empty as long as all is well.
-  struct Abortion {
+  struct Failure {
     int rank = 0;
     Error error;
   };
-  const std::optional<Abortion>& aborted() const { return aborted_; }
+  const std::optional<Failure>& aborted() const { return aborted_; }
 
  protected:
   /// The bytes of all ranks, as many of each, in the order of the ranks. Waits for all ranks; if `seconds` is above 0,
@@ -138,7 +138,7 @@ class PlainComm : public Comm {
   std::optional<std::vector<Post>> post(const Post& mine, double seconds);
   void hear(const std::vector<Post>& posts, const std::string& mine);
 
-  std::optional<Abortion> aborted_;
+  std::optional<Failure> aborted_;
 };
 
 /// The one rank of a program that runs alone. It costs nothing and keeps nothing, so all threads share it.

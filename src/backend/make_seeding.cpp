@@ -15,7 +15,7 @@ SeedingOwner make_seeding(Upload& upload, const Input& input, std::span<const in
   return owner;
 }
 
-std::vector<int64_t> attracted_by_pass(Upload& upload, const Matrix& centres, int threads) {
+std::vector<int64_t> cluster_weights_by_pass(Upload& upload, const Matrix& centres, int threads) {
   const int64_t count = centres.rows();
   const auto session = upload.session({&count, 1}, threads);
   PassModel pass{0, &centres, {}};

@@ -23,8 +23,8 @@ struct SeedingOwner {
 /// the cpu backend over the same points. All arguments but k must outlive it.
 SeedingOwner make_seeding(Upload& upload, const Input& input, std::span<const int64_t> k, ThreadPool& pool);
 
-/// Computes Seeding::attracted() for the centres by a pass over all points: for callers without a seeding that knows
-/// it.
-std::vector<int64_t> attracted_by_pass(Upload& upload, const Matrix& centres, int threads);
+/// Computes Seeding::cluster_weights() for the centres by a pass over all points: for callers without a seeding that
+/// knows it.
+std::vector<int64_t> cluster_weights_by_pass(Upload& upload, const Matrix& centres, int threads);
 
 }  // namespace manymeans

@@ -22,7 +22,7 @@ std::vector<std::vector<int64_t>> Seeding::draw(std::span<const SeedDraw> draws)
   return rows;
 }
 
-std::vector<int64_t> Seeding::attracted(int) {
+std::vector<int64_t> Seeding::cluster_weights(int) {
   return {};
 }
 

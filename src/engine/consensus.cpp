@@ -221,9 +221,9 @@ class Labelling {
 };
 
 // Counts the votes of rows, a block of them after the other.
-class Election {
+class VoteCounter {
  public:
-  Election(const Clusters& clusters, int64_t rows, ThreadPool& pool)
+  VoteCounter(const Clusters& clusters, int64_t rows, ThreadPool& pool)
       : clusters_(clusters), members_(std::ssize(clusters.of)), pool_(pool), counts_(static_cast<size_t>(pool.size())) {
     const int64_t k = clusters.prototypes.rows();
     for (auto& counts : counts_) counts.resize(static_cast<size_t>(k));
@@ -270,7 +270,7 @@ class Election {
 
 Consensus elect(const PointsView& points, int64_t rows, const Labelling& labelling, const Clusters& clusters,
                 ThreadPool& pool) {
-  Election election(clusters, rows, pool);
+  VoteCounter counter(clusters, rows, pool);
   const auto members = clusters.of.size();
   const int64_t block = std::clamp<int64_t>(kBlockLabels / static_cast<int64_t>(members), kGrain, rows + kGrain);
   std::vector<uint32_t> labels;
@@ -283,9 +283,9 @@ Consensus elect(const PointsView& points, int64_t rows, const Labelling& labelli
     labels.resize(members * size);
     const auto row_of = [first](size_t i) { return first + static_cast<int64_t>(i); };
     for (size_t m = 0; m < members; ++m) labelling.read(m, row_of, values, {labels.data() + m * size, size});
-    election.count(first, count, labels);
+    counter.count(first, count, labels);
   }
-  return election.take();
+  return counter.take();
 }
 
 void compare_members(const PointsView& points, RowPairs pairs, const Labelling& labelling,

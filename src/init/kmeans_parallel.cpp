@@ -41,20 +41,20 @@ Candidates oversample(const InitContext& context, const InitModel& model, int64_
     seeding->add({&added, 1});
   }
   std::vector<int64_t> weights;
-  if (static_cast<int64_t>(candidates.size()) > model.k) weights = seeding->attracted(0);
+  if (static_cast<int64_t>(candidates.size()) > model.k) weights = seeding->cluster_weights(0);
   return {std::move(candidates), std::move(weights)};
 }
 
 // Weight of the points nearest to each candidate.
 std::vector<int64_t> attracted_weights(const InitContext& context, const Candidates& found) {
   if (!found.weights.empty()) return found.weights;
-  return attracted_by_pass(context.upload, prototypes_at(context.input, found.rows), context.pool.size());
+  return cluster_weights_by_pass(context.upload, prototypes_at(context.input, found.rows), context.pool.size());
 }
 
 // Returns the weights in units of the largest: 0, or at least 2^-40 where that counts.
-std::vector<double> relative_weights(std::span<const int64_t> attracted) {
-  const auto count = static_cast<int64_t>(attracted.size());
-  std::vector<double> weights(attracted.begin(), attracted.end());
+std::vector<double> relative_weights(std::span<const int64_t> sums) {
+  const auto count = static_cast<int64_t>(sums.size());
+  std::vector<double> weights(sums.begin(), sums.end());
   const double largest = *std::max_element(weights.begin(), weights.end());
   // The minimum weight that still counts compared with the largest (contract, "Weights").
   const double least = std::ldexp(1.0, -std::min(40, limb_bits(count) - 1));

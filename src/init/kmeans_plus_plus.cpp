@@ -103,7 +103,7 @@ void choose_next(const InitContext& context, Seeding& seeding, std::vector<Seeds
 }
 
 // The number of steps that a seeding may make alone before a look at signals and limits: a few hundredths of a second.
-class Pace {
+class StepsPerCall {
  public:
   int64_t steps() const { return steps_; }
   void took(double seconds) {
@@ -146,14 +146,14 @@ int64_t wanted_until(const std::vector<Seeds>& all, int64_t t) {
 
 // All centres but the first; false if it was told to stop.
 bool choose_rest(const InitContext& context, Seeding& seeding, std::vector<Seeds>& all, int64_t largest) {
-  Pace pace;
+  StepsPerCall steps_per_call;
   int64_t t = 1;
   for (int64_t last = wanted_until(all, t); last > 0; last = wanted_until(all, t)) {
     if (!context.proceed(t, largest)) return false;
-    const int64_t steps = std::min(pace.steps(), last - t);
+    const int64_t steps = std::min(steps_per_call.steps(), last - t);
     const auto begin = std::chrono::steady_clock::now();
     if (choose_several(context, seeding, all, t, steps)) {
-      pace.took(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+      steps_per_call.took(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
       t += steps;
     } else {
       choose_next(context, seeding, all, t);

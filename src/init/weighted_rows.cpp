@@ -74,9 +74,9 @@ struct WeightedRow {
 };
 
 // The rows of one model that are still there.
-class Urn {
+class RemainingRows {
  public:
-  Urn(const Input& input, std::vector<uint64_t> sums, uint64_t total)
+  RemainingRows(const Input& input, std::vector<uint64_t> sums, uint64_t total)
       : input_(input), blocks_(input.shard), prefixes_(std::move(sums)), total_(total) {}
 
   uint64_t total() const { return total_; }
@@ -164,15 +164,15 @@ WeightedRows::WeightedRows(const Input& input, ThreadPool& pool) : input_(input)
 
 std::vector<int64_t> WeightedRows::draw(const RowWish& wish) const {
   constexpr uint32_t kByWeight = 1;  // draw 0 is the number of a row, this one is the draw of a place
-  Urn urn(input_, sums_, total_);
+  RemainingRows remaining(input_, sums_, total_);
   const std::vector<int64_t> weights = weights_from_all(input_, wish.excluded);
-  for (size_t i = 0; i < weights.size(); ++i) urn.take({wish.excluded[i], weights[i]});
+  for (size_t i = 0; i < weights.size(); ++i) remaining.take({wish.excluded[i], weights[i]});
   std::vector<int64_t> rows;
-  while (static_cast<int64_t>(rows.size()) < wish.count && urn.total() > 0) {
+  while (static_cast<int64_t>(rows.size()) < wish.count && remaining.total() > 0) {
     const uint64_t place = wish.excluded.size() + rows.size();
-    const WeightedRow found = urn.find(random_u64(wish.seed, place, kByWeight, Purpose::kRandomRow));
+    const WeightedRow found = remaining.find(random_u64(wish.seed, place, kByWeight, Purpose::kRandomRow));
     rows.push_back(found.row);
-    urn.take(found);
+    remaining.take(found);
   }
   return rows;
 }

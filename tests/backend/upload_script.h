@@ -184,8 +184,8 @@ class UploadScript {
     const SeedCentres added{0, &others};
     seeding->add({&added, 1});
     note(text_of(seeding->total(0)));
-    EXPECT_TRUE(!seeding->knows_attracted() || !seeding->attracted(0).empty());
-    note(fmt::format("attracted {}", fmt::join(attracted(*seeding, {n / 2, 0, n - 1, n / 3}), ",")));
+    EXPECT_TRUE(!seeding->knows_cluster_weights() || !seeding->cluster_weights(0).empty());
+    note(fmt::format("cluster weights {}", fmt::join(cluster_weights(*seeding, {n / 2, 0, n - 1, n / 3}), ",")));
     // Again, and one that was tried is added.
     seeding->begin({&begun, 1});
     seeding->fix_scale(0, largest);
@@ -195,15 +195,15 @@ class UploadScript {
       const SeedCentres one{0, &centre};
       seeding->add({&one, 1});
     }
-    note(fmt::format("after a trial {}", fmt::join(attracted(*seeding, {n / 2, 0, n / 3}), ",")));
+    note(fmt::format("after a trial {}", fmt::join(cluster_weights(*seeding, {n / 2, 0, n / 3}), ",")));
   }
 
   // By the seeding that has these rows' centres, or by a pass.
-  std::vector<int64_t> attracted(Seeding& seeding, const std::vector<int64_t>& rows) {
-    std::vector<int64_t> weights = seeding.attracted(0);
+  std::vector<int64_t> cluster_weights(Seeding& seeding, const std::vector<int64_t>& rows) {
+    std::vector<int64_t> weights = seeding.cluster_weights(0);
     attracted_is_known |= !weights.empty();
     if (!weights.empty()) return weights;
-    return attracted_by_pass(upload_, prototypes_at(input_, rows), 1);
+    return cluster_weights_by_pass(upload_, prototypes_at(input_, rows), 1);
   }
 
   const Input& input_;

@@ -20,7 +20,7 @@ constexpr uint64_t kRandomCases = 500;
 
 std::vector<Target> all_targets() {
   std::vector<Target> all = targets();
-  for (Target& target : late_targets()) all.push_back(std::move(target));
+  for (Target& target : async_targets()) all.push_back(std::move(target));
   return all;
 }
 

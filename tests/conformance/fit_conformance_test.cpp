@@ -2,7 +2,7 @@
 #include <manymeans/error.h>
 #include <manymeans/fit.h>
 
-#include "backend/device/late_backend.h"
+#include "backend/device/async_backend.h"
 #include "conformance/cases.h"
 #include "conformance/fit_cases.h"
 #include "conformance/variants.h"
@@ -54,7 +54,7 @@ std::vector<std::string> other_backends() {
 class FitConformance : public testing::Test {
  protected:
   void SetUp() override {
-    if (backends_.empty() && !has_late_) GTEST_SKIP() << "there is no backend to compare with the reference";
+    if (backends_.empty() && !has_async_) GTEST_SKIP() << "there is no backend to compare with the reference";
   }
 
   // One fit by the reference, then by every backend with all strategies.
@@ -62,7 +62,7 @@ class FitConformance : public testing::Test {
     options.backend = "reference";
     options.algorithm = "auto";
     const std::string expected = outcome(made, options, hooks);
-    if (has_late_) compare_late(made, options, hooks, expected);
+    if (has_async_) compare_late(made, options, hooks, expected);
     for (const std::string& backend : backends_) {
       options.backend = backend;
       for (const Strategy strategy : kStrategies) {
@@ -89,7 +89,7 @@ class FitConformance : public testing::Test {
   // A backend that is nothing but backend/device/ and plain loops, on a device that is late.
   void compare_late(const Case& made, FitOptions options, const FitHooks& hooks, const std::string& expected) {
     Tuning tuning;
-    tuning.test_backend = make_late_backend;
+    tuning.test_backend = make_async_backend;
     options.algorithm = "auto";
     tuning.cuda.slice_rows = late_ % 2 == 0 ? 0 : 50;
     options.strategy = kStrategies[late_++ % kStrategies.size()];
@@ -103,7 +103,7 @@ class FitConformance : public testing::Test {
   std::vector<Target> targets_ = targets();
   std::vector<std::string> backends_ = other_backends();
   size_t compared_ = 0;
-  const bool has_late_ = !late_targets().empty();
+  const bool has_async_ = !async_targets().empty();
   size_t late_ = 0;
 };
 

@@ -1,6 +1,6 @@
 // Whole fits of linear models on every backend but the reference, and on the stand-in for devices: the reference's
 // answer, with every initialisation, swaps, ridges, weights and types, and after a checkpoint of any backend.
-#include "backend/device/late_backend.h"
+#include "backend/device/async_backend.h"
 #include "conformance/variants.h"
 #include "engine/tuned.h"
 #include "io/files.h"
@@ -86,10 +86,10 @@ std::vector<Where> places() {
     Where& device = found.emplace_back(Where{target.backend});
     device.tuning.opencl.slice_rows = target.slice_rows;
   }
-  for (const Target& target : late_targets()) {
+  for (const Target& target : async_targets()) {
     for (const char* algorithm : {"auto", "brute"}) {
       Where& late = found.emplace_back(Where{"reference", algorithm});
-      late.tuning.test_backend = make_late_backend;
+      late.tuning.test_backend = make_async_backend;
       late.tuning.cuda.slice_rows = target.slice_rows;
     }
   }

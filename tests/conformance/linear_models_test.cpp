@@ -37,7 +37,7 @@ bool has_linear_models(const Target& target) {
 
 // One target an instruction set: residuals have one screen. Devices have none.
 std::vector<Target> linear_targets() {
-  std::vector<Target> found = late_targets();
+  std::vector<Target> found = async_targets();
   for (Target& target : targets()) {
     const bool one = target.screen_format == "float32" || target.screen_format.empty();
     if (one && has_linear_models(target)) found.push_back(std::move(target));
@@ -86,7 +86,7 @@ class LinearModels : public testing::Test {
   bool has_turn(const Target& target, std::string_view algorithm) const {
     if (has_screen(target)) return true;
     if (target.backend == "opencl") return (algorithm == "auto") == (cases_ % 2 == 0) && opencl_has_turn(target);
-    const bool late = target.backend == "late";
+    const bool late = target.backend == "async";
     return (algorithm == "auto") == (cases_ % 2 == 0) && (!late || (target.slice_rows == 0) == (cases_ / 2 % 2 == 0));
   }
 

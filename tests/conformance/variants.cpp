@@ -5,7 +5,7 @@
 
 #include "backend/cpu/choose/screen_costs.h"
 #include "backend/cpu/kernels/instruction_set.h"
-#include "backend/device/late_backend.h"
+#include "backend/device/async_backend.h"
 #include "core/threads.h"
 #include "data/input.h"
 
@@ -29,12 +29,12 @@ std::unique_ptr<Backend> Target::make(const std::string& algorithm, int threads,
   options.tuning.cuda.slice_rows = options.tuning.opencl.slice_rows = slice_rows;
   options.tuning.cuda.queued_passes = queued_passes;
   options.tuning.cuda.score_thresholds = score_thresholds;
-  if (backend == "late") options.tuning.test_backend = make_late_backend;
+  if (backend == "async") options.tuning.test_backend = make_async_backend;
   return make_backend(backend, options);
 }
 
 bool takes(std::string_view backend, std::string_view algorithm, int64_t columns) {
-  if (backend == "late") return algorithm == "brute" || algorithm == "auto";
+  if (backend == "async") return algorithm == "brute" || algorithm == "auto";
   if (backend == "opencl" && algorithm == "bounds") return false;
   if (backend == "cuda" && algorithm == "kdtree") return columns <= 4;
   return algorithm != "kdtree" || columns <= 32;
@@ -144,10 +144,10 @@ std::vector<Target> targets() {
   return found;
 }
 
-std::vector<Target> late_targets() {
+std::vector<Target> async_targets() {
   const char* only = std::getenv("MANYMEANS_TEST_BACKEND");
-  if (only != nullptr && only != std::string_view("late")) return {};
-  return {{"late", "", ""}, {"late", "", "", 100}};
+  if (only != nullptr && only != std::string_view("async")) return {};
+  return {{"async", "", ""}, {"async", "", "", 100}};
 }
 
 }  // namespace manymeans::test

@@ -47,7 +47,7 @@ bool looks_in_bytes(const Target& target, int64_t columns);
 /// reason.
 std::vector<Target> targets();
 
-/// A backend of tests alone (tests/backend/device/late_backend.h): every distance, on a device that is late.
-std::vector<Target> late_targets();
+/// A backend of tests alone (tests/backend/device/async_backend.h): every distance, on a device that is late.
+std::vector<Target> async_targets();
 
 }  // namespace manymeans::test

@@ -198,7 +198,7 @@ TEST(ColumnWarnings, OfRanksAreThoseOfOne) {
                                        table(300, {"objid", "x"}, no_more, normal(1, 1)),
                                        table(300, {"cluster", "x"}, in_turn, normal(1, 1)),
                                        table(300, {"id", "x"}, at_first, normal(1, 1)),
-                                       table(300, {"a", "late", "c"}, normal(1, 1), later, normal(2, 1)),
+                                       table(300, {"a", "async", "c"}, normal(1, 1), later, normal(2, 1)),
                                        table(300, {"a", "b", "c"}, normal(1, 1), normal(2, 30), normal(3, 1)),
                                        table(12, {"id", "x"}, rising, normal(1, 1)),
                                        table(9, {"id", "x"}, rising, normal(1, 1))};

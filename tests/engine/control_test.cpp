@@ -1,7 +1,7 @@
 // Fits that are ended from outside: they equal the same fit with max_iter set to the iterations they report.
 #include "engine/control.h"
 
-#include "backend/device/late_backend.h"
+#include "backend/device/async_backend.h"
 #include "engine/small_data.h"
 #include "engine/tuned.h"
 
@@ -194,7 +194,7 @@ TEST(Control, ABatchThatIsStoppedIsAFitOfSoManyIterations) {
   const auto x = mixture(3000, 4, 3, 30);
   const PointsView points(x.data(), 3000, 4);
   Tuning tuning;
-  tuning.test_backend = test::make_late_backend;
+  tuning.test_backend = test::make_async_backend;
   FitOptions o = options({20});
   o.init = "first";
   const std::string whole = fit(points, {}, o).digest();

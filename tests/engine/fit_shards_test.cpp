@@ -387,7 +387,7 @@ TEST_F(FitShards, QuestionsThatDoNotFitTheirShardAreErrors) {
       EXPECT_NE(said(question).find(other), std::string::npos);
       ++seen;
     }
-    if (asked.what > Asked::kLargestTerm && asked.what != Asked::kAttracted) {
+    if (asked.what > Asked::kLargestTerm && asked.what != Asked::kClusterWeights) {
       Question question = asked;
       question.seeds[0].largest /= 4;
       EXPECT_NE(said(question).find(other), std::string::npos);

@@ -1,7 +1,7 @@
 #include "engine/removal_costs.h"
 
 #include "backend/backend.h"
-#include "backend/device/late_backend.h"
+#include "backend/device/async_backend.h"
 #include "prototype/linear_model.h"
 
 #include <gtest/gtest.h>
@@ -45,7 +45,7 @@ TEST(RemovalCosts, AreWhatTheSecondBestWouldCost) {
   for (const int64_t slice_rows : {0, 500}) {
     BackendOptions options;
     options.tuning.cuda.slice_rows = slice_rows;
-    backends.push_back(make_late_backend(options));
+    backends.push_back(make_async_backend(options));
   }
   for (const std::unique_ptr<Backend>& backend : backends) {
     const std::unique_ptr<Upload> upload = backend->upload(input);

@@ -90,9 +90,9 @@ std::vector<int64_t> CompositeSeeding::sample(int slot, const SeedSample& sample
   return rows;
 }
 
-std::vector<int64_t> CompositeSeeding::attracted(int slot) {
+std::vector<int64_t> CompositeSeeding::cluster_weights(int slot) {
   std::vector<std::vector<int64_t>> found(parts_.size());
-  for_each_part(parts_, drivers_, [&](size_t p) { found[p] = seedings_[p].seeding->attracted(slot); });
+  for_each_part(parts_, drivers_, [&](size_t p) { found[p] = seedings_[p].seeding->cluster_weights(slot); });
   std::vector<int64_t> sums = found[0];
   for (size_t p = 0; p < found.size(); ++p) {
     if (found[p].empty()) return {};
@@ -101,8 +101,9 @@ std::vector<int64_t> CompositeSeeding::attracted(int slot) {
   return sums;
 }
 
-bool CompositeSeeding::knows_attracted() const {
-  return std::ranges::all_of(seedings_, [](const SeedingOfPart& part) { return part.seeding->knows_attracted(); });
+bool CompositeSeeding::knows_cluster_weights() const {
+  return std::ranges::all_of(seedings_,
+                             [](const SeedingOfPart& part) { return part.seeding->knows_cluster_weights(); });
 }
 
 std::span<const double> CompositeSeeding::least(int slot) {

@@ -28,8 +28,8 @@ class CompositeSeeding final : public Seeding {
   std::vector<int64_t> pick(int slot, std::span<const WideInt> targets) override;
   void trial(std::span<SeedTrial> trials) override;
   std::vector<int64_t> sample(int slot, const SeedSample& sample) override;
-  std::vector<int64_t> attracted(int slot) override;
-  bool knows_attracted() const override;
+  std::vector<int64_t> cluster_weights(int slot) override;
+  bool knows_cluster_weights() const override;
   std::span<const double> least(int slot) override;
 
  private:

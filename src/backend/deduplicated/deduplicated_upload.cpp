@@ -358,8 +358,8 @@ class DeduplicatedSeeding final : public Seeding {
   void trial(std::span<SeedTrial> trials) override { distinct_->trial(trials); }
   std::vector<int64_t> choose(std::span<SeedTrial> trials) override { return distinct_->choose(trials); }
   std::vector<int64_t> sample(int slot, const SeedSample& sample) override;
-  std::vector<int64_t> attracted(int slot) override { return distinct_->attracted(slot); }
-  bool knows_attracted() const override { return distinct_->knows_attracted(); }
+  std::vector<int64_t> cluster_weights(int slot) override { return distinct_->cluster_weights(slot); }
+  bool knows_cluster_weights() const override { return distinct_->knows_cluster_weights(); }
   std::span<const double> least(int slot) override;
 
  private:

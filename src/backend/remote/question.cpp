@@ -96,7 +96,7 @@ void check_models(const Question& question) {
   for (const AskedSeeds& seeds : question.seeds) check_seeds(question, seeds);
   check_clusters(question);
   const bool one_model =
-      question.what == Asked::kPick || question.what == Asked::kSample || question.what == Asked::kAttracted;
+      question.what == Asked::kPick || question.what == Asked::kSample || question.what == Asked::kClusterWeights;
   need(!one_model || question.seeds.size() == 1);
   const bool seeding = question.what >= Asked::kLargestTerm;
   need(question.what < Asked::kPass || !(seeding ? question.seeds.empty() : question.models.empty()));
@@ -118,7 +118,7 @@ void check_workload(const Workload& workload) {
 
 void check_whole(const Question& question) {
   const auto columns = static_cast<uint64_t>(question.columns);
-  need(question.what <= Asked::kAttracted && question.type <= DataType::kInt8);
+  need(question.what <= Asked::kClusterWeights && question.type <= DataType::kInt8);
   if (question.what == Asked::kShape) return;
   need(question.whole.rows >= 1 && question.whole.rows <= kMaxShardRows && question.columns >= 1);
   need(question.whole.largest_weight >= 0 && std::isfinite(question.whole.largest_weight));

@@ -26,12 +26,12 @@ enum class Asked : uint8_t {
   kFarthestDistance,  ///< the largest d2 of each model
   kInertia,           ///< RowQueries::inertia_limbs
   kLabelSum,
-  kLargestTerm,  ///< what Seeding::begin gives
-  kTotals,       ///< of each shard and model the sum of T
-  kPick,         ///< Seeding::pick
-  kPotentials,   ///< Seeding::trial
-  kSample,       ///< Seeding::sample, with the values of the rows
-  kAttracted,    ///< Seeding::attracted
+  kLargestTerm,     ///< what Seeding::begin gives
+  kTotals,          ///< of each shard and model the sum of T
+  kPick,            ///< Seeding::pick
+  kPotentials,      ///< Seeding::trial
+  kSample,          ///< Seeding::sample, with the values of the rows
+  kClusterWeights,  ///< Seeding::cluster_weights
 };
 
 /// A row that the engine gave another label.

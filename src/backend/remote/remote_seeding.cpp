@@ -134,8 +134,8 @@ std::vector<int64_t> RemoteSeeding::sample(int slot, const SeedSample& sample) {
   return shards_.take_rows(shards_.ask(std::move(question)));
 }
 
-std::vector<int64_t> RemoteSeeding::attracted(int slot) {
-  Question question = this->question(Asked::kAttracted);
+std::vector<int64_t> RemoteSeeding::cluster_weights(int slot) {
+  Question question = this->question(Asked::kClusterWeights);
   ask_about(question, slot);
   AnswerReader answer = shards_.ask(std::move(question));
   const std::span<const int64_t> weights = answer.integers(static_cast<size_t>(of(slot).centres.rows()));

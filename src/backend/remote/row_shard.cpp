@@ -146,8 +146,8 @@ class KeptSeeding {
     return seeding;
   }
   template <class Fresh>
-  bool knows_attracted(const Question& question, const Fresh& fresh) {
-    return of_clusters(question.clusters, fresh).knows_attracted();
+  bool knows_cluster_weights(const Question& question, const Fresh& fresh) {
+    return of_clusters(question.clusters, fresh).knows_cluster_weights();
   }
   // The largest v of rows that have this first centre alone.
   template <class Fresh>
@@ -266,7 +266,7 @@ struct RowShard::State {
   void pick(const Question& question, Answer& answer);
   void potentials(const Question& question, Answer& answer);
   void sample(const Question& question, Answer& answer);
-  void attracted(const Question& question, Answer& answer);
+  void cluster_weights(const Question& question, Answer& answer);
 
   void begin(const Question& question);
   const ColumnScan& scan();
@@ -361,7 +361,7 @@ void RowShard::State::answer(const Question& question, Answer& answer) {
     case Asked::kPick: return pick(question, answer);
     case Asked::kPotentials: return potentials(question, answer);
     case Asked::kSample: return sample(question, answer);
-    case Asked::kAttracted: return attracted(question, answer);
+    case Asked::kClusterWeights: return cluster_weights(question, answer);
     case Asked::kShape:
     case Asked::kColumns:
     case Asked::kWeights: break;
@@ -548,15 +548,15 @@ void RowShard::State::sample(const Question& question, Answer& answer) {
 }
 
 // By a pass, where the seeding does not know it: an answer is the same wherever it comes from.
-void RowShard::State::attracted(const Question& question, Answer& answer) {
+void RowShard::State::cluster_weights(const Question& question, Answer& answer) {
   const AskedSeeds& seeds = question.seeds[0];
   Words found;
-  if (seeding.knows_attracted(question, fresh_seeding())) {
-    found = seeding.at(question, fresh_seeding()).attracted(seeds.slot);
+  if (seeding.knows_cluster_weights(question, fresh_seeding())) {
+    found = seeding.at(question, fresh_seeding()).cluster_weights(seeds.slot);
   }
   if (found.empty()) {
     session.drop();  // before there is another one
-    found = attracted_by_pass(uploaded(), seeds.centres, pool.size());
+    found = cluster_weights_by_pass(uploaded(), seeds.centres, pool.size());
   }
   answer.add(Merging::kSum, std::move(found));
 }

@@ -99,9 +99,9 @@ std::vector<int64_t> ShardedSeeding::sample(int slot, const SeedSample& sample) 
 }
 
 // Not known where one rank does not know it. A rank without rows does not know how many centres there are.
-std::vector<int64_t> ShardedSeeding::attracted(int slot) {
+std::vector<int64_t> ShardedSeeding::cluster_weights(int slot) {
   std::vector<int64_t> weights;
-  if (local()) weights = local()->attracted(slot);
+  if (local()) weights = local()->cluster_weights(slot);
   int64_t unknown_and_centres[] = {local() && weights.empty() ? 1 : 0, static_cast<int64_t>(weights.size())};
   comm_.max(std::span(unknown_and_centres));
   if (unknown_and_centres[0] != 0) return {};

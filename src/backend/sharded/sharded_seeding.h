@@ -23,7 +23,7 @@ class ShardedSeeding final : public Seeding {
   std::vector<int64_t> pick(int slot, std::span<const WideInt> targets) override;
   void trial(std::span<SeedTrial> trials) override;
   std::vector<int64_t> sample(int slot, const SeedSample& sample) override;
-  std::vector<int64_t> attracted(int slot) override;
+  std::vector<int64_t> cluster_weights(int slot) override;
   /// The least distances of the rank's own rows.
   std::span<const double> least(int slot) override;
 

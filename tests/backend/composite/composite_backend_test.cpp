@@ -6,7 +6,7 @@
 
 #include "backend/composite/model_shares.h"
 #include "backend/composite/row_shares.h"
-#include "backend/device/late_backend.h"
+#include "backend/device/async_backend.h"
 #include "backend/upload_script.h"
 #include "conformance/variants.h"
 #include "data/gather.h"
@@ -105,7 +105,7 @@ class RestlessBackend final : public Backend {
     options.tuning.test_backend = nullptr;  // it would be this one again
     backends_.push_back({"cpu", make_backend("cpu", options)});
     backends_.push_back({"reference", make_backend("reference", {})});
-    backends_.push_back({"late", make_late_backend({})});
+    backends_.push_back({"async", make_async_backend({})});
   }
   std::string_view name() const override { return "restless"; }
   std::string instruction_set() const override { return {}; }
@@ -254,9 +254,9 @@ TEST(CompositeBackend, DoesManyPassesAtOnce) {
   EXPECT_EQ(script.batched, 6);
 }
 
-std::vector<NamedBackend> late_backends(size_t count, const BackendOptions& options = {}) {
+std::vector<NamedBackend> async_backends(size_t count, const BackendOptions& options = {}) {
   std::vector<NamedBackend> backends;
-  while (backends.size() < count) backends.push_back({"late", make_late_backend(options)});
+  while (backends.size() < count) backends.push_back({"async", make_async_backend(options)});
   return backends;
 }
 
@@ -264,7 +264,7 @@ TEST(CompositeBackend, DevicesOfAKindAddUpAmongThemselves) {
   for (uint64_t seed = 0; seed < 20; ++seed) {
     const Case made = random_case(71000 + seed);
     if (made.shape.n > 600) continue;
-    const std::vector<NamedBackend> backends = late_backends(2 + seed % 3);
+    const std::vector<NamedBackend> backends = async_backends(2 + seed % 3);
     SCOPED_TRACE(fmt::format("{} seed {} by {} devices", made.name, seed, backends.size()));
     ThreadPool pool(1);
     const Input input = prepare_input(made.points(), made.weights, pool);
@@ -282,7 +282,7 @@ TEST(CompositeBackend, ATeamMakesManyPassesAtOnce) {
   }
   ThreadPool pool(1);
   const Input input = prepare_input(made.points(), made.weights, pool);
-  const auto backend = make_composite_backend(late_backends(3));
+  const auto backend = make_composite_backend(async_backends(3));
   const auto upload = backend->upload(input);
   UploadScript script(input, *upload, made);
   ASSERT_EQ(script.run(), expected_script(made));
@@ -298,8 +298,8 @@ TEST(CompositeBackend, ATeamEndsWithItsFirstError) {
   std::atomic<bool> abort = false;
   BackendOptions may_stop = in_slices;
   may_stop.abort = &abort;
-  std::vector<NamedBackend> backends = late_backends(2, in_slices);
-  backends.push_back({"late", make_late_backend(may_stop)});
+  std::vector<NamedBackend> backends = async_backends(2, in_slices);
+  backends.push_back({"async", make_async_backend(may_stop)});
   const std::vector<int64_t> ends = {100, 200, 500};
   const auto upload = make_composite_upload(input, backends, ends, {});
   const auto session = upload->session(made.shape.k, 1);

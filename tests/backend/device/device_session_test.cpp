@@ -1,7 +1,7 @@
 // A batch of passes on a device is as many steps of the reference: labels, statistics, prototypes and counters.
 #include "backend/device/device_session.h"
 
-#include "backend/device/late_backend.h"
+#include "backend/device/async_backend.h"
 #include "conformance/cases.h"
 #include "conformance/trace.h"
 #include "core/threads.h"
@@ -70,7 +70,7 @@ void compare_batch(const Case& made, const Input& input, int64_t slice_rows) {
   ThreadPool pool(1);
   BackendOptions options;
   options.tuning.cuda.slice_rows = slice_rows;
-  Fit late(make_late_backend(options), input, made);
+  Fit late(make_async_backend(options), input, made);
   Fit reference(make_backend("reference", {}), input, made);
   const std::vector<PassModel> found = late.advance(9);
   ASSERT_GT(late.done(), 0);
@@ -122,7 +122,7 @@ TEST(DeviceSession, CarriesEveryKindOfPrototypes) {
         BackendOptions options;
         options.algorithm = algorithm;
         options.tuning.cuda.slice_rows = weighting == Weighting::kNone ? 0 : 70;
-        const Trace found = trace_of(*make_late_backend(options), made, 0, *prototype);
+        const Trace found = trace_of(*make_async_backend(options), made, 0, *prototype);
         EXPECT_EQ(first_difference(expected, found), "") << prototype->name << ", " << algorithm;
       }
     }
@@ -136,7 +136,7 @@ TEST(DeviceSession, ABatchIsOnePassWhereTheEngineUpdates) {
   const Input input = prepare_input(made.points(), made.weights, pool);
   BackendOptions options;
   options.algorithm = "brute";
-  Fit late(make_late_backend(options), input, made);
+  Fit late(make_async_backend(options), input, made);
   Fit reference(make_backend("reference", {}), input, made);
   for (int pass = 0; pass < 3; ++pass) {
     if (pass > 0) {
@@ -155,7 +155,7 @@ TEST(DeviceSession, ABatchEndsWhereTheEngineMustJudge) {
   ThreadPool pool(1);
   const Case made = make_case(Family::kClusters, DataType::kFloat32, Weighting::kNone, {900, 2, {5}}, 3);
   const Input input = prepare_input(made.points(), made.weights, pool);
-  Fit late(make_late_backend({}), input, made);
+  Fit late(make_async_backend({}), input, made);
   const std::vector<PassModel> found = late.advance(1000);
   EXPECT_GT(late.done(), 3) << "more than are asked about together";
   EXPECT_LE(late.done(), 64);
@@ -222,7 +222,7 @@ TEST(DeviceSession, ABatchEndsBeforeAnUpdateThatMayBeTheLast) {
         const auto passes = static_cast<int>(first - shifts.begin()) + 1;
         BackendOptions options;
         options.tuning.cuda.slice_rows = slice_rows;
-        Fit late(make_late_backend(options), input, made);
+        Fit late(make_async_backend(options), input, made);
         Fit reference(make_backend("reference", {}), input, made);
         const std::vector<PassModel> found = late.advance(limits);
         ASSERT_EQ(late.done(), passes) << "limits of pass " << at + 1;
@@ -244,13 +244,13 @@ TEST(DeviceSession, ABatchEndsWhereFewLabelsChange) {
   ThreadPool pool(1);
   const Case made = case_without_empty_clusters({5}, pool);
   const Input input = prepare_input(made.points(), made.weights, pool);
-  Fit whole(make_late_backend({}), input, made);
+  Fit whole(make_async_backend({}), input, made);
   const std::vector<PassModel> all = whole.advance(8);
   ASSERT_EQ(whole.done(), 8);
   for (size_t pass = 1; pass < 7; ++pass) {
     PassLimits limits(64);
     limits.changed = all[0].earlier[pass].changed;
-    Fit late(make_late_backend({}), input, made);
+    Fit late(make_async_backend({}), input, made);
     const std::vector<PassModel> found = late.advance(limits);
     EXPECT_LE(late.done(), static_cast<int>(pass) + 1);
     EXPECT_LE(found[0].result.changed, limits.changed);
@@ -264,7 +264,7 @@ TEST(DeviceSession, LabelsOfManyRows) {
   const Case made = make_case(Family::kNormal, DataType::kFloat32, Weighting::kNone, {1100001, 1, {2, 257}}, 6);
   ASSERT_GE(size_t{2} * 2 * static_cast<size_t>(made.shape.n), device::kMinStagedLabels);
   const Input input = prepare_input(made.points(), made.weights, pool);
-  Fit late(make_late_backend({}), input, made);
+  Fit late(make_async_backend({}), input, made);
   Fit cpu(make_backend("cpu", {.threads = 2}), input, made);
   late.advance(1);
   cpu.advance(1);

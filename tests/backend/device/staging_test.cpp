@@ -1,7 +1,7 @@
 // Copies through pinned pieces, both ways, by a queue that is late.
 #include "backend/device/staging.h"
 
-#include "backend/device/late_device.h"
+#include "backend/device/async_device.h"
 
 #include <gtest/gtest.h>
 
@@ -25,19 +25,19 @@ std::vector<std::byte> random_bytes(size_t count) {
   return values;
 }
 
-std::vector<std::byte> read_all(const Buffer& from, const LateQueue& queue) {
+std::vector<std::byte> read_all(const Buffer& from, const AsyncQueue& queue) {
   std::vector<std::byte> found(from.bytes());
   queue.read_back(found.data(), from.at(), found.size(), "reading a test's data");
   return found;
 }
 
 TEST(Staging, SourcesMayGoAtOnce) {
-  const LateQueue queue{{}};
+  const AsyncQueue queue{{}};
   for (const int threads : {1, 3}) {
     for (const size_t least : {size_t{0}, kPiece}) {
-      Staging staging(late_runtime(), {least, kPiece}, threads);
+      Staging staging(async_runtime(), {least, kPiece}, threads);
       const std::vector<std::byte> all = random_bytes(20 * kPiece);
-      const Buffer there(late_runtime(), all.size(), "test data");
+      const Buffer there(async_runtime(), all.size(), "test data");
       size_t at = 0;
       for (size_t some = 1; at < all.size(); some = some * 3 + 1) {
         some = std::min(some, all.size() - at);
@@ -53,13 +53,13 @@ TEST(Staging, SourcesMayGoAtOnce) {
 }
 
 TEST(Staging, FetchesSeveralThroughOnePlace) {
-  const LateQueue queue{{}};
+  const AsyncQueue queue{{}};
   for (const int threads : {1, 5}) {
-    Staging staging(late_runtime(), {kPiece, kPiece}, threads);
+    Staging staging(async_runtime(), {kPiece, kPiece}, threads);
     for (const size_t bytes : {size_t{0}, size_t{1}, kPiece - 1, kPiece, kPiece + 1, 2 * kPiece + 77, size_t{301}}) {
       for (const size_t models : {0, 1, 2, 7}) {
         const std::vector<std::byte> values = random_bytes(models * bytes);
-        const Buffer place(late_runtime(), bytes, "test data");
+        const Buffer place(async_runtime(), bytes, "test data");
         std::vector<std::vector<std::byte>> found(models, std::vector<std::byte>(bytes));
         std::vector<std::byte*> to;
         for (std::vector<std::byte>& each : found) to.push_back(each.data());

@@ -3,7 +3,7 @@
 
 #include <manymeans/error.h>
 
-#include "backend/device/late_device.h"
+#include "backend/device/async_device.h"
 
 #include <gtest/gtest.h>
 
@@ -26,7 +26,7 @@ std::vector<std::byte> random_bytes(size_t count) {
   return values;
 }
 
-std::vector<std::byte> read_all(const Buffer& from, const LateQueue& queue) {
+std::vector<std::byte> read_all(const Buffer& from, const AsyncQueue& queue) {
   std::vector<std::byte> found(from.bytes());
   queue.read_back(found.data(), from.at(), found.size(), "reading a test's data");
   return found;
@@ -34,12 +34,12 @@ std::vector<std::byte> read_all(const Buffer& from, const LateQueue& queue) {
 
 // Fewer pieces than places and more, several calls by the same places; the source goes at once.
 TEST(Uploader, SourcesMayGoAtOnce) {
-  const LateQueue queue{{}};
+  const AsyncQueue queue{{}};
   for (const int threads : {1, 2, 3, 9}) {
     for (const size_t most : {size_t{1}, 3 * kPiece, 100 * kPiece}) {
-      Uploader uploader(late_runtime(), most, {threads});
+      Uploader uploader(async_runtime(), most, {threads});
       const std::vector<std::byte> all = random_bytes(45 * kPiece + 77);
-      const Buffer there(late_runtime(), all.size(), "test data");
+      const Buffer there(async_runtime(), all.size(), "test data");
       size_t at = 0;
       for (const size_t some : {size_t{0}, size_t{1}, kPiece, 2 * kPiece + 5, 37 * kPiece, all.size()}) {
         const size_t count = std::min(some, all.size() - at);
@@ -56,12 +56,12 @@ TEST(Uploader, SourcesMayGoAtOnce) {
 
 // Nobody waits for a piece that no longer comes.
 TEST(Uploader, EndsWhereTheCallerDoes) {
-  const LateQueue queue{{}};
+  const AsyncQueue queue{{}};
   std::atomic<bool> abort{true};
   const std::vector<std::byte> all = random_bytes(40 * kPiece);
-  const Buffer there(late_runtime(), all.size(), "test data");
+  const Buffer there(async_runtime(), all.size(), "test data");
   for (const int threads : {1, 8}) {
-    Uploader uploader(late_runtime(), all.size(), {threads, &abort});
+    Uploader uploader(async_runtime(), all.size(), {threads, &abort});
     abort = true;
     EXPECT_THROW(uploader.send(there.at(), all.data(), all.size(), queue, "test data"), Error);
     abort = false;

@@ -416,7 +416,7 @@ void CpuSeeding::begin_nearest(Model& state) {
   std::fill_n(state.nearest.data(), n, uint32_t{0});
 }
 
-std::vector<int64_t> CpuSeeding::attracted(int slot) {
+std::vector<int64_t> CpuSeeding::cluster_weights(int slot) {
   const Model& state = model(slot);
   if (state.nearest.size() == 0) return {};
   std::vector<int64_t> weights(static_cast<size_t>(state.centres));

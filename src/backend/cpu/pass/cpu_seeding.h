@@ -33,8 +33,8 @@ class CpuSeeding final : public Seeding {
   void trial(std::span<SeedTrial> trials) override;
   std::vector<int64_t> choose(std::span<SeedTrial> trials) override;
   std::vector<int64_t> sample(int slot, const SeedSample& sample) override;
-  std::vector<int64_t> attracted(int slot) override;
-  bool knows_attracted() const override { return !shared_.input.memory.limited; }
+  std::vector<int64_t> cluster_weights(int slot) override;
+  bool knows_cluster_weights() const override { return !shared_.input.memory.limited; }
   std::span<const double> least(int slot) override;
 
  private:

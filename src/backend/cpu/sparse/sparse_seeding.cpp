@@ -50,7 +50,7 @@ void SparseSeeding::take(const Matrix& centres) {
 }
 
 template <class Body>
-void SparseSeeding::for_each_fall(const Model& state, const Matrix& centres, Body&& fall) {
+void SparseSeeding::for_each_nearer_centre(const Model& state, const Matrix& centres, Body&& found) {
   const std::vector<WideSparseRow> rows = sparse_rows_of(centres);
   take(centres);
   if (shared_.brute) bounds_.resize(static_cast<size_t>(shared_.view.n));
@@ -63,7 +63,7 @@ void SparseSeeding::for_each_fall(const Model& state, const Matrix& centres, Bod
       if (!found.empty()) scratch.row.read(shared_.view, i);
       for (const uint32_t c : found) {
         const double d2 = shared_.kernels.sparse.distance(terms_in(scratch.row), terms_in(rows[c]));
-        if (d2 < least) fall(worker, Fall{i, d2, c});
+        if (d2 < least) found(worker, NearerCentre{i, d2, c});
       }
     }
   });
@@ -75,9 +75,9 @@ void SparseSeeding::lower(Model& state, const Matrix& centres) {
     std::vector<int64_t> some(static_cast<size_t>(std::min(kCentres, centres.rows() - first)));
     std::iota(some.begin(), some.end(), first);
     const Matrix group = gather_rows(centres.view(), some);
-    for_each_fall(state, group, [&](Worker&, const Fall& fall) {
-      double& least = state.least[static_cast<size_t>(fall.row)];  // a row has one thread
-      least = std::min(least, fall.d2);
+    for_each_nearer_centre(state, group, [&](Worker&, const NearerCentre& found) {
+      double& least = state.least[static_cast<size_t>(found.row)];  // a row has one thread
+      least = std::min(least, found.d2);
     });
   }
 }
@@ -121,7 +121,7 @@ void SparseSeeding::add(std::span<const SeedCentres> models) {
     Model& state = model(added.slot);
     if (!add_tried(state, *added.centres)) lower(state, *added.centres);
     state.tried = {};
-    state.falls.clear();
+    state.nearer.clear();
     sum_blocks(state);
   }
 }
@@ -133,9 +133,9 @@ bool SparseSeeding::add_tried(Model& state, const Matrix& centre) {
     if (std::memcmp(state.tried.bytes().data() + static_cast<size_t>(c) * size, centre.bytes().data(), size) != 0) {
       continue;
     }
-    for (const std::vector<Fall>& some : state.falls) {
-      for (const Fall& fall : some) {
-        if (fall.centre == static_cast<uint32_t>(c)) state.least[static_cast<size_t>(fall.row)] = fall.d2;
+    for (const std::vector<NearerCentre>& some : state.nearer) {
+      for (const NearerCentre& found : some) {
+        if (found.centre == static_cast<uint32_t>(c)) state.least[static_cast<size_t>(found.row)] = found.d2;
       }
     }
     return true;
@@ -158,20 +158,20 @@ void SparseSeeding::trial(std::span<SeedTrial> trials) {
   for (SeedTrial& trial : trials) try_candidates(model(trial.slot), trial);
 }
 
-// The total, less by how much the terms of the rows fall that come nearer.
+// The total, less by how much the terms of the rows that come nearer fall.
 void SparseSeeding::try_candidates(Model& state, SeedTrial& trial) {
   const auto count = static_cast<size_t>(trial.candidates->rows());
   for (Worker& worker : workers_) {
     worker.limbs.assign(count * kDistanceLimbs, 0);
-    worker.falls.clear();
+    worker.nearer.clear();
   }
   const size_t most = kMaxFalls / (models_.size() * workers_.size());
-  for_each_fall(state, *trial.candidates, [&](Worker& worker, const Fall& fall) {
-    const double weight = shared_.input.weight(fall.row);
-    int64_t* limbs = worker.limbs.data() + fall.centre * static_cast<size_t>(kDistanceLimbs);
-    state.adder.add(weight * state.least[static_cast<size_t>(fall.row)], 1, limbs);
-    state.adder.add(weight * fall.d2, -1, limbs);
-    if (worker.falls.size() <= most) worker.falls.push_back(fall);
+  for_each_nearer_centre(state, *trial.candidates, [&](Worker& worker, const NearerCentre& found) {
+    const double weight = shared_.input.weight(found.row);
+    int64_t* limbs = worker.limbs.data() + found.centre * static_cast<size_t>(kDistanceLimbs);
+    state.adder.add(weight * state.least[static_cast<size_t>(found.row)], 1, limbs);
+    state.adder.add(weight * found.d2, -1, limbs);
+    if (worker.nearer.size() <= most) worker.nearer.push_back(found);
   });
   const WideInt all = terms_of(state).total();
   trial.potentials.clear();
@@ -188,10 +188,10 @@ void SparseSeeding::try_candidates(Model& state, SeedTrial& trial) {
 void SparseSeeding::remember(Model& state, const Matrix& candidates) {
   const size_t most = kMaxFalls / (models_.size() * workers_.size());
   state.tried = {};
-  state.falls.clear();
-  if (std::ranges::any_of(workers_, [&](const Worker& worker) { return worker.falls.size() > most; })) return;
+  state.nearer.clear();
+  if (std::ranges::any_of(workers_, [&](const Worker& worker) { return worker.nearer.size() > most; })) return;
   state.tried = candidates;
-  for (Worker& worker : workers_) state.falls.push_back(worker.falls);
+  for (Worker& worker : workers_) state.nearer.push_back(worker.nearer);
 }
 
 std::vector<int64_t> SparseSeeding::sample(int slot, const SeedSample& sample) {

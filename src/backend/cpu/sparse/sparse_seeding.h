@@ -26,7 +26,7 @@ class SparseSeeding final : public Seeding {
 
  private:
   // A row that a centre is nearer to than all before.
-  struct Fall {
+  struct NearerCentre {
     int64_t row;
     double d2;
     uint32_t centre;
@@ -35,14 +35,14 @@ class SparseSeeding final : public Seeding {
     std::vector<double> least;    // m_i
     TermAdder adder;              // of the terms T_i
     std::vector<int64_t> blocks;  // sums of T over blocks of rows, kDistanceLimbs limbs each
-    // The candidates of the last trial and the rows that fall to them: the one that is chosen needs no second look.
+    // The candidates of the last trial and the rows nearest to them: the one that is chosen needs no second look.
     Matrix tried;
-    std::vector<std::vector<Fall>> falls;  // by thread; none where they were too many
+    std::vector<std::vector<NearerCentre>> nearer;  // by thread; none where they were too many
   };
   struct Worker {
     SparseScratch scratch;
     std::vector<int64_t> limbs;  // by candidate
-    std::vector<Fall> falls;
+    std::vector<NearerCentre> nearer;
   };
 
   Model& model(int slot) { return models_[static_cast<size_t>(slot)]; }
@@ -53,9 +53,9 @@ class SparseSeeding final : public Seeding {
   bool add_tried(Model& state, const Matrix& centre);
   void try_candidates(Model& state, SeedTrial& trial);
   void remember(Model& state, const Matrix& candidates);
-  // Calls fall(worker, Fall) for every row and every one of `centres` that is nearer than the row's least distance now.
+  // Calls found(worker, NearerCentre) for each row and each of `centres` that is nearer than the row's least distance.
   template <class Body>
-  void for_each_fall(const Model& state, const Matrix& centres, Body&& fall);
+  void for_each_nearer_centre(const Model& state, const Matrix& centres, Body&& found);
 
   const SparseShared& shared_;
   ThreadPool& pool_;

@@ -100,7 +100,7 @@ struct LabelRows {
 
 /// How much less a row's best score may be than in the last pass: per_shift times the movement of its label's prototype
 /// and slope times its radius.
-struct Fall {
+struct ScoreDrop {
   float per_shift;
   float slope;
 };
@@ -113,8 +113,8 @@ struct ScoreThresholds {
   int64_t stride = 0;
   LabelRows labels;  ///< of the pass before
   const float* shifts =
-      nullptr;                  ///< how far prototype k of the model whose columns begin at f has moved since: [f + k]
-  const Fall* falls = nullptr;  ///< per range: how much less it may be now. Null: every column is ranked
+      nullptr;  ///< how far prototype k of the model whose columns begin at f has moved since: [f + k]
+  const ScoreDrop* falls = nullptr;  ///< per range: how much less it may be now. Null: every column is ranked
 };
 
 struct ScreenOutput {

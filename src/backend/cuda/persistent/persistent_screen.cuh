@@ -289,7 +289,7 @@ __device__ __forceinline__ void screen_rows(const PersistentBlock& here, const P
   for (int tile = static_cast<int>(threadIdx.x / 32); tile < here.tiles; tile += kPersistentWarps) {
     const int first_row = tile * kPersistentTile + lane / 4;
     const float radii[2] = {here.radii[first_row], here.radii[first_row + 8]};
-    Finalist rows[2] = {{-FLT_MAX, -FLT_MAX, 0}, {-FLT_MAX, -FLT_MAX, 0}};
+    BestTwo rows[2] = {{-FLT_MAX, -FLT_MAX, 0}, {-FLT_MAX, -FLT_MAX, 0}};
     float sums[kPersistentColumns / 8][4];
 #pragma unroll 1
     for (int first = 0; first < model.k; first += kPersistentColumns) {
@@ -300,7 +300,7 @@ __device__ __forceinline__ void screen_rows(const PersistentBlock& here, const P
         rows[r].best = fmaxf(rows[r].best, upper);
       });
     }
-    const Finalist mine = join_rows(rows);
+    const BestTwo mine = join_rows(rows);
     const int row = first_row + (lane % 2 != 0 ? 8 : 0);
     const float bound =
         __fmaf_ru(lane % 2 != 0 ? radii[1] : radii[0], here.terms[mine.place].y, here.errors[mine.place]);

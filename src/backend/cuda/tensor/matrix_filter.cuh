@@ -75,7 +75,7 @@ struct FilterRows : TwoRows {
 
   __device__ __forceinline__ void begin_model(const MatrixTask& task, const ColumnRange& range, int at) {
     const ScoreThresholds& known = task.output.thresholds;
-    const Fall fall = known.falls[at];
+    const ScoreDrop fall = known.falls[at];
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
       const int64_t row = row_of(task, r);

@@ -168,7 +168,7 @@ __device__ __forceinline__ void list_rows(const MatrixTask& task, const TwoRows&
 }
 
 // A thread's result for a row, which it tells the three others.
-struct Finalist {
+struct BestTwo {
   float best;
   float second;
   int32_t place;  // of best: 4 times its tile, and which of the four threads
@@ -194,18 +194,18 @@ struct Finalist {
 // Joins two rows of four threads: odd threads get the second row, the others the first. Two threads with the same best
 // may name different places: then second = best, and nothing is proved.
 template <bool kCounted = false>
-__device__ __forceinline__ Finalist join_rows(const Finalist (&both)[2]) {
+__device__ __forceinline__ BestTwo join_rows(const BestTwo (&both)[2]) {
   const bool odd = threadIdx.x % 2 != 0;
-  Finalist mine{odd ? both[1].best : both[0].best, odd ? both[1].second : both[0].second,
-                odd ? both[1].place : both[0].place};
-  const Finalist other{odd ? both[0].best : both[1].best, odd ? both[0].second : both[1].second,
-                       odd ? both[0].place : both[1].place};
+  BestTwo mine{odd ? both[1].best : both[0].best, odd ? both[1].second : both[0].second,
+               odd ? both[1].place : both[0].place};
+  const BestTwo other{odd ? both[0].best : both[1].best, odd ? both[0].second : both[1].second,
+                      odd ? both[0].place : both[1].place};
   // The neighbour gets the row that it takes, and gives the other.
   const float best_there = __shfl_xor_sync(~0U, other.best, 1);
   const float second_there = __shfl_xor_sync(~0U, other.second, 1);
   const int32_t place_there = __shfl_xor_sync(~0U, other.place, 1);
   mine.second = fmaxf(fmaxf(mine.second, second_there), fminf(mine.best, best_there));
-  mine.place = Finalist::wins<kCounted>(best_there, place_there, mine.best, mine.place) ? place_there : mine.place;
+  mine.place = BestTwo::wins<kCounted>(best_there, place_there, mine.best, mine.place) ? place_there : mine.place;
   mine.best = fmaxf(mine.best, best_there);
   mine.meet<kCounted>(2);
   return mine;
@@ -237,7 +237,7 @@ __device__ __forceinline__ void finish_rows(const MatrixTask& task, const TwoRow
   const bool exists = is_there<kCounted>(task, at);
   const float norm = exists ? __ldg(task.points.norms + at) : 0.0F;
 
-  const Finalist mine =
+  const BestTwo mine =
       join_rows<kCounted>({{rows[0].best, fmaxf(rows[0].second, rows[0].rest), rows[0].best_tile * 4 + lane_of_row},
                            {rows[1].best, fmaxf(rows[1].second, rows[1].rest), rows[1].best_tile * 4 + lane_of_row}});
 

@@ -65,7 +65,7 @@ __global__ void __launch_bounds__(kSelectThreads) select_kernel(FallsTask task) 
   }
   if (threadIdx.x != 0) return;
   const float per_shift = __uint_as_float(key | ((1U << kLowestBit) - 1));
-  const_cast<Fall*>(task.thresholds.falls)[blockIdx.x] = {per_shift, typical_slope(task.columns, blockIdx.x)};
+  const_cast<ScoreDrop*>(task.thresholds.falls)[blockIdx.x] = {per_shift, typical_slope(task.columns, blockIdx.x)};
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ class RowScores {
 
   int64_t stride_ = 0;
   DeviceBuffer<float> lowers_, sampled_falls_;
-  DeviceBuffer<Fall> falls_;
+  DeviceBuffer<ScoreDrop> falls_;
 };
 
 class TensorScreen final : public Screen {

@@ -101,7 +101,8 @@ class Trial {
     list_ = Device<FewRow>(capacity);
     listed_ = Device<uint32_t>(1);
     lowers_ = Device<float>(static_cast<size_t>(all()));
-    falls_ = Device<Fall>(std::vector<Fall>(static_cast<size_t>(data_.models), Fall{ways_.fall.value_or(0), 0}));
+    falls_ = Device<ScoreDrop>(
+        std::vector<ScoreDrop>(static_cast<size_t>(data_.models), ScoreDrop{ways_.fall.value_or(0), 0}));
     lowers_.fill(0);
     output_.labels = {labels_.data, data_.rows, 4};
     output_.few = list_.data;
@@ -280,7 +281,7 @@ class Trial {
   Device<ColumnRange> ranges_;
   Device<FewRow> list_;
   Device<OverflowRow> overflow_rows_;
-  Device<Fall> falls_;
+  Device<ScoreDrop> falls_;
   PackedRows points_;
   PackedColumns packed_columns_;
   ScreenOutput output_;

@@ -1,8 +1,8 @@
-#include "backend/device/late_backend.h"
+#include "backend/device/async_backend.h"
 
+#include "backend/device/async_device.h"
+#include "backend/device/async_linear.h"
 #include "backend/device/device_session.h"
-#include "backend/device/late_device.h"
-#include "backend/device/late_linear.h"
 #include "backend/device/least_distances.h"
 #include "backend/device/sum_scales.h"
 #include "core/data_type.h"
@@ -26,9 +26,9 @@ using device::Rows;
 using Doubles = std::vector<double>;
 
 // What kernels of all kinds compute. It runs in the queue's thread, and enqueue() is all that the host does.
-class LateRows {
+class AsyncRows {
  public:
-  LateRows(const Input& input, const device::Queue& queue)
+  AsyncRows(const Input& input, const device::Queue& queue)
       : input_(input), queue_(queue), prototype_(prototype_of(input)), scales_(input) {}
 
  protected:
@@ -36,7 +36,7 @@ class LateRows {
   int64_t width() const { return prototype_.width(d()); }
   int64_t terms() const { return prototype_.terms(d()); }
   DataType type() const { return prototype_type(input_.points.type); }
-  void enqueue(std::function<void()> work) const { static_cast<const LateQueue&>(queue_).enqueue(std::move(work)); }
+  void enqueue(std::function<void()> work) const { static_cast<const AsyncQueue&>(queue_).enqueue(std::move(work)); }
   static Doubles widened(Address values, DataType from, int64_t count) {
     Doubles wide(static_cast<size_t>(count));
     widen(pointer_to<const void>(values), from, 0, count, wide.data());
@@ -46,7 +46,7 @@ class LateRows {
   Doubles prototypes(Address values, int64_t k) const { return widened(values, type(), k * width()); }
   static double weight(const Rows& rows, int64_t i) { return rows.weights ? pointer_to<double>(rows.weights)[i] : 1; }
   double distance(const double* x, const double* prototype) const {
-    return prototype_.linear ? late_residual(x, prototype, d()) : prototype_.f64.distance(x, prototype, d());
+    return prototype_.linear ? async_residual(x, prototype, d()) : prototype_.f64.distance(x, prototype, d());
   }
   struct Nearest {
     double distance;
@@ -95,9 +95,9 @@ class LateRows {
   device::SumScales scales_;
 };
 
-class LateSeedKernels final : public device::SeedKernels, private LateRows {
+class AsyncSeedKernels final : public device::SeedKernels, private AsyncRows {
  public:
-  using LateRows::LateRows;
+  using AsyncRows::AsyncRows;
 
   void lower(const Rows& rows, const device::Prototypes& centres, bool first, Address least) override {
     enqueue([=, this] {
@@ -124,10 +124,10 @@ class LateSeedKernels final : public device::SeedKernels, private LateRows {
   }
 };
 
-class LateKernels final : public device::PassKernels, public device::RowKernels, private LateRows {
+class AsyncKernels final : public device::PassKernels, public device::RowKernels, private AsyncRows {
  public:
-  LateKernels(const device::SessionMemory& memory, bool updates)
-      : LateRows(memory.input(), memory.queue()), memory_(memory), updates_(updates) {}
+  AsyncKernels(const device::SessionMemory& memory, bool updates)
+      : AsyncRows(memory.input(), memory.queue()), memory_(memory), updates_(updates) {}
 
   void begin(const PassBatch&) override {}
   bool updates() const override { return updates_; }
@@ -219,7 +219,7 @@ class LateKernels final : public device::PassKernels, public device::RowKernels,
   void transform(const Rows& rows, Address prototypes, int64_t k, Address out) override {
     enqueue([=, this] {
       const Doubles x = points(rows);
-      const Doubles c = LateRows::prototypes(prototypes, k);
+      const Doubles c = AsyncRows::prototypes(prototypes, k);
       for (int64_t at = 0; at < rows.count * k; ++at) {
         const double root = std::sqrt(distance(x.data() + at / k * d(), c.data() + at % k * width()));
         if (type() == DataType::kFloat64) pointer_to<double>(out)[at] = root;
@@ -326,26 +326,26 @@ class LateKernels final : public device::PassKernels, public device::RowKernels,
   int asked_ = 0;  // for updates
 };
 
-class LateUpload final : public Upload {
+class AsyncUpload final : public Upload {
  public:
-  LateUpload(const Input& input, const BackendOptions& options)
+  AsyncUpload(const Input& input, const BackendOptions& options)
       : input_(input),
         updates_(options.algorithm != "brute"),
         slices_(input, plan_of(input, options), {2, options.abort}, queue_) {
     queue_.synchronize("uploading points");
   }
   std::unique_ptr<Session> session(std::span<const int64_t> k, int threads) override {
-    auto memory = std::make_unique<device::SessionMemory>(input_, late_runtime().make_queue({}), k);
+    auto memory = std::make_unique<device::SessionMemory>(input_, async_runtime().make_queue({}), k);
     device::DeviceSession::Parts parts;
-    parts.passes = std::make_unique<LateKernels>(*memory, updates_);
-    parts.rows = std::make_unique<LateKernels>(*memory, updates_);
+    parts.passes = std::make_unique<AsyncKernels>(*memory, updates_);
+    parts.rows = std::make_unique<AsyncKernels>(*memory, updates_);
     parts.memory = std::move(memory);
     return std::make_unique<device::DeviceSession>(std::move(parts), slices_, k, threads);
   }
   std::unique_ptr<Seeding> seeding(std::span<const int64_t> k, ThreadPool& pool) override {
     device::LeastDistances::Parts parts;
-    parts.queue = late_runtime().make_queue({});
-    parts.kernels = std::make_unique<LateSeedKernels>(input_, *parts.queue);
+    parts.queue = async_runtime().make_queue({});
+    parts.kernels = std::make_unique<AsyncSeedKernels>(input_, *parts.queue);
     return std::make_unique<device::LeastDistances>(input_, slices_, std::move(parts), k.size(), pool);
   }
   std::string plan() const override { return "every canonical distance, late"; }
@@ -360,18 +360,18 @@ class LateUpload final : public Upload {
 
   const Input& input_;
   bool updates_;
-  LateQueue queue_{{}};
+  AsyncQueue queue_{{}};
   device::RowSlices slices_;
 };
 
-class LateBackend final : public Backend {
+class AsyncBackend final : public Backend {
  public:
-  explicit LateBackend(const BackendOptions& options) : options_(options) {}
-  std::string_view name() const override { return "late"; }
+  explicit AsyncBackend(const BackendOptions& options) : options_(options) {}
+  std::string_view name() const override { return "async"; }
   std::string instruction_set() const override { return "portable"; }
   int threads() const override { return 1; }
   std::unique_ptr<Upload> upload(const Input& input, const Workload&) override {
-    return std::make_unique<LateUpload>(input, options_);
+    return std::make_unique<AsyncUpload>(input, options_);
   }
 
  private:
@@ -380,8 +380,8 @@ class LateBackend final : public Backend {
 
 }  // namespace
 
-std::unique_ptr<Backend> make_late_backend(const BackendOptions& options) {
-  return std::make_unique<LateBackend>(options);
+std::unique_ptr<Backend> make_async_backend(const BackendOptions& options) {
+  return std::make_unique<AsyncBackend>(options);
 }
 
 }  // namespace manymeans::test

@@ -37,7 +37,7 @@ Best nearest_models(const double* row, int64_t d, const std::vector<double>& gro
   return best;
 }
 
-inline double late_residual(const double* row, const double* model, int64_t d) {
+inline double async_residual(const double* row, const double* model, int64_t d) {
   const auto x = [row](int j) { return row[j]; };
   const auto value = [model](int j) { return model[j]; };
   return device::squared_residual(x, value, static_cast<int>(d - 1));

@@ -15,14 +15,14 @@
 
 namespace manymeans::test {
 
-const device::Runtime& late_runtime();
+const device::Runtime& async_runtime();
 
 template <class T>
 T* pointer_to(device::Address address) {
   return reinterpret_cast<T*>(static_cast<std::byte*>(address.memory) + address.offset);
 }
 
-class LateEvent final : public device::Event {
+class AsyncEvent final : public device::Event {
  public:
   void record(const device::Queue& queue) override;
   void try_record(const device::Queue& queue) noexcept override { record(queue); }
@@ -38,10 +38,10 @@ class LateEvent final : public device::Event {
   std::shared_ptr<std::atomic<int>> at_ = std::make_shared<std::atomic<int>>(0);
 };
 
-class LateQueue final : public device::Queue {
+class AsyncQueue final : public device::Queue {
  public:
-  explicit LateQueue(const device::Patience& patience) : Queue(patience), thread_([this] { work(); }) {}
-  ~LateQueue() override {
+  explicit AsyncQueue(const device::Patience& patience) : Queue(patience), thread_([this] { work(); }) {}
+  ~AsyncQueue() override {
     settle();
     enqueue(nullptr);
     thread_.join();
@@ -52,7 +52,7 @@ class LateQueue final : public device::Queue {
     works_.push_back(std::move(work));
     more_.notify_one();
   }
-  const device::Runtime& runtime() const override { return late_runtime(); }
+  const device::Runtime& runtime() const override { return async_runtime(); }
   void copy_to_device(device::Address to, const void* from, size_t bytes, const char*) const override {
     enqueue([=] { std::memcpy(pointer_to<void>(to), from, bytes); });
   }
@@ -64,7 +64,7 @@ class LateQueue final : public device::Queue {
   }
   bool reaches(const device::Queue& other) const override { return &other.runtime() == &runtime(); }
   void wait_for(const device::Event& event, const char*) const override {
-    enqueue([reached = static_cast<const LateEvent&>(event).reached()] {
+    enqueue([reached = static_cast<const AsyncEvent&>(event).reached()] {
       while (!reached()) std::this_thread::yield();
     });
   }
@@ -89,7 +89,7 @@ class LateQueue final : public device::Queue {
     return works_.empty();
   }
   device::Unfinished unfinished() const noexcept override {
-    return {const_cast<LateQueue*>(this), [](void* queue) { return static_cast<LateQueue*>(queue)->is_done(""); }};
+    return {const_cast<AsyncQueue*>(this), [](void* queue) { return static_cast<AsyncQueue*>(queue)->is_done(""); }};
   }
 
   mutable std::mutex mutex_;
@@ -98,13 +98,13 @@ class LateQueue final : public device::Queue {
   std::thread thread_;
 };
 
-inline void LateEvent::record(const device::Queue& queue) {
-  static_cast<const LateQueue&>(queue).enqueue([at = at_, mine = ++recorded_] { *at = mine; });
+inline void AsyncEvent::record(const device::Queue& queue) {
+  static_cast<const AsyncQueue&>(queue).enqueue([at = at_, mine = ++recorded_] { *at = mine; });
 }
 
-class LateRuntime final : public device::Runtime {
+class AsyncRuntime final : public device::Runtime {
  public:
-  std::string_view name() const override { return "late"; }
+  std::string_view name() const override { return "async"; }
   void* allocate(size_t bytes, const char*) const override {
     return bytes == 0 ? nullptr : std::memset(::operator new(bytes), 0xcd, bytes);  // nobody clears it
   }
@@ -113,13 +113,13 @@ class LateRuntime final : public device::Runtime {
   void free_pinned(void* memory) const noexcept override { free(memory); }
   bool is_pinned(const void*) const override { return false; }
   std::unique_ptr<device::Queue> make_queue(const device::Patience& patience) const override {
-    return std::make_unique<LateQueue>(patience);
+    return std::make_unique<AsyncQueue>(patience);
   }
-  std::unique_ptr<device::Event> make_event() const override { return std::make_unique<LateEvent>(); }
+  std::unique_ptr<device::Event> make_event() const override { return std::make_unique<AsyncEvent>(); }
 };
 
-inline const device::Runtime& late_runtime() {
-  static const LateRuntime kRuntime;
+inline const device::Runtime& async_runtime() {
+  static const AsyncRuntime kRuntime;
   return kRuntime;
 }
 
