@@ -94,7 +94,7 @@ using Ask = std::function<Bytes(std::span<const std::byte> question)>;
 
 /// Fits the rows of all shards, without labels. Everything else has the bits that fit() of all rows gives, digests too.
 /// predict() of a shard's rows gives its labels. Throws what fit() throws, what `ask` throws, and Error(kUsage) where
-/// rows are missing, for a checkpoint, ranks, or a memory limit.
+/// rows are missing, for a checkpoint, ranks, sizes of clusters, or a memory limit.
 ///
 /// One thread calls `ask`: up to four times at first, once a pass, and three times in the end. A pass takes three calls
 /// with the rule `inertia`, and two or three more if clusters are empty. k-means|| takes 13 calls a model, k-means++

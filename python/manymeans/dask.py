@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import dask
 import dask.array as da
@@ -24,7 +24,7 @@ from ._errors import BadDataError, UsageError
 from ._functions import k_list, run_fit_shards
 from ._imports import importing
 from ._input import plain_centers, plain_numbers, plain_points
-from ._labelling import predict_points, transform_points
+from ._labelling import as_measured, predict_points, transform_points
 from ._outside import Ranges, warn_of_outside
 from ._result import FitResult
 from ._shards import Shard
@@ -257,42 +257,48 @@ def _check_weights(count: int, lengths: list[int]) -> None:
 # --- what becomes of each partition by a fitted model -----------------------------------------------------------------
 
 
-def _labels_of_block(
-    block: Any, centers: npt.NDArray[Any], ranges: Ranges | None, n_threads: int
-) -> npt.NDArray[np.int32]:
+class _Fitted(NamedTuple):
+    """What workers need of a fitted model."""
+
+    centers: npt.NDArray[Any]
+    metric: str
+    ranges: Ranges | None = None
+
+
+def _labels_of_block(block: Any, fitted: _Fitted, n_threads: int) -> npt.NDArray[np.int32]:
     points = plain_points(block, empty=True)
     if points.array.shape[0] == 0:
         return np.empty(0, dtype=np.int32)
-    warn_of_outside(points, ranges)
+    warn_of_outside(points, fitted.ranges)
+    centers = fitted.centers
+    points = as_measured(points, fitted.metric, centers, n_threads)
     labels, _, _ = predict_points(points, centers, _manymeans.Predictor(centers), n_threads=n_threads)
     return labels.astype(np.int32)
 
 
-def _distances_of_block(
-    block: Any, centers: npt.NDArray[Any], ranges: Ranges | None, n_threads: int
-) -> npt.NDArray[Any]:
+def _distances_of_block(block: Any, fitted: _Fitted, n_threads: int) -> npt.NDArray[Any]:
     points = plain_points(block, empty=True)
+    centers = fitted.centers
     if points.array.shape[0] == 0:
         return np.empty((0, len(centers)), dtype=np.float64 if points.wide else centers.dtype)
-    warn_of_outside(points, ranges)
+    warn_of_outside(points, fitted.ranges)
+    points = as_measured(points, fitted.metric, centers, n_threads)
     return transform_points(points, centers, _manymeans.Predictor(centers), n_threads=n_threads)
 
 
-def _labels(X: Any, centers: npt.NDArray[Any], n_threads: int | None, ranges: Ranges | None = None) -> da.Array:
+def _labels(X: Any, fitted: _Fitted, n_threads: int | None) -> da.Array:
     """Give labels in the chunks of X."""
     threads = 1 if n_threads is None else n_threads
     array = X.to_dask_array() if _is_frame(X) else X
-    return array.map_blocks(
-        _labels_of_block, centers, ranges, threads, dtype=np.int32, drop_axis=1, meta=np.empty(0, np.int32)
-    )
+    return array.map_blocks(_labels_of_block, fitted, threads, dtype=np.int32, drop_axis=1, meta=np.empty(0, np.int32))
 
 
-def _distances(X: Any, centers: npt.NDArray[Any], n_threads: int | None, ranges: Ranges | None) -> da.Array:
+def _distances(X: Any, fitted: _Fitted, n_threads: int | None) -> da.Array:
     threads = 1 if n_threads is None else n_threads
     array = X.to_dask_array() if _is_frame(X) else X
-    dtype = np.float64 if np.float64 in (array.dtype, centers.dtype) else np.float32
+    dtype = np.float64 if np.float64 in (array.dtype, fitted.centers.dtype) else np.float32
     return array.map_blocks(
-        _distances_of_block, centers, ranges, threads, dtype=dtype, chunks=(array.chunks[0], (len(centers),)),
+        _distances_of_block, fitted, threads, dtype=dtype, chunks=(array.chunks[0], (len(fitted.centers),)),
         meta=np.empty((0, 0), dtype),
     )  # fmt: skip
 
@@ -308,20 +314,12 @@ class _OnDask:
     """The work of the two estimators for dask collections; other data go to the classes of one process."""
 
     init: Any
+    metric: str
     n_threads: int | None
     backend: str
     algorithm: str
     n_features_in_: int
     feature_names_in_: npt.NDArray[Any]
-
-    def _take_metric(self, metric: str) -> None:
-        """Refuse models that workers could not label by."""
-        if metric != "euclidean":
-            raise UsageError(
-                f"[metric] the models in this file are of metric {metric}, which dask's classes do not know yet; "
-                "manymeans.KMeans and EnsembleKMeans do"
-            )
-        self.metric = metric
 
     def _fit_partitions(self, X: Any, sample_weight: Any, options: dict[str, Any]) -> FitResult:
         algorithm = "auto" if self.algorithm in ("lloyd", "elkan") else self.algorithm
@@ -336,9 +334,9 @@ class _OnDask:
             self.feature_names_in_ = np.asarray(names, dtype=object)
         return result
 
-    def _ranges_of_fit(self) -> Ranges | None:
+    def _fitted(self, centers: npt.NDArray[Any]) -> _Fitted:
         result: FitResult | None = getattr(self, "result_", None)
-        return None if result is None else result._ranges
+        return _Fitted(centers, self.metric, None if result is None else result._ranges)
 
     def _checked(self, X: Any) -> Any:
         """Check that the columns are the columns of the fit."""
@@ -359,7 +357,8 @@ class _OnDask:
         if centers.dtype == np.float64:
             X = X.astype(np.float64)
         partitions = Partitions(X, sample_weight, n_threads=self.n_threads, backend=self.backend)
-        options = {"k": [len(centers)], "models": 1, "max_iter": 0, "tol": 0.0, "stop": "strict", "empty": "keep"}
+        options = {"k": [len(centers)], "models": 1, "max_iter": 0, "tol": 0.0, "stop": "strict", "empty": "keep",
+                   "metric": self.metric}  # fmt: skip
         result = run_fit_shards(partitions.ask, options, initial=np.ascontiguousarray(centers))
         return -result.models[0].inertia
 
@@ -437,7 +436,7 @@ class KMeans(_OnDask, _kmeans.KMeans):
         result = self._fit_partitions(X, sample_weight, options)
         best = result.best()
         self._keep(result, best)
-        self.labels_ = _labels(X, best.cluster_centers, self.n_threads)
+        self.labels_ = _labels(X, _Fitted(best.cluster_centers, self.metric), self.n_threads)
         self.n_iter_ = best.n_iter + (best.stop_reason == "strict")
         self._warn(result.warnings)
         return self
@@ -447,14 +446,14 @@ class KMeans(_OnDask, _kmeans.KMeans):
         if not is_dask(X):
             return super().predict(X)
         check_is_fitted(self)
-        return _labels(self._checked(X), self._fitted_centers(), self.n_threads, self._ranges_of_fit())
+        return _labels(self._checked(X), self._fitted(self._fitted_centers()), self.n_threads)
 
     def transform(self, X: Any) -> Any:
         """Give the distances of all points to all centres: lazily, in the chunks of a dask `X`."""
         if not is_dask(X):
             return super().transform(X)
         check_is_fitted(self)
-        return _distances(self._checked(X), self._fitted_centers(), self.n_threads, self._ranges_of_fit())
+        return _distances(self._checked(X), self._fitted(self._fitted_centers()), self.n_threads)
 
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Fit the model and give the distances of its points to all centres, lazily."""
@@ -503,7 +502,7 @@ class EnsembleKMeans(_OnDask, _ensemble.EnsembleKMeans):
         result = self._fit_partitions(X, sample_weight, options)
         self._keep_all(result)
         if "best_" in vars(self):
-            self.labels_ = _labels(X, self.best_.cluster_centers, self.n_threads)
+            self.labels_ = _labels(X, _Fitted(self.best_.cluster_centers, self.metric), self.n_threads)
         self._warn(result.warnings)
         return self
 
@@ -512,14 +511,14 @@ class EnsembleKMeans(_OnDask, _ensemble.EnsembleKMeans):
         if not is_dask(X):
             return super().predict(X, k)
         check_is_fitted(self)
-        return _labels(self._checked(X), self._centers_of(k), self.n_threads, self._ranges_of_fit())
+        return _labels(self._checked(X), self._fitted(self._centers_of(k)), self.n_threads)
 
     def transform(self, X: Any, k: int | None = None) -> Any:
         """Give the distances of all points to all centres of the best model: lazily."""
         if not is_dask(X):
             return super().transform(X, k)
         check_is_fitted(self)
-        return _distances(self._checked(X), self._centers_of(k), self.n_threads, self._ranges_of_fit())
+        return _distances(self._checked(X), self._fitted(self._centers_of(k)), self.n_threads)
 
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Fit all models and give the distances of the points to all centres of the best, lazily."""

@@ -239,7 +239,7 @@ class Fit {
 
   FitResult run() {
     check();
-    if (task_.options.metric == Metric::kCosine) scale_rows();
+    if (task_.options.metric == Metric::kCosine && place_.remote == nullptr) scale_rows();
     read();
     prepare();
     end_phase("validate");
@@ -320,9 +320,11 @@ void Fit::scale_rows() {
 
 // Plans the memory, and validates the points where they are to be.
 void Fit::read() {
+  const Prototype& prototype = task_.options.metric == Metric::kCosine ? direction() : place_.kind.prototype;
   if (place_.remote != nullptr) {
+    place_.remote->measure_by(task_.options.metric);
     input_ = place_.remote->input();
-    return use_prototype(input_, place_.kind.prototype, pool_);
+    return use_prototype(input_, prototype, pool_);
   }
   const Task fitted{points_, task_.weights, task_.options, task_.hooks};
   MemoryPlan memory = plan_memory_of(fitted, *backend_, place_.kind);
@@ -335,8 +337,7 @@ void Fit::read() {
   }
   input_ = prepare_input(copied_ ? copied_->points() : GivenPoints{points_}, task_.weights, pool_, memory, comm_);
   if (copied_) input_.host_values = points_.data;
-  const bool directions = task_.options.metric == Metric::kCosine;
-  use_prototype(input_, directions ? direction() : place_.kind.prototype, pool_);
+  use_prototype(input_, prototype, pool_);
   input_.linear = place_.kind.linear;
   input_.linear.largest = largest_coefficient(prototype_type(task_.points.type));
 }
@@ -555,12 +556,6 @@ FitResult fit_remote(RemoteShards& shards, const FitOptions& options, const FitH
   if (options.balanced()) {
     throw Error(ErrorCode::kUsage, options.min_size > 0 ? "min_size" : "max_size",
                 "sizes of clusters need all rows in one process; shards have them");
-  }
-  if (options.metric != Metric::kEuclidean) {
-    throw Error(ErrorCode::kUsage, "metric",
-                fmt::format("{} is not known to shards yet; scale their rows to length one and use euclidean, or give "
-                            "all rows to one process or to ranks",
-                            name_of(options.metric)));
   }
   return fit_at({shards.known().points(), {}, options, hooks}, {{}, self_comm(), FitKind{}, &shards});
 }

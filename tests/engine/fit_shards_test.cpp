@@ -188,17 +188,31 @@ TEST_F(FitShards, WhatIsWrongWithRowsIsWhatOneProcessSays) {
   compare(plain_case(), many);
 }
 
-TEST_F(FitShards, RefuseWhatNeedsAllRows) {
-  FitOptions cosine = plain_options(), sizes = plain_options();
-  cosine.metric = Metric::kCosine;
-  sizes.max_size = 100;
-  for (const auto& [options, where] : {std::pair{cosine, "[metric] cosine"}, {sizes, "[max_size] sizes of clusters"}}) {
-    Cluster cluster(plain_case(), {200, 400}, 1);
-    const std::string said = text_or_error([&] {
-      return fit_shards([&](std::span<const std::byte> question) { return cluster.ask(question); }, options);
-    });
-    EXPECT_NE(said.find(where), std::string::npos) << said;
+// Each shard scales its rows to length one. Rows of zeros are errors that name the row among all.
+TEST_F(FitShards, MetricCosine) {
+  const char* inits[] = {"k-means||", "k-means++", "random", "first"};
+  for (uint64_t seed = 0; seed < 72; ++seed) {
+    FitOptions options = small_options(inits[seed % 4], seed % 3 == 0 ? "inertia:1e-3" : "strict", kPolicies[seed % 4]);
+    options.metric = Metric::kCosine;
+    const auto type = static_cast<DataType>(seed % 6);
+    const Case made = make_case(static_cast<Family>(seed % kFamilies), type, static_cast<Weighting>(seed % kWeightings),
+                                {90, static_cast<int64_t>(1 + seed % 5), {7}}, 90 + seed);
+    FitHooks hooks;
+    if (seed % 5 == 0) hooks.initial = made.prototypes[0].view();
+    if (seed % 5 == 0) options.k = {made.prototypes[0].rows()}, options.models = 1;
+    compare(made, options, hooks);
+    if (HasFailure()) return;
   }
+}
+
+TEST_F(FitShards, RefuseSizesOfClusters) {
+  FitOptions options = plain_options();
+  options.max_size = 100;
+  Cluster cluster(plain_case(), {200, 400}, 1);
+  const std::string said = text_or_error([&] {
+    return fit_shards([&](std::span<const std::byte> question) { return cluster.ask(question); }, options);
+  });
+  EXPECT_NE(said.find("[max_size] sizes of clusters"), std::string::npos) << said;
 }
 
 // What a scheduler pays for.

@@ -161,6 +161,31 @@ def test_ensembles(mixture):
     assert found.score(X, k=5) == expected.score(mixture, k=5)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_metric_cosine(mixture, dtype, tmp_path):
+    rows = mixture.astype(dtype)
+    X = da.from_array(rows, chunks=(800, 6))
+    weights = np.arange(1, len(rows) + 1, dtype=np.float64)
+    found, expected = there(X, weights, metric="cosine"), here(rows, weights, metric="cosine")
+    same(found, expected)
+    assert (found.predict(X).compute() == expected.predict(rows)).all()
+    assert (found.transform(X).compute() == expected.transform(rows)).all()
+    assert found.score(X, sample_weight=weights) == expected.score(rows, sample_weight=weights)
+    many, one = [{"n_clusters": [3, 5], "models_per_k": 2, "random_state": 1, "metric": "cosine"}] * 2
+    ensemble = md.EnsembleKMeans(**many, criterion=lambda model: model.k).fit(X)
+    assert (
+        ensemble.answer_
+        == manymeans.EnsembleKMeans(**one, init="k-means||", criterion=lambda model: model.k).fit(rows).answer_
+    )
+    assert (ensemble.labels_.compute() == ensemble.predict(X).compute()).all()
+    expected.result_.save(tmp_path / "model.npz")
+    again = md.KMeans.load(tmp_path / "model.npz")
+    assert (again.predict(X).compute() == expected.labels_).all()
+    with pytest.raises(manymeans.BadDataError, match="row 4099 is all zeros"):
+        rows[4099] = 0
+        there(da.from_array(rows, chunks=(800, 6)), metric="cosine")
+
+
 def test_errors(mixture):
     X = da.from_array(mixture, chunks=(800, 6))
     with pytest.raises(manymeans.UsageError, match="is a ndarray"):
@@ -189,7 +214,7 @@ def test_parameters_are_those_of_one_process():
         assert list(inspect.signature(ours).parameters) == list(inspect.signature(theirs).parameters)
 
 
-@pytest.mark.parametrize("option", [{"metric": "cosine"}, {"min_size": 2}, {"max_size": 4000}, {"search": True}])
+@pytest.mark.parametrize("option", [{"min_size": 2}, {"max_size": 4000}, {"search": True}])
 def test_what_needs_all_rows_is_refused(mixture, option):
     X = da.from_array(mixture, chunks=(800, 6))
     with pytest.raises(manymeans.UsageError, match=rf"\[{next(iter(option))}\]"):

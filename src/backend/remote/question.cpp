@@ -118,7 +118,8 @@ void check_workload(const Workload& workload) {
 
 void check_whole(const Question& question) {
   const auto columns = static_cast<uint64_t>(question.columns);
-  need(question.what <= Asked::kClusterWeights && question.type <= DataType::kInt8);
+  need(question.what <= Asked::kClusterWeights && question.type <= DataType::kInt8 &&
+       question.metric <= Metric::kCosine);
   if (question.what == Asked::kShape) return;
   need(question.whole.rows >= 1 && question.whole.rows <= kMaxShardRows && question.columns >= 1);
   need(question.whole.largest_weight >= 0 && std::isfinite(question.whole.largest_weight));

@@ -117,7 +117,8 @@ struct Question {
   Asked what = Asked::kShape;
   WholeShape whole;               ///< from kColumns on
   int64_t columns = 0;            ///< likewise: D
-  DataType type = {};             ///< likewise
+  DataType type = {};             ///< likewise: as the rows are given
+  Metric metric = {};             ///< likewise: shards scale their rows to length one for cosine
   ColumnScan scan{0};             ///< from kMoments on
   double max_weight = 1;          ///< likewise
   Workload workload;              ///< what is to come, which decides no answer
@@ -130,12 +131,12 @@ struct Question {
   std::vector<AskedPick> picks;
   AskedSample sample;
 
-  static constexpr uint64_t kVersion = 0x33736575716d6d61;  // "ammques3"
+  static constexpr uint64_t kVersion = 0x34736575716d6d61;  // "ammques4"
 
   template <class Archive>
   void fields(Archive& archive) {
     archive(version), archive(what);
-    archive(whole.rows), archive(whole.weighted), archive(whole.largest_weight), archive(columns), archive(type);
+    archive(whole.rows), archive(whole.weighted), archive(whole.largest_weight), archive(columns), archive(type), archive(metric);
     archive(scan.minimum), archive(scan.maximum), archive(scan.largest), archive(scan.low), archive(max_weight);
     archive(workload.max_clusters), archive(workload.all_clusters), archive(workload.passes);
     archive(workload.models), archive(workload.apart);

@@ -128,6 +128,7 @@ KnownRows::KnownRows(const Question& question)
     : whole_(question.whole),
       columns_(question.columns),
       type_(question.type),
+      metric_(question.metric),
       scan_(question.scan),
       max_weight_(question.max_weight) {}
 
@@ -149,6 +150,7 @@ Question KnownRows::question(Asked what) const {
   question.whole = whole_;
   question.columns = columns_;
   question.type = type_;
+  question.metric = metric_;
   question.scan = scan_;
   question.max_weight = max_weight_;
   return question;
@@ -157,7 +159,9 @@ Question KnownRows::question(Asked what) const {
 Input KnownRows::input() const {
   WholeShape shape = whole_;
   shape.weighted = false;  // the shards make integers of the weights
-  Input input = begin_shard(points(), {}, 0, shape);
+  PointsView fitted = points();
+  if (metric_ == Metric::kCosine) fitted.type = prototype_type(type_);
+  Input input = begin_shard(fitted, {}, 0, shape);
   input.weighted = whole_.weighted;
   if (input.weighted) set_weight_scale(input, whole_.largest_weight);
   finish_shard(input, scan_, max_weight_);

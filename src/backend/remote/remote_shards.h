@@ -56,8 +56,10 @@ class KnownRows {
   size_t shards() const { return shards_; }  ///< that have rows
   DataType type() const { return type_; }
   int64_t columns() const { return columns_; }
-  /// All rows without their values.
+  /// All rows without their values, as they are given.
   PointsView points() const { return {nullptr, whole_.rows, columns_, type_}; }
+  /// For all that follows: questions, and the input.
+  void measure_by(Metric metric) { metric_ = metric; }
   /// A question that says it.
   Question question(Asked what) const;
   /// The input that it makes, without weights of rows.
@@ -68,6 +70,7 @@ class KnownRows {
   double smallest_weight_ = std::numeric_limits<double>::infinity();  // not known from a question
   int64_t columns_ = 0;
   DataType type_ = DataType::kFloat32;
+  Metric metric_ = Metric::kEuclidean;
   size_t shards_ = 0;
   ColumnScan scan_{0};
   double max_weight_ = 1;
@@ -81,6 +84,8 @@ class RemoteShards final : public RemoteRows {
   const KnownRows& known() const { return known_; }
   /// Asks for what the columns span, and for weights. The input knows this object, which has to outlive it.
   Input input();
+  /// Sets the metric of the fit, before input().
+  void measure_by(Metric metric) { known_.measure_by(metric); }
   /// Sets the workload that later questions announce.
   void expect(const Workload& workload) { workload_ = workload; }
 

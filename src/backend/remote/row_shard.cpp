@@ -13,6 +13,7 @@
 #include "core/mapped_range.h"
 #include "core/out_of_memory.h"
 #include "data/gather.h"
+#include "data/unit_rows.h"
 #include "data/weight_range.h"
 
 #include <fmt/format.h>
@@ -213,7 +214,7 @@ class KeptSeeding {
 
 // Returns whether both mean one fit of the same rows, as far as their weights depend on it.
 bool same_shape(const Question& a, const Question& b) {
-  return a.whole.rows == b.whole.rows && a.whole.weighted == b.whole.weighted &&
+  return a.metric == b.metric && a.whole.rows == b.whole.rows && a.whole.weighted == b.whole.weighted &&
          a.whole.largest_weight == b.whole.largest_weight;
 }
 
@@ -242,7 +243,8 @@ BackendOptions backend_options(const RowShardOptions& options) {
 struct RowShard::State {
   State(const PointsView& given_points, std::span<const double> given_weights, int64_t first,
         const RowShardOptions& options)
-      : points(given_points),
+      : given(given_points),
+        points(given_points),
         weights(given_weights),
         first_row(first),
         backend(make_backend(options.backend, points, backend_options(options))),
@@ -269,6 +271,7 @@ struct RowShard::State {
   void cluster_weights(const Question& question, Answer& answer);
 
   void begin(const Question& question);
+  void measure_by(Metric metric);
   const ColumnScan& scan();
   std::vector<double> farthest(const Question& question);
   void forget() {  // what may be half done
@@ -284,7 +287,9 @@ struct RowShard::State {
     return [&](std::span<const int64_t> k) { return make_seeding(uploaded(), *input, k, pool); };
   }
 
-  PointsView points;
+  PointsView given;
+  RowCopy unit;       // the rows scaled to length one, for questions by the metric cosine
+  PointsView points;  // as the metric of the last question has them
   std::span<const double> weights;
   int64_t first_row;
   std::mutex turn;
@@ -302,18 +307,26 @@ struct RowShard::State {
 };
 
 void RowShard::State::begin(const Question& question) {
-  if (question.columns != points.d || question.type != points.type) {
+  if (question.columns != given.d || question.type != given.type) {
     throw Error(ErrorCode::kUsage, "question", "it is about rows of other columns or another type than this shard's");
   }
   if (input && same_whole(question, about)) return;
   forget();
   upload.reset();
   if (!input || !same_shape(question, about)) scanned.reset();
+  measure_by(question.metric);
   check_rows(question.whole.weighted == !weights.empty());
   if (!weights.empty()) check_rows(check_weights(weights, points.n, first_row) <= question.whole.largest_weight);
   input = std::make_unique<Input>(begin_shard(points, weights, first_row, question.whole));
   finished = false;
   about = question;
+}
+
+void RowShard::State::measure_by(Metric metric) {
+  input.reset();
+  if (metric != Metric::kCosine) unit = {};
+  if (metric == Metric::kCosine && !unit.owner) unit = unit_rows(given, {pool.size(), 0, first_row});
+  points = unit.owner ? unit.view : given;
 }
 
 // Rows that were made again may have other values than the formats are for.
@@ -371,7 +384,7 @@ void RowShard::State::answer(const Question& question, Answer& answer) {
 void RowShard::State::shape(Answer& answer) const {
   const double largest = weights.empty() ? 0 : check_weights(weights, points.n, first_row);
   answer.add(Merging::kRecords,
-             {first_row, points.n, points.d, static_cast<int64_t>(points.type), weights.empty() ? 0 : 1,
+             {first_row, given.n, given.d, static_cast<int64_t>(given.type), weights.empty() ? 0 : 1,
               in_order(largest), in_order(smallest_weight(weights))},
              7);
 }
@@ -585,7 +598,7 @@ Bytes RowShard::answer(std::span<const std::byte> bytes) {
   answer.rows = {{state.first_row, state.first_row + state.points.n}};
   try {
     or_out_of_memory("shard", "use more or smaller shards", [&] { state.answer(question, answer); });
-    check_mapped(state.points.data);
+    check_mapped(state.given.data);
   } catch (const Error& error) {
     state.forget();
     // These are errors in the rows or the options. All else is this process's own, and another one may do better.
