@@ -27,6 +27,14 @@ def as_measured(points: Points, metric: str, centers: npt.NDArray[Any], n_thread
     return Points(array, names=points.names, source=points.source)
 
 
+def scaled(points: Points, scaling: dict[str, Any], n_threads: int | None = None) -> Points:
+    """Apply the scaling of a model file. This makes one copy."""
+    if scaling["kind"] == "none":
+        return points
+    array = _manymeans.apply_scaling(points.array, points.bfloat16, scaling, _threads.effective(n_threads))
+    return Points(array, names=points.names, source=points.source)
+
+
 def matching(points: Points, centers: npt.NDArray[Any]) -> Points:
     """Widen points to float64 where the centres are, so that no centre is rounded. This makes one copy."""
     if centers.dtype != np.float64 or points.wide:

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from . import _manymeans, _threads
+from . import _manymeans
 from ._errors import StoppedError, UsageError
 from ._imports import importing
 from ._input import Points, plain_points
-from ._labelling import as_measured, predict_points
+from ._labelling import as_measured, predict_points, scaled
 from ._opening import existing, opened
 from ._outside import UNSCALED, Ranges, warn_of_outside
 from ._page import fragment
@@ -300,11 +300,7 @@ class FitResult:
             points = Points(array, points.bfloat16, self.column_names, points.source)
         if compare:
             warn_of_outside(points, self._ranges, self.scaling)
-        if self.scaling["kind"] != "none":
-            threads = _threads.effective(n_threads)
-            array = _manymeans.apply_scaling(points.array, points.bfloat16, self.scaling, threads)
-            points = Points(array, names=points.names, source=points.source)
-        return points
+        return scaled(points, self.scaling, n_threads)
 
     def _scaled(self, points: Points, n_threads: int | None = None, *, compare: bool = True) -> Points:
         """Give them as the models measure them: scaled, and rows of length one with the metric cosine."""

@@ -23,9 +23,9 @@ from ._declaring import parameter, parameters
 from ._errors import BadDataError, UsageError
 from ._functions import k_list, run_fit_shards
 from ._imports import importing
-from ._input import plain_centers, plain_numbers, plain_points
-from ._labelling import as_measured, predict_points, transform_points
-from ._outside import Ranges, warn_of_outside
+from ._input import Points, plain_centers, plain_numbers, plain_points
+from ._labelling import as_measured, predict_points, scaled, transform_points
+from ._outside import UNSCALED, Ranges, warn_of_outside
 from ._result import FitResult
 from ._shards import Shard
 from ._sklearn import checks_parameters
@@ -262,28 +262,35 @@ class _Fitted(NamedTuple):
 
     centers: npt.NDArray[Any]
     metric: str
+    scaling: dict[str, Any] = UNSCALED
     ranges: Ranges | None = None
+
+    def measured(self, block: Any, n_threads: int) -> Points:
+        """Give the rows of a partition as the models measure them."""
+        points = plain_points(block, empty=True)
+        if points.array.shape[0] == 0:
+            return points
+        warn_of_outside(points, self.ranges, self.scaling)
+        return as_measured(scaled(points, self.scaling, n_threads), self.metric, self.centers, n_threads)
 
 
 def _labels_of_block(block: Any, fitted: _Fitted, n_threads: int) -> npt.NDArray[np.int32]:
-    points = plain_points(block, empty=True)
+    points, centers = fitted.measured(block, n_threads), fitted.centers
     if points.array.shape[0] == 0:
         return np.empty(0, dtype=np.int32)
-    warn_of_outside(points, fitted.ranges)
-    centers = fitted.centers
-    points = as_measured(points, fitted.metric, centers, n_threads)
     labels, _, _ = predict_points(points, centers, _manymeans.Predictor(centers), n_threads=n_threads)
     return labels.astype(np.int32)
 
 
 def _distances_of_block(block: Any, fitted: _Fitted, n_threads: int) -> npt.NDArray[Any]:
-    points = plain_points(block, empty=True)
-    centers = fitted.centers
+    points, centers = fitted.measured(block, n_threads), fitted.centers
     if points.array.shape[0] == 0:
         return np.empty((0, len(centers)), dtype=np.float64 if points.wide else centers.dtype)
-    warn_of_outside(points, fitted.ranges)
-    points = as_measured(points, fitted.metric, centers, n_threads)
     return transform_points(points, centers, _manymeans.Predictor(centers), n_threads=n_threads)
+
+
+def _scaled_block(block: Any, scaling: dict[str, Any], n_threads: int) -> npt.NDArray[Any]:
+    return scaled(plain_points(block, empty=True), scaling, n_threads).array
 
 
 def _labels(X: Any, fitted: _Fitted, n_threads: int | None) -> da.Array:
@@ -336,7 +343,9 @@ class _OnDask:
 
     def _fitted(self, centers: npt.NDArray[Any]) -> _Fitted:
         result: FitResult | None = getattr(self, "result_", None)
-        return _Fitted(centers, self.metric, None if result is None else result._ranges)
+        if result is None:
+            return _Fitted(centers, self.metric)
+        return _Fitted(centers, self.metric, result.scaling, result._ranges)
 
     def _checked(self, X: Any) -> Any:
         """Check that the columns are the columns of the fit."""
@@ -353,9 +362,12 @@ class _OnDask:
 
     def _dask_score(self, X: Any, sample_weight: Any, centers: npt.NDArray[Any]) -> float:
         """Give the inertia of a pass."""
-        X = self._checked(X)
+        X, scaling = self._checked(X), self._fitted(centers).scaling
         if centers.dtype == np.float64:
             X = X.astype(np.float64)
+        if scaling["kind"] != "none":
+            X = X.to_dask_array() if _is_frame(X) else X
+            X = X.map_blocks(_scaled_block, scaling, self.n_threads or 1, dtype=centers.dtype)
         partitions = Partitions(X, sample_weight, n_threads=self.n_threads, backend=self.backend)
         options = {"k": [len(centers)], "models": 1, "max_iter": 0, "tol": 0.0, "stop": "strict", "empty": "keep",
                    "metric": self.metric}  # fmt: skip

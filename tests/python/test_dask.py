@@ -4,6 +4,7 @@ import inspect
 import os
 import pathlib
 import signal
+import subprocess
 
 import numpy as np
 import pandas as pd
@@ -184,6 +185,17 @@ def test_metric_cosine(mixture, dtype, tmp_path):
     with pytest.raises(manymeans.BadDataError, match="row 4099 is all zeros"):
         rows[4099] = 0
         there(da.from_array(rows, chunks=(800, 6)), metric="cosine")
+
+
+def test_models_of_scaled_files(mixture, tmp_path):
+    np.save(tmp_path / "points.npy", mixture)
+    program = [os.environ["MANYMEANS_PROGRAM"], "fit", tmp_path / "points.npy", "-k", "4", "--scale", "standard"]
+    subprocess.run([*program, "--quiet", "--model", tmp_path / "model.npz"], check=True)
+    expected, found = (kind.load(tmp_path / "model.npz") for kind in (manymeans.KMeans, md.KMeans))
+    X = da.from_array(mixture, chunks=(800, 6))
+    assert (found.predict(X).compute() == expected.predict(mixture)).all()
+    assert (found.transform(X).compute() == expected.transform(mixture)).all()
+    assert found.score(X) == expected.score(mixture)
 
 
 def test_errors(mixture):
