@@ -209,9 +209,8 @@ TEST_F(FitShards, RefuseSizesOfClusters) {
   FitOptions options = plain_options();
   options.max_size = 100;
   Cluster cluster(plain_case(), {200, 400}, 1);
-  const std::string said = text_or_error([&] {
-    return fit_shards([&](std::span<const std::byte> question) { return cluster.ask(question); }, options);
-  });
+  const std::string said = text_or_error(
+      [&] { return fit_shards([&](std::span<const std::byte> question) { return cluster.ask(question); }, options); });
   EXPECT_NE(said.find("[max_size] sizes of clusters"), std::string::npos) << said;
 }
 

@@ -136,7 +136,8 @@ struct Question {
   template <class Archive>
   void fields(Archive& archive) {
     archive(version), archive(what);
-    archive(whole.rows), archive(whole.weighted), archive(whole.largest_weight), archive(columns), archive(type), archive(metric);
+    archive(whole.rows), archive(whole.weighted), archive(whole.largest_weight), archive(columns), archive(type),
+        archive(metric);
     archive(scan.minimum), archive(scan.maximum), archive(scan.largest), archive(scan.low), archive(max_weight);
     archive(workload.max_clusters), archive(workload.all_clusters), archive(workload.passes);
     archive(workload.models), archive(workload.apart);
