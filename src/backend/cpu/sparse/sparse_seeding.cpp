@@ -50,7 +50,7 @@ void SparseSeeding::take(const Matrix& centres) {
 }
 
 template <class Body>
-void SparseSeeding::for_each_nearer_centre(const Model& state, const Matrix& centres, Body&& found) {
+void SparseSeeding::for_each_nearer_centre(const Model& state, const Matrix& centres, Body&& body) {
   const std::vector<WideSparseRow> rows = sparse_rows_of(centres);
   take(centres);
   if (shared_.brute) bounds_.resize(static_cast<size_t>(shared_.view.n));
@@ -63,7 +63,7 @@ void SparseSeeding::for_each_nearer_centre(const Model& state, const Matrix& cen
       if (!found.empty()) scratch.row.read(shared_.view, i);
       for (const uint32_t c : found) {
         const double d2 = shared_.kernels.sparse.distance(terms_in(scratch.row), terms_in(rows[c]));
-        if (d2 < least) found(worker, NearerCentre{i, d2, c});
+        if (d2 < least) body(worker, NearerCentre{i, d2, c});
       }
     }
   });

@@ -53,9 +53,9 @@ class SparseSeeding final : public Seeding {
   bool add_tried(Model& state, const Matrix& centre);
   void try_candidates(Model& state, SeedTrial& trial);
   void remember(Model& state, const Matrix& candidates);
-  // Calls found(worker, NearerCentre) for each row and each of `centres` that is nearer than the row's least distance.
+  // Calls body(worker, NearerCentre) for each row and each of `centres` that is nearer than the row's least distance.
   template <class Body>
-  void for_each_nearer_centre(const Model& state, const Matrix& centres, Body&& found);
+  void for_each_nearer_centre(const Model& state, const Matrix& centres, Body&& body);
 
   const SparseShared& shared_;
   ThreadPool& pool_;
