@@ -7,6 +7,7 @@
 #include "backend/composite/model_shares.h"
 #include "backend/composite/row_shares.h"
 #include "backend/device/async_backend.h"
+#include "backend/swap_scores.h"
 #include "backend/upload_script.h"
 #include "conformance/variants.h"
 #include "data/gather.h"
