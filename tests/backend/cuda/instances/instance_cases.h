@@ -1,6 +1,8 @@
 // What cuda_instances runs: shapes that between them launch every kernel.
 #pragma once
 
+#include <manymeans/points.h>
+
 #include <cstdint>
 #include <optional>
 #include <string>
