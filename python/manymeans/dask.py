@@ -289,8 +289,8 @@ def _distances_of_block(block: Any, fitted: _Fitted, n_threads: int) -> npt.NDAr
     return transform_points(points, centers, _manymeans.Predictor(centers), n_threads=n_threads)
 
 
-def _scaled_block(block: Any, scaling: dict[str, Any], n_threads: int) -> npt.NDArray[Any]:
-    return scaled(plain_points(block, empty=True), scaling, n_threads).array
+def _measured_block(block: Any, fitted: _Fitted, n_threads: int) -> npt.NDArray[Any]:
+    return fitted.measured(block, n_threads).array
 
 
 def _labels(X: Any, fitted: _Fitted, n_threads: int | None) -> da.Array:
@@ -362,15 +362,15 @@ class _OnDask:
 
     def _dask_score(self, X: Any, sample_weight: Any, centers: npt.NDArray[Any]) -> float:
         """Give the inertia of a pass."""
-        X, scaling = self._checked(X), self._fitted(centers).scaling
+        X, fitted = self._checked(X), self._fitted(centers)
         if centers.dtype == np.float64:
             X = X.astype(np.float64)
-        if scaling["kind"] != "none":
+        if fitted.metric != "euclidean" or fitted.scaling["kind"] != "none":
+            # Rows as they are measured: a fit by the metric would scale the centres once more, to other bits.
             X = X.to_dask_array() if _is_frame(X) else X
-            X = X.map_blocks(_scaled_block, scaling, self.n_threads or 1, dtype=centers.dtype)
+            X = X.map_blocks(_measured_block, fitted, self.n_threads or 1, dtype=centers.dtype)
         partitions = Partitions(X, sample_weight, n_threads=self.n_threads, backend=self.backend)
-        options = {"k": [len(centers)], "models": 1, "max_iter": 0, "tol": 0.0, "stop": "strict", "empty": "keep",
-                   "metric": self.metric}  # fmt: skip
+        options = {"k": [len(centers)], "models": 1, "max_iter": 0, "tol": 0.0, "stop": "strict", "empty": "keep"}
         result = run_fit_shards(partitions.ask, options, initial=np.ascontiguousarray(centers))
         return -result.models[0].inertia
 
