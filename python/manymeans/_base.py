@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from numbers import Integral, Real
@@ -317,6 +318,11 @@ class _FittingEstimator(Common, BaseEstimator):
         if result is not None and len(result.models) > 1:
             state["_answer"], state["result_"] = self.answer_, result._only(result.best())
         return state
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Give equal texts as one object: a pickle tells if they are one, which a copy of it may not have kept."""
+        state = super().__getstate__().items()
+        return {sys.intern(name): sys.intern(value) if type(value) is str else value for name, value in state}
 
     def __sklearn_tags__(self) -> Any:
         """Describe what input is accepted."""

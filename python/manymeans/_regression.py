@@ -210,7 +210,7 @@ class RegressionClustering(Fitting, RegressorMixin, _FittingEstimator):
             slopes = coefficients[:, :-1] / divisor
             coefficients = np.column_stack([slopes, coefficients[:, -1] - (slopes * offset).sum(axis=1)])
             means = means * divisor + offset
-        self.coef_, self.intercept_ = coefficients[:, :-1], coefficients[:, -1]
+        self.coef_, self.intercept_ = coefficients[:, :-1].copy(), coefficients[:, -1].copy()
         self.cluster_means_ = means
         self.inertia_, self.r2_, self.bic_ = best.inertia, best.r2, best.bic
         self.n_iter_ = best.n_iter

@@ -188,6 +188,7 @@ class FitResult:
             "_provenance": json.dumps(provenance),
             "_digest": self.digest,
             "warnings": self._warnings_of_answer(),
+            "_source": self._source.of_answer(),
         }
         return vars(self) | lasting
 
