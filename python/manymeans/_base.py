@@ -17,6 +17,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from . import _manymeans
+from ._alignment import check_rows
 from ._declaring import Parameter, parameter, parameters
 from ._errors import BadDataError, UsageError, warn
 from ._input import (
@@ -250,11 +251,12 @@ class _FittingEstimator(Common, BaseEstimator):
         return {"dtype": DTYPES, "order": "C", "ensure_all_finite": False}
 
     @staticmethod
-    def _weights(sample_weight: Any, points: Points) -> npt.NDArray[np.float64] | None:
+    def _weights(sample_weight: Any, points: Points, X: Any) -> npt.NDArray[np.float64] | None:
         if sample_weight is None:
             return None
         if points.on_device:
-            return plain_weights(sample_weight, points.array.shape[0])
+            return plain_weights(sample_weight, points.array.shape[0], X)
+        check_rows("sample_weight", sample_weight, X)
         weights = sample_weight if isinstance(sample_weight, Real) else plain_numbers(sample_weight, "sample_weight")
         counted = points.numbers if points.is_sparse else points.array
         return readable(_check_sample_weight(weights, counted, dtype=np.float64))
@@ -387,7 +389,7 @@ class _BaseEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterM
 
     def _score(self, X: Any, sample_weight: Any, centers: npt.NDArray[Any]) -> float:
         points = self._test_points(X)
-        weights = self._weights(sample_weight, points)
+        weights = self._weights(sample_weight, points, X)
         _, _, inertia = predict_points(
             points,
             centers,
@@ -557,7 +559,7 @@ class _Clusterer(_BaseEstimator):
                 raise UsageError("[X] the points of the fit are gone, or were never here; pass them as X")
             X, sample_weight = kept
         points = self._points(X, reset=False)
-        weights = self._weights(sample_weight, points)
+        weights = self._weights(sample_weight, points, X)
         result: FitResult | None = getattr(self, "result_", None)
         if result is not None and result.metric != "euclidean":
             points = result._scaled(points, self.n_threads)
