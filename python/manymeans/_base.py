@@ -44,6 +44,7 @@ from ._input import (
     unmasked,
     unwrap,
 )
+from ._integers import warn_of_rounded
 from ._labelling import PreparedCenters, predict_points, transform_points
 from ._outside import Ranges, warn_of_outside
 from ._profile import Profile, Remembered
@@ -171,7 +172,7 @@ def _without_objects(X: Any) -> Any:
     """Give an array of numbers of a list or an array of objects, and anything else as it is."""
     array = array_of(X, "X") if isinstance(X, (list, tuple)) else X
     if not isinstance(array, np.ndarray) or array.dtype.kind != "O":
-        return X
+        return array if isinstance(array, np.ndarray) and array.dtype.kind in "iu" else X
     try:
         return plain_numbers(array, "X")
     except BadDataError as error:
@@ -215,6 +216,7 @@ class _FittingEstimator(Common, BaseEstimator):
             validate_data(self, X if named else points.array, reset=reset, skip_check_array=True)
             if ready:
                 return points
+            warn_of_rounded(points.array, "X", points.names)
             array = check_array(points.array, **self._how(), estimator=self, input_name="X")
         else:
             refuse_files(X, "X")
@@ -224,6 +226,7 @@ class _FittingEstimator(Common, BaseEstimator):
             with self._names_first(X, reset):
                 X = _without_objects(X)
                 check_kind(X, "X")
+            warn_of_rounded(X, "X")
             array = validate_data(self, X, reset=reset, accept_sparse="csr", **self._how())
         if not isinstance(array, np.ndarray):
             if self._keeps_sparse:

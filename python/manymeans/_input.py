@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 import functools
+import itertools
 import math
 import mmap
 import os
@@ -18,6 +19,7 @@ import numpy.typing as npt
 from . import _manymeans
 from ._alignment import check_rows
 from ._errors import BadDataError, OutOfMemoryError
+from ._integers import warn_of_rounded
 from ._tables import Dataset, Source, columns_by_name, columns_of_fit
 from ._wording import shown
 
@@ -309,6 +311,8 @@ def array_of(X: Any, name: str) -> npt.NDArray[Any]:
         array = np.asarray(unmasked(X, name))
         if isinstance(X, (list, tuple)) and array.dtype == np.float64 and (np.abs(array) >= _MOST_EXACT).any():
             array = np.asarray(X, dtype=object)  # with the integers that are now rounded, if there are any
+        if array.dtype.kind == "f":
+            warn_of_rounded(X, name)
         return array
     except (TypeError, ValueError) as error:  # rows of different lengths
         if isinstance(error, BadDataError):
@@ -333,9 +337,10 @@ def _numbers_of(array: npt.NDArray[Any], name: str, columns: list[str] | None = 
         # pandas.NA and a masked value are no numbers; as NaN they have a place that can be named.
         gaps = np.frompyfunc(is_gap, 1, 1)(array)
         array = np.where(np.asarray(gaps, dtype=bool), np.nan, array)
+    warn_of_rounded(array, name, columns)
     try:
         return array.astype(np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise BadDataError(f"{name} is of type {array.dtype} and cannot be made float64: {error}") from None
 
 
@@ -360,6 +365,7 @@ def plain_numbers(given: Any, name: str) -> npt.NDArray[Any]:
         _refuse(name, kind)
     try:
         array: npt.NDArray[Any] = _manymeans.arrow_points(check_arrow(given, name))[0]
+        warn_of_rounded(given, name)
     except BadDataError as error:
         raise BadDataError(f"[{name}] {str(error).removeprefix('[').replace(']', ':', 1)}") from None
     return array if is_table else array[:, 0] if array.shape[1] == 1 else array
@@ -521,16 +527,19 @@ def _rows_of_lists(column: Any, where: str) -> npt.NDArray[Any]:
 def _from_lists(X: Any) -> Points:
     if X.ndim == 1:
         return Points(_rows_of_lists(X, ""))
-    blocks, names = [], []
+    blocks, parts = [], []
     for j in range(X.shape[1]):
         column, name = X.iloc[:, j], str(X.columns[j])
         if has_lists(column):
             blocks.append(_rows_of_lists(column, f", column '{name}'"))
-            names += [f"{name}[{i + 1}]" for i in range(blocks[-1].shape[1])]
+            parts.append([f"{name}[{i + 1}]" for i in range(blocks[-1].shape[1])])
         else:
             blocks.append(_from_frame(X.iloc[:, [j]], "X").array)
-            names.append(name)
-    return Points(_numbers_of(np.hstack(blocks), "X", names), names=names)
+            parts.append([name])
+    array, names = np.hstack(blocks), list(itertools.chain(*parts))
+    for block, part in zip(blocks, parts, strict=True) if array.dtype.kind == "f" else ():
+        warn_of_rounded(block, "X", part)
+    return Points(_numbers_of(array, "X", names), names=names)
 
 
 def unwrap(X: Any) -> Points | None:
@@ -548,6 +557,7 @@ def unwrap(X: Any) -> Points | None:
         return framed._replace(array=_numbers_of(framed.array, "X", framed.names))
     if is_arrow(X):
         array, names, _ = _manymeans.arrow_points(check_arrow(X, "X"))
+        warn_of_rounded(X, "X")
         return Points(array, names=list(names) or None)
     if is_on_cuda(X):
         return from_device(X)
@@ -580,6 +590,7 @@ def sparse_points(X: Any) -> Points:
     """
     if X.dtype.kind in "cSUMmVO":
         raise BadDataError(f"X is a sparse matrix of type {X.dtype}; numbers are needed")
+    warn_of_rounded(X, "X")
     narrow = X.dtype.newbyteorder("=") in (np.dtype("f2"), np.dtype("u1"), np.dtype("i1"))
     dtype = np.dtype(np.float32) if narrow else X.dtype.newbyteorder("=")
     rows = X.tocsr().astype(dtype if dtype in (np.float32, np.float64) else np.float64, copy=False)
@@ -600,6 +611,7 @@ def densify(X: Any) -> npt.NDArray[Any]:
     """
     if X.dtype.kind in "cSUMmV":
         raise BadDataError(f"X is a sparse matrix of type {X.dtype}; numbers are needed")
+    warn_of_rounded(X, "X")
     dtype = X.dtype.newbyteorder("=")
     dtype = dtype if dtype in DTYPES else np.dtype(np.float64)
     needed = math.prod(X.shape) * dtype.itemsize
