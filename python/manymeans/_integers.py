@@ -35,7 +35,7 @@ def warn_of_rounded(X: Any, name: str, names: Sequence[Any] | None = None) -> No
         Of its columns.
 
     """
-    if hasattr(X, "tocsr"):
+    if hasattr(X, "tocsr") and X.ndim == 2:
         X = X.tocoo()
         places = _rounded(X.data, "float64")
         firsts = _firsts([f"column {j}" for j in range(X.shape[1])], X.data[places], X.row[places], X.col[places])

@@ -361,6 +361,7 @@ class FitResult:
     def _with_options(self, options: dict[str, Any]) -> FitResult:
         """Return the result with a provenance that has these options, too."""
         other = copy.copy(self)
+        other._source = self._source  # no output replaces a file of it
         provenance = self.provenance
         provenance["options"] |= options
         other._provenance = json.dumps(provenance, indent=2)
