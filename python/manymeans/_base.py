@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from numbers import Integral, Real
@@ -16,6 +17,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from . import _manymeans
+from ._alignment import check_rows
 from ._declaring import Parameter, parameter, parameters
 from ._errors import BadDataError, UsageError, warn
 from ._input import (
@@ -42,6 +44,7 @@ from ._input import (
     unmasked,
     unwrap,
 )
+from ._integers import warn_of_rounded
 from ._labelling import PreparedCenters, predict_points, transform_points
 from ._outside import Ranges, warn_of_outside
 from ._profile import Profile, Remembered
@@ -169,7 +172,7 @@ def _without_objects(X: Any) -> Any:
     """Give an array of numbers of a list or an array of objects, and anything else as it is."""
     array = array_of(X, "X") if isinstance(X, (list, tuple)) else X
     if not isinstance(array, np.ndarray) or array.dtype.kind != "O":
-        return X
+        return array if isinstance(array, np.ndarray) and array.dtype.kind in "iu" else X
     try:
         return plain_numbers(array, "X")
     except BadDataError as error:
@@ -213,6 +216,7 @@ class _FittingEstimator(Common, BaseEstimator):
             validate_data(self, X if named else points.array, reset=reset, skip_check_array=True)
             if ready:
                 return points
+            warn_of_rounded(points.array, "X", points.names)
             array = check_array(points.array, **self._how(), estimator=self, input_name="X")
         else:
             refuse_files(X, "X")
@@ -222,6 +226,7 @@ class _FittingEstimator(Common, BaseEstimator):
             with self._names_first(X, reset):
                 X = _without_objects(X)
                 check_kind(X, "X")
+            warn_of_rounded(X, "X")
             array = validate_data(self, X, reset=reset, accept_sparse="csr", **self._how())
         if not isinstance(array, np.ndarray):
             if self._keeps_sparse:
@@ -249,11 +254,12 @@ class _FittingEstimator(Common, BaseEstimator):
         return {"dtype": DTYPES, "order": "C", "ensure_all_finite": False}
 
     @staticmethod
-    def _weights(sample_weight: Any, points: Points) -> npt.NDArray[np.float64] | None:
+    def _weights(sample_weight: Any, points: Points, X: Any) -> npt.NDArray[np.float64] | None:
         if sample_weight is None:
             return None
         if points.on_device:
-            return plain_weights(sample_weight, points.array.shape[0])
+            return plain_weights(sample_weight, points.array.shape[0], X)
+        check_rows("sample_weight", sample_weight, X)
         weights = sample_weight if isinstance(sample_weight, Real) else plain_numbers(sample_weight, "sample_weight")
         counted = points.numbers if points.is_sparse else points.array
         return readable(_check_sample_weight(weights, counted, dtype=np.float64))
@@ -318,6 +324,11 @@ class _FittingEstimator(Common, BaseEstimator):
             state["_answer"], state["result_"] = self.answer_, result._only(result.best())
         return state
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Give equal texts as one object: a pickle tells if they are one, which a copy of it may not have kept."""
+        state = super().__getstate__().items()
+        return {sys.intern(name): sys.intern(value) if type(value) is str else value for name, value in state}
+
     def __sklearn_tags__(self) -> Any:
         """Describe what input is accepted."""
         tags = super().__sklearn_tags__()
@@ -381,7 +392,7 @@ class _BaseEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterM
 
     def _score(self, X: Any, sample_weight: Any, centers: npt.NDArray[Any]) -> float:
         points = self._test_points(X)
-        weights = self._weights(sample_weight, points)
+        weights = self._weights(sample_weight, points, X)
         _, _, inertia = predict_points(
             points,
             centers,
@@ -551,7 +562,7 @@ class _Clusterer(_BaseEstimator):
                 raise UsageError("[X] the points of the fit are gone, or were never here; pass them as X")
             X, sample_weight = kept
         points = self._points(X, reset=False)
-        weights = self._weights(sample_weight, points)
+        weights = self._weights(sample_weight, points, X)
         result: FitResult | None = getattr(self, "result_", None)
         if result is not None and result.metric != "euclidean":
             points = result._scaled(points, self.n_threads)

@@ -182,7 +182,7 @@ class BisectingKMeans(_WithoutResult):
         n = points.array.shape[0]
         if n < self.n_clusters:
             raise ValueError(f"n_samples={n} should be >= n_clusters={self.n_clusters}.")
-        weights = self._weights(sample_weight, points)
+        weights = self._weights(sample_weight, points, X)
         splits = _Splits(self, points, weights)
         root = splits.grow()
         self._keep_tree(root, splits, n)

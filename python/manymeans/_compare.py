@@ -9,11 +9,15 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _manymeans
+from ._alignment import check_rows
 from ._errors import BadDataError, UsageError
-from ._input import _no_number, array_of, on_host
+from ._input import _no_number, array_of, is_gap, on_host
+from ._outside import UNSCALED
 from ._result import FitResult, Model
+from ._tables import columns_by_name
+from ._wording import shown
 
-_MOST_LABEL = 2**53
+_MOST_EXACT, _MOST_INTEGER = 2**53, 2**63 - 1
 
 
 class Comparison(NamedTuple):
@@ -34,9 +38,10 @@ class Comparison(NamedTuple):
         Rows that have a label in both, and those that have not.
     centers : list of (int, int, float)
         Of models: centres of a and of b, matched one to one so that the sum of the squared distances is least, and
-        their Euclidean distance.
+        their Euclidean distance in the units of a. Columns are matched by name if both models have names.
     classes_a, classes_b : list of str or None
-        Where the labels of a or b are texts: the text of each number, in the order of first appearance.
+        Where the labels of a or b are texts, or some are above 2**53 (integers: 2**63 - 1): the text of each number,
+        in the order of first appearance.
 
     """
 
@@ -71,7 +76,7 @@ def compare(a: Any, b: Any) -> Comparison:
     Raises
     ------
     UsageError
-        For labels of different numbers of rows, and if nothing can be compared.
+        For labels of different numbers of rows, centres of other columns or metrics, and if nothing can be compared.
     BadDataError
         For labels that are no whole numbers and no texts.
 
@@ -82,13 +87,13 @@ def compare(a: Any, b: Any) -> Comparison:
     1.0
 
     """
-    labels_a, centers_a, classes_a = parts_of("a", a)
-    labels_b, centers_b, classes_b = parts_of("b", b)
+    labels_a, centers_a, classes_a, space = parts_of("a", a)
+    labels_b, centers_b, classes_b, other = parts_of("b", b)
+    check_rows("b", b, a, of="a")
+    check_rows("a", a, b, of="b")
     matched: list[tuple[int, int, float]] = []
     if centers_a is not None and centers_b is not None:
-        if centers_a.shape[1] != centers_b.shape[1]:
-            raise UsageError(f"[b] its centres have {centers_b.shape[1]} columns, those of a {centers_a.shape[1]}")
-        matched = _manymeans.match_prototypes(centers_a, centers_b)
+        matched = _manymeans.match_prototypes(centers_a, centers_in(space, centers_b, other, "b", "a"))
     elif labels_a is None or labels_b is None:
         raise UsageError("[a, b] one has centres only and the other labels only; predict() gives labels of rows")
     if labels_a is None or labels_b is None:
@@ -97,12 +102,25 @@ def compare(a: Any, b: Any) -> Comparison:
     return Comparison(**found, centers=matched, classes_a=classes_a, classes_b=classes_b)
 
 
+class Space(NamedTuple):
+    """What the columns of centres are: their names, where they have some, the metric, and the units."""
+
+    columns: int
+    names: list[str]
+    metric: str
+    scaling: dict[str, Any]
+
+
+_NO_SPACE = Space(0, [], "euclidean", UNSCALED)
+
+
 class Parts(NamedTuple):
     """Labels and centres of what a user passes, as far as it has them."""
 
     labels: npt.NDArray[np.int64] | None
     centers: npt.NDArray[np.float64] | None
     classes: list[str] | None
+    space: Space = _NO_SPACE
 
 
 def parts_of(name: str, given: Any) -> Parts:
@@ -119,28 +137,77 @@ def parts_of(name: str, given: Any) -> Parts:
         None if labels is None else _labels_of(name, labels)[0],
         None if linear else np.ascontiguousarray(centers, dtype=np.float64),
         None,
+        space_of(given),
     )
 
 
+def space_of(model: Any) -> Space:
+    """Give the space of the centres of a Model or a fitted estimator."""
+    if isinstance(model, Model):
+        columns, names = model.cluster_centers.shape[1], list(model._column_names)
+        return Space(columns, names, model._metric, model._scaling)
+    names = [str(name) for name in getattr(model, "feature_names_in_", ())]
+    scaling = getattr(getattr(model, "result_", None), "scaling", UNSCALED)
+    return Space(np.shape(model.cluster_centers_)[1], names, getattr(model, "metric", "euclidean"), scaling)
+
+
+def centers_in(space: Space, centers: npt.NDArray[Any], own: Space, name: str, of: str) -> npt.NDArray[Any]:
+    """Give the centres of one model in the columns and units of another.
+
+    Raises
+    ------
+    UsageError
+        Where their columns have other names, or are not as many; for two metrics, and for directions in two units.
+
+    """
+    if own.columns != space.columns:
+        raise UsageError(f"[{name}] its centres have {own.columns} columns, those of {of} {space.columns}")
+    if own.metric != space.metric:
+        raise UsageError(f"[{name}] its centres are of metric {own.metric}, those of {of} of metric {space.metric}")
+    same = all(np.array_equal(own.scaling[part], space.scaling[part]) for part in space.scaling)
+    if not same and own.metric == "cosine":
+        raise UsageError(f"[{name}] its centres are directions after another scaling than those of {of}")
+    if not same and own.scaling["kind"] != "none":
+        centers = centers * np.asarray(own.scaling["divisor"]) + np.asarray(own.scaling["offset"])
+    try:
+        centers = columns_by_name(centers, own.names, space.names)
+    except BadDataError as error:
+        text = str(error).replace("X has", "it has").replace("the model was fitted to", f"{of} has")
+        raise UsageError(f"[{name}] {text}; the labels of both can be compared") from None
+    if not same and space.scaling["kind"] != "none":
+        centers = (centers - np.asarray(space.scaling["offset"])) / np.asarray(space.scaling["divisor"])
+    return np.ascontiguousarray(centers)
+
+
 def _labels_of(name: str, given: Any) -> tuple[npt.NDArray[np.int64], list[str] | None]:
-    """Give a label for each row, -1 where it has none, and of labels that are texts the text of each number."""
+    """Give a label for each row, below 0 where it has none, and where labels are numbered anew their texts."""
     labels = array_of(on_host(given), f"[{name}]")
     if getattr(getattr(given, "type", None), "extension_name", "") == "pandas.period":
         raise BadDataError(f"[{name}] row 0 is a period of pandas; labels are whole numbers or texts")
     if labels.ndim != 1:
         raise BadDataError(f"[{name}] has the shape {labels.shape}; a label for each row is needed, or a model")
     kind = labels.dtype.kind
-    if kind in "bi" or (kind == "u" and not (labels > _MOST_LABEL).any()):
+    if kind in "bi" or (kind == "u" and not (labels > _MOST_INTEGER).any()):
         return labels.astype(np.int64), None
-    if kind in "uf":
-        return _whole(name, labels, np.where(labels != labels, -1.0, labels.astype(np.float64))), None
-    values = [None if _is_gap(value) else value for value in labels.tolist()] if kind in "OSUT" else list(labels)
+    values = labels.tolist() if kind in "OSUTuf" else list(labels)
+    if kind not in "uf":
+        values = [None if _is_gap(value) else value for value in values]
     if any(isinstance(value, (str, bytes)) for value in values):
         texts = [None if value is None else _text_of(value) for value in values]
         if not all(text is None or _is_number(text) for text in texts):
-            return _classes_of(texts)
-        values = [None if text is None else float(text) for text in texts]
-    return _whole(name, labels, np.array([_number_of(value) for value in values])), None
+            return classes_of(texts)
+        values = [None if text is None else _exact(text) for text in texts]
+    numbers = labels if kind in "uf" else np.array([_number_of(value) for value in values])
+    numbers = np.where(numbers != numbers, -1, numbers) if kind == "f" else numbers
+    wrong = np.flatnonzero(~((np.abs(numbers) < np.inf) & (numbers == np.floor(numbers))))
+    if wrong.size:
+        raise BadDataError(
+            f"[{name}] row {wrong[0]} has {shown(labels[wrong[0]])}; labels are whole numbers or texts, and below 0 or "
+            "missing where a row has none"
+        )
+    if float(numbers.max(initial=0)) < _MOST_EXACT:
+        return np.maximum(numbers, -1).astype(np.int64), None
+    return classes_of([value if number >= 0 else None for number, value in zip(numbers, values, strict=True)])
 
 
 def _number_of(label: Any) -> float:
@@ -153,24 +220,11 @@ def _number_of(label: Any) -> float:
         return math.nan
 
 
-def _whole(name: str, labels: npt.NDArray[Any], numbers: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
-    """Give these numbers of labels as integers."""
-    wrong = np.flatnonzero(~((np.abs(numbers) < _MOST_LABEL) & (numbers == np.floor(numbers))))
-    if wrong.size:
-        raise BadDataError(
-            f"[{name}] row {wrong[0]} has {labels[wrong[0]]!r:.60}; labels are whole numbers or texts, and below 0 or "
-            "missing where a row has none"
-        )
-    return numbers.astype(np.int64)
-
-
 def _is_gap(value: Any) -> bool:
     """Return whether this is no label but a gap, as in files (docs/user/tables.md)."""
     if isinstance(value, (str, bytes)):
         return _text_of(value).strip().lower() in ("", "na", "n/a", "nan", "null", "none", "#n/a", "<na>")
-    return (
-        value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and value != value)
-    )
+    return is_gap(value) or (isinstance(value, (float, np.floating)) and bool(value != value))
 
 
 def _text_of(value: Any) -> str:
@@ -185,8 +239,15 @@ def _is_number(text: str) -> bool:
     return "_" not in text
 
 
-def _classes_of(texts: list[str | None]) -> tuple[npt.NDArray[np.int64], list[str]]:
-    """Number texts in the order of first appearance."""
-    places: dict[str, int] = {}
-    labels = [-1 if text is None else places.setdefault(text, len(places)) for text in texts]
-    return np.array(labels, dtype=np.int64), list(places)
+def _exact(text: str) -> int | float:
+    try:
+        return int(text)
+    except ValueError:
+        return float(text)
+
+
+def classes_of(values: list[Any]) -> tuple[npt.NDArray[np.int64], list[str]]:
+    """Number texts or numbers in the order of first appearance; None has -1."""
+    places: dict[Any, int] = {}
+    labels = [-1 if value is None else places.setdefault(value, len(places)) for value in values]
+    return np.array(labels, dtype=np.int64), list(map(str, places))

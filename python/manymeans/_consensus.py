@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _manymeans, _threads
+from ._compare import Space, centers_in, space_of
 from ._errors import UsageError, warn
 from ._input import plain_points
 from ._opening import opened
@@ -134,17 +135,18 @@ def consensus(
     array, bfloat16 = None, False
     if X is not None:
         X = opened(X, like=result)
-        if result is not None:
-            X = columns_of_fit(X, result.column_names)
-        points = plain_points(X)
-        points = points if result is None else result._in_units(points, n_threads)
+        result = models[0]._alone() if result is None else result
+        points = result._in_units(plain_points(columns_of_fit(X, result.column_names)), n_threads)
         array, bfloat16 = points.array, points.bfloat16
+    space = space_of(models[0])
     wanted = {
         "k": count, "method": method, "fits": integer("fits", fits), "pairs": integer("pairs", pairs, 0),
         "seed": seed_of(seed), "metric": models[0]._metric, "backend": backend,
         "threads": _threads.effective(n_threads),
     }  # fmt: skip
-    found = _manymeans.consensus(array, bfloat16, [_member(model, with_labels=X is None) for model in models], wanted)
+    found = _manymeans.consensus(
+        array, bfloat16, [_member(model, space, with_labels=X is None) for model in models], wanted
+    )
     for text in found.pop("warnings"):
         warn(in_python(text))
     between = found.pop("between")
@@ -173,13 +175,15 @@ def _models_of(given: Any) -> tuple[FitResult | None, list[Model]]:
     return result, begun
 
 
-def _member(model: Model, *, with_labels: bool) -> dict[str, Any]:
+def _member(model: Model, space: Space, *, with_labels: bool) -> dict[str, Any]:
+    own = model.cluster_centers
+    centers = centers_in(space, own, space_of(model), "ensemble", "the first model").astype(own.dtype, copy=False)
     labels = None
     if with_labels:
         if model.labels is None:
             raise UsageError("[X] is needed: models of a file have no labels; give the points")
         labels = np.ascontiguousarray(model.labels)
     return {
-        "centers": np.ascontiguousarray(model.cluster_centers), "labels": labels, "inertia": float(model.inertia),
+        "centers": centers, "labels": labels, "inertia": float(model.inertia),
         "counts": np.ascontiguousarray(model.counts, dtype=np.int64),
     }  # fmt: skip

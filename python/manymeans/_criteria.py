@@ -8,8 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _manymeans, _threads
-from ._compare import parts_of
-from ._errors import BadDataError, UsageError
+from ._alignment import check_rows
+from ._compare import classes_of, parts_of
+from ._errors import UsageError
 from ._input import Points, plain_points
 from ._opening import opened
 from ._parameters import integer
@@ -69,7 +70,8 @@ def criteria(
         Points.
     labels : array-like of shape (n_samples,), Model, FitResult or estimator
         Labels as `compare` takes them; rows without one are left out. Texts are numbered in the order of first
-        appearance. Or a model, a result (its best model) or a fitted estimator that has the labels of `X`.
+        appearance, and so are all labels where one is above 2**31 - 1. Or a model, a result (its best model) or a
+        fitted estimator that has the labels of `X`.
     sample : int, default=1000
         Rows for which `silhouette` is computed, O(sample n_samples n_features); 0: none.
     random_state : int or numpy.random.RandomState, default=0
@@ -98,6 +100,7 @@ def criteria(
 
     """
     points, taken = plain_points(opened(X)), _labels_of(labels)
+    check_rows("labels", labels, X)
     there = taken >= 0
     if not there.all() and len(there) == points.array.shape[0]:
         points, taken = Points(np.ascontiguousarray(points.numbers[there])), taken[there]
@@ -112,6 +115,5 @@ def _labels_of(given: Any) -> npt.NDArray[np.int64]:
     if labels is None:
         raise UsageError("[labels] this model has no labels; predict() gives those of rows")
     if labels.size and labels.max() > _MOST_LABEL:
-        row = int(np.argmax(labels > _MOST_LABEL))
-        raise BadDataError(f"[labels] row {row} has {labels[row]}; labels are at most {_MOST_LABEL}")
+        return classes_of([label if label >= 0 else None for label in labels.tolist()])[0]
     return labels

@@ -179,7 +179,7 @@ class EnsembleKMeans(Clustering, _BaseEstimator):
     def _fit_all(self, X: Any, sample_weight: Any, search: dict[str, Any]) -> EnsembleKMeans:
         """Fit, or with options of a search, search for all models."""
         points = self._points(X, reset=True)
-        weights = self._weights(sample_weight, points)
+        weights = self._weights(sample_weight, points, X)
         ks = k_list(self.n_clusters)
         if max(ks, default=0) > points.array.shape[0]:
             raise ValueError(f"n_samples={points.array.shape[0]} should be >= n_clusters={max(ks)}.")

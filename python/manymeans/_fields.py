@@ -15,6 +15,7 @@ import numpy.typing as npt
 from . import _manymeans
 from ._errors import BadDataError, UnavailableError, UsageError
 from ._imports import importing
+from ._integers import rounded_in_file
 
 _ENDINGS = {".parquet": "parquet", ".arrow": "arrow", ".feather": "arrow"}
 
@@ -251,13 +252,16 @@ def read_fields(path: bytes, format: str, options: dict[str, Any]) -> dict[str, 
         points = parts[0] if len(parts) == 1 else np.hstack(parts)
     except BadDataError as error:
         raise BadDataError(f"[{text}] {str(error).replace('[Arrow column', 'column').replace(']', ',', 1)}") from None
+    dtype = _type_of(table, options)
+    labels = [f"column {j + 1} ('{schema.field(j).name}')" for j in columns]
+    warnings += rounded_in_file([_plain(column) for column in table.columns], labels, dtype)
     weights = None
     if weight >= 0:
         weights = np.ascontiguousarray(_manymeans.arrow_points(read([weight]))[0][:, 0], dtype=np.float64)
     elif options["weights"]:
         weights = _manymeans.read(options["weights"], PLAIN)["points"].astype(np.float64).ravel()
     return {
-        "points": _as_type(points, _type_of(table, options), text),
+        "points": _as_type(points, dtype, text),
         "bfloat16": False,
         "column_names": _names(table, [part.shape[1] for part in parts]),
         "weights": weights,

@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from . import _manymeans, _threads
 from ._errors import BadDataError, UsageError, warn, warn_of_stop
-from ._input import Points, Target, plain_centers, plain_points, plain_weights
-from ._labelling import as_measured, predict_points
+from ._input import Points, Target, in_order, plain_centers, plain_points, plain_weights
+from ._labelling import predict_points
 from ._opening import NAMES_OF_FILES, opened, weights_of
 from ._parameters import Check, between, check_callback, integer, optional, path_of, real, switch
 from ._progress import Callback, Reporter
@@ -22,7 +22,7 @@ from ._reading import read
 from ._result import Criterion, FitResult, Model
 from ._seeds import seed_of
 from ._tables import Dataset, Source, check_output, files_of, naming
-from ._wording import in_python, of_read
+from ._wording import in_python, of_read, shown
 
 _MOST_SEED = 2**64 - 1
 _OF_CHECKPOINTS = ("checkpoint", "checkpoint_every", "resume")
@@ -340,10 +340,10 @@ def _fitted(given: dict[str, Any], *, search: bool = False) -> FitResult:
         check_callback(given["callback"])
         saved = _checkpoint_of((X, sample_weight, init), *(given[name] for name in _OF_CHECKPOINTS))
         if ranks is not None and isinstance(X, NAMES_OF_FILES):
-            raise UsageError(f"[X] is {X!r:.60}; with comm, the rows of this rank are right")
+            raise UsageError(f"[X] is {shown(X)}; with comm, the rows of this rank are right")
         X = opened(X)
         points = plain_points(X, empty=ranks is not None, keep_sparse=not search)
-        weights = plain_weights(weights_of(X, sample_weight), points.array.shape[0])
+        weights = plain_weights(weights_of(X, sample_weight), points.array.shape[0], X)
         initial = _initial(init, points)
         options = library_options(given) | {"init": init if initial is None else None}
         result = run_fit(
@@ -502,7 +502,8 @@ def predict(
     Parameters
     ----------
     model : FitResult, Model or array-like of shape (k, n_features)
-        Centres; of a `FitResult` the best model's: where it has models of several k, `k` or `criterion` is needed.
+        Centres; of a `FitResult` the best model's: where it has models of several k, `k` or `criterion` is needed. If
+        centres of a frame and `X` have names of columns, these say which is which.
     X : array-like of shape (n_samples, n_features), Dataset or path
         Points, or the name of their file. Of a file or a frame that has the columns of the model's fit, by name, these
         are read alone, whatever others hold.
@@ -538,7 +539,7 @@ def predict(
     """
     if isinstance(model, NAMES_OF_FILES) or hasattr(model, "cluster_centers_"):
         raise UsageError(
-            f"[model] is {model!r:.60}; a FitResult is right (FitResult.load of a file, result_ of an estimator), "
+            f"[model] is {shown(model)}; a FitResult is right (FitResult.load of a file, result_ of an estimator), "
             "a Model, or centres"
         )
     X = opened(X, model if isinstance(model, FitResult) else None)
@@ -548,11 +549,12 @@ def predict(
         points = model._points_of(X, n_threads)
     elif k is not None or criterion is not None:
         raise UsageError("k and criterion choose among the models of a FitResult; without one leave them out")
+    elif isinstance(model, Model):
+        centers = model.cluster_centers
+        points = model._alone()._points_of(X, n_threads)
     else:
         points = plain_points(X, keep_sparse=True)
-        centers = model.cluster_centers if isinstance(model, Model) else model
-        if isinstance(model, Model):
-            points = as_measured(points, model._metric, model.cluster_centers, n_threads)
+        centers = in_order(model, "model", points.names)
     centers = plain_centers(centers, "model")
     labels, found, _ = predict_points(
         points, centers, _manymeans.Predictor(centers), n_threads=n_threads, backend=backend, distances=distances
@@ -610,7 +612,7 @@ def kmeans_plusplus(
     """
     X = opened(X)
     points = plain_points(X, keep_sparse=True)
-    weights = plain_weights(weights_of(X, sample_weight), points.array.shape[0])
+    weights = plain_weights(weights_of(X, sample_weight), points.array.shape[0], X)
     options = {
         "k": [integer("n_clusters", n_clusters)], "init": "k-means++", "seed": seed_of(random_state),
         "backend": backend, "threads": _threads.effective(n_threads),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 import functools
+import itertools
 import math
 import mmap
 import os
@@ -16,11 +17,17 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _manymeans
+from ._alignment import check_rows
 from ._errors import BadDataError, OutOfMemoryError
+from ._integers import warn_of_rounded
 from ._tables import Dataset, Source, columns_by_name, columns_of_fit
+from ._wording import shown
 
 #: Read in place; every other number type is converted to float64.
 DTYPES = [np.float64, np.float32, np.float16, np.uint8, np.int8]
+
+# float64 holds all integers up to here.
+_MOST_EXACT = 2**53
 
 _READY = frozenset(np.dtype(dtype) for dtype in DTYPES)
 
@@ -206,7 +213,7 @@ def refuse_files(X: Any, name: str) -> None:
     if isinstance(X, Dataset):
         raise BadDataError(f"{name} is a Dataset; {name}.points are right here, and {name}.weights as sample_weight")
     if isinstance(X, (str, bytes, os.PathLike)):
-        raise BadDataError(f"{name} is {X!r:.60}; points are needed, and manymeans.read gives those of a file")
+        raise BadDataError(f"{name} is {shown(X)}; points are needed, and manymeans.read gives those of a file")
 
 
 # Values that are not made into numbers, although NumPy would do so with some of them.
@@ -231,8 +238,15 @@ _ADVICE = {
 }
 
 
+def is_gap(value: Any) -> bool:
+    """Return whether this stands where a value is missing, beside NaN."""
+    return value is None or value is np.ma.masked or type(value).__name__ in ("NAType", "NaTType")
+
+
 def _no_number(value: Any) -> str | None:
     """Say what a value is that is no number; return None for a number, or for a gap, which has its own error."""
+    if value is np.ma.masked:
+        return None
     known = next((what for kinds, what in _NO_NUMBERS if isinstance(value, kinds)), None)
     if known or value is None or hasattr(value, "__float__") or hasattr(value, "__index__"):
         return known
@@ -244,7 +258,7 @@ def _refuse(name: str, dtype: Any, value: Any = None, where: str = "") -> NoRetu
     """Refuse such values; `value` is one of them."""
     what = _no_number(value)
     begin = "Complex data not supported: " if "complex" in f"{dtype} {what}" else ""  # as scikit-learn says it
-    held = f" and holds {what}, {value!r:.60} in {where or 'it'}" if what else where and f" in {where}"
+    held = f" and holds {what}, {shown(value)} in {where or 'it'}" if what else where and f" in {where}"
     advice = _ADVICE.get("text" if getattr(dtype, "kind", "") in tuple("SUT") else str(what), "")
     raise BadDataError(f"{begin}{name} is of type {dtype}{held}; numbers are needed{advice}")
 
@@ -294,7 +308,12 @@ def array_of(X: Any, name: str) -> npt.NDArray[Any]:
     if is_scipy_sparse(X):
         raise BadDataError(f"{name} is a sparse matrix; an array of NumPy is needed, X.toarray() gives one")
     try:
-        return np.asarray(unmasked(X, name))
+        array = np.asarray(unmasked(X, name))
+        if isinstance(X, (list, tuple)) and array.dtype == np.float64 and (np.abs(array) >= _MOST_EXACT).any():
+            array = np.asarray(X, dtype=object)  # with the integers that are now rounded, if there are any
+        if array.dtype.kind == "f":
+            warn_of_rounded(X, name)
+        return array
     except (TypeError, ValueError) as error:  # rows of different lengths
         if isinstance(error, BadDataError):
             raise
@@ -315,12 +334,13 @@ def _numbers_of(array: npt.NDArray[Any], name: str, columns: list[str] | None = 
             if len(place) > 1:
                 where += f", column '{columns[place[1]]}'" if columns else f", column {place[1]}"
             _refuse(name, array.dtype, array.flat[wrong], where)
-        gaps = np.frompyfunc(lambda value: type(value).__name__ == "NAType", 1, 1)(array)
-        # pandas.NA is no number; as NaN it has a place that can be named.
+        # pandas.NA and a masked value are no numbers; as NaN they have a place that can be named.
+        gaps = np.frompyfunc(is_gap, 1, 1)(array)
         array = np.where(np.asarray(gaps, dtype=bool), np.nan, array)
+    warn_of_rounded(array, name, columns)
     try:
         return array.astype(np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise BadDataError(f"{name} is of type {array.dtype} and cannot be made float64: {error}") from None
 
 
@@ -345,6 +365,7 @@ def plain_numbers(given: Any, name: str) -> npt.NDArray[Any]:
         _refuse(name, kind)
     try:
         array: npt.NDArray[Any] = _manymeans.arrow_points(check_arrow(given, name))[0]
+        warn_of_rounded(given, name)
     except BadDataError as error:
         raise BadDataError(f"[{name}] {str(error).removeprefix('[').replace(']', ':', 1)}") from None
     return array if is_table else array[:, 0] if array.shape[1] == 1 else array
@@ -451,7 +472,7 @@ def _from_tensor(X: Any) -> Points:
 
 
 def _is_list(value: Any) -> bool:
-    return isinstance(value, (list, tuple, np.ndarray))
+    return isinstance(value, (list, tuple, np.ndarray)) and value is not np.ma.masked
 
 
 def has_lists(X: Any) -> bool:
@@ -484,7 +505,7 @@ def _rows_of_lists(column: Any, where: str) -> npt.NDArray[Any]:
     rows: list[npt.NDArray[Any]] = []
     for i, value in enumerate(column):
         if not _is_list(value):
-            raise BadDataError(f"[X] row {i}{where}: {value!r:.60} is no list; every row needs one")
+            raise BadDataError(f"[X] row {i}{where}: {shown(value)} is no list; every row needs one")
         row = np.asarray(value)
         if row.ndim != 1 or (rows and len(row) != len(rows[0])):
             length = len(rows[0]) if rows else "any number of"
@@ -494,7 +515,9 @@ def _rows_of_lists(column: Any, where: str) -> npt.NDArray[Any]:
             )
         if row.dtype.kind not in "fiub":
             place = next((j for j, item in enumerate(value) if not isinstance(item, (int, float, np.number))), 0)
-            raise BadDataError(f"[X] row {i}{where}: {value[place]!r:.60}, value {place + 1} of its list, is no number")
+            raise BadDataError(
+                f"[X] row {i}{where}: {shown(value[place])}, value {place + 1} of its list, is no number"
+            )
         rows.append(row)
     if not len(rows[0]):
         raise BadDataError(f"[X] row 0{where}: its list is empty; at least one number is needed")
@@ -504,16 +527,19 @@ def _rows_of_lists(column: Any, where: str) -> npt.NDArray[Any]:
 def _from_lists(X: Any) -> Points:
     if X.ndim == 1:
         return Points(_rows_of_lists(X, ""))
-    blocks, names = [], []
+    blocks, parts = [], []
     for j in range(X.shape[1]):
         column, name = X.iloc[:, j], str(X.columns[j])
         if has_lists(column):
             blocks.append(_rows_of_lists(column, f", column '{name}'"))
-            names += [f"{name}[{i + 1}]" for i in range(blocks[-1].shape[1])]
+            parts.append([f"{name}[{i + 1}]" for i in range(blocks[-1].shape[1])])
         else:
             blocks.append(_from_frame(X.iloc[:, [j]], "X").array)
-            names.append(name)
-    return Points(_numbers_of(np.hstack(blocks), "X", names), names=names)
+            parts.append([name])
+    array, names = np.hstack(blocks), list(itertools.chain(*parts))
+    for block, part in zip(blocks, parts, strict=True) if array.dtype.kind == "f" else ():
+        warn_of_rounded(block, "X", part)
+    return Points(_numbers_of(array, "X", names), names=names)
 
 
 def unwrap(X: Any) -> Points | None:
@@ -531,6 +557,7 @@ def unwrap(X: Any) -> Points | None:
         return framed._replace(array=_numbers_of(framed.array, "X", framed.names))
     if is_arrow(X):
         array, names, _ = _manymeans.arrow_points(check_arrow(X, "X"))
+        warn_of_rounded(X, "X")
         return Points(array, names=list(names) or None)
     if is_on_cuda(X):
         return from_device(X)
@@ -563,6 +590,7 @@ def sparse_points(X: Any) -> Points:
     """
     if X.dtype.kind in "cSUMmVO":
         raise BadDataError(f"X is a sparse matrix of type {X.dtype}; numbers are needed")
+    warn_of_rounded(X, "X")
     narrow = X.dtype.newbyteorder("=") in (np.dtype("f2"), np.dtype("u1"), np.dtype("i1"))
     dtype = np.dtype(np.float32) if narrow else X.dtype.newbyteorder("=")
     rows = X.tocsr().astype(dtype if dtype in (np.float32, np.float64) else np.float64, copy=False)
@@ -583,6 +611,7 @@ def densify(X: Any) -> npt.NDArray[Any]:
     """
     if X.dtype.kind in "cSUMmV":
         raise BadDataError(f"X is a sparse matrix of type {X.dtype}; numbers are needed")
+    warn_of_rounded(X, "X")
     dtype = X.dtype.newbyteorder("=")
     dtype = dtype if dtype in DTYPES else np.dtype(np.float64)
     needed = math.prod(X.shape) * dtype.itemsize
@@ -714,14 +743,15 @@ def readable(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return array
 
 
-def plain_weights(sample_weight: Any, n: int) -> npt.NDArray[np.float64] | None:
-    """Return weights as the library requires them."""
+def plain_weights(sample_weight: Any, n: int, X: Any) -> npt.NDArray[np.float64] | None:
+    """Return the weights of the n rows of X as the library requires them."""
     if sample_weight is None:
         return None
     name = "sample_weight"
+    check_rows(name, sample_weight, X)
     if isinstance(sample_weight, (str, bytes, os.PathLike)):
         raise BadDataError(
-            f"[sample_weight] is {sample_weight!r:.60}; a weight for each row is right: manymeans.read(weights=...) "
+            f"[sample_weight] is {shown(sample_weight)}; a weight for each row is right: manymeans.read(weights=...) "
             "takes them from a column or file, and a frame gives them by frame[name]"
         )
     weights = readable(plain_numbers(sample_weight, name).astype(np.float64, copy=False))

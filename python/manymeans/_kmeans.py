@@ -138,7 +138,7 @@ class KMeans(Clustering, _Clusterer):
         points = self._points(X, reset=True)
         if points.array.shape[0] < self.n_clusters:
             raise ValueError(f"n_samples={points.array.shape[0]} should be >= n_clusters={self.n_clusters}.")
-        weights = self._weights(sample_weight, points)
+        weights = self._weights(sample_weight, points, X)
         n_init = self._n_init = self._check_n_init()
         if self.algorithm == "elkan" and self.n_clusters == 1:
             warnings.warn(

@@ -225,7 +225,7 @@ class MiniBatchKMeans(_WithoutResult):
     def _checked(self, X: Any, sample_weight: Any, *, reset: bool) -> tuple[Points, npt.NDArray[np.float64] | None]:
         points = hosted(self._points(X, reset=reset))
         _check_finite(points)
-        weights = self._weights(sample_weight, points)
+        weights = self._weights(sample_weight, points, X)
         if weights is not None:
             wrong = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
             if len(wrong) > 0:
@@ -386,7 +386,7 @@ class MiniBatchKMeans(_WithoutResult):
 
         """
         points = self._test_points(X)
-        return -self._assigned(points, self._weights(sample_weight, points), self._fitted_centers())[1]
+        return -self._assigned(points, self._weights(sample_weight, points, X), self._fitted_centers())[1]
 
     def _label(self, points: Points, weights: npt.NDArray[np.float64] | None) -> None:
         self._prepared = PreparedCenters()

@@ -20,6 +20,7 @@ from ._input import (
     unmasked,
     unwrap,
 )
+from ._wording import shown
 
 _LARGEST_INTEGER = 2**53
 
@@ -125,7 +126,7 @@ def multiply(
 def _switch(name: str, given: Any) -> bool:
     if isinstance(given, (bool, np.bool_)):
         return bool(given)
-    raise UsageError(f"[{name}] is {given!r:.60}; True or False is right")
+    raise UsageError(f"[{name}] is {shown(given)}; True or False is right")
 
 
 def _check_out(out: Any) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ._errors import UsageError
+from ._wording import shown
 
 _MOST = 2**63 - 1
 
@@ -35,7 +36,7 @@ def integer(name: str, value: Any, least: int | None = None, most: int = _MOST) 
             raise TypeError
         number = operator.index(value)
     except TypeError:
-        raise UsageError(f"[{name}] is {value!r}; an integer is right") from None
+        raise UsageError(f"[{name}] is {shown(value)}; an integer is right") from None
     if (least is not None and number < least) or number > most:
         raise UsageError(f"[{name}] is {number}; it must be between {-_MOST if least is None else least} and {most}")
     return number
@@ -63,11 +64,11 @@ def real(name: str, value: Any) -> float:
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
     if isinstance(value, (bool, np.bool_, str, bytes, bytearray, np.ndarray)):
-        raise UsageError(f"[{name}] is {value!r}; a number is right")
+        raise UsageError(f"[{name}] is {shown(value)}; a number is right")
     try:
         return float(value)
     except (TypeError, ValueError, OverflowError):
-        raise UsageError(f"[{name}] is {value!r:.60}; a number is right") from None
+        raise UsageError(f"[{name}] is {shown(value)}; a number is right") from None
 
 
 def switch(name: str, value: Any) -> bool:
@@ -81,7 +82,7 @@ def switch(name: str, value: Any) -> bool:
     """
     if isinstance(value, (bool, np.bool_)):
         return bool(value)
-    raise UsageError(f"[{name}] is {value!r}; True or False is right")
+    raise UsageError(f"[{name}] is {shown(value)}; True or False is right")
 
 
 def check_callback(callback: Any) -> None:
@@ -94,7 +95,7 @@ def check_callback(callback: Any) -> None:
 
     """
     if callback is not None and not callable(callback):
-        raise UsageError(f"[callback] is {callback!r:.60}; a function of a Progress is right, or None")
+        raise UsageError(f"[callback] is {shown(callback)}; a function of a Progress is right, or None")
 
 
 def path_of(name: str, path: Any) -> bytes:
@@ -109,7 +110,7 @@ def path_of(name: str, path: Any) -> bytes:
     try:
         encoded = os.fsencode(path)
     except (TypeError, UnicodeEncodeError):
-        raise UsageError(f"[{name}] is {path!r}; a path (str, bytes or os.PathLike) is right") from None
+        raise UsageError(f"[{name}] is {shown(path)}; a path (str, bytes or os.PathLike) is right") from None
     if b"\0" in encoded:
-        raise UsageError(f"[{name}] is {path!r}; a path without NUL is right")
+        raise UsageError(f"[{name}] is {shown(path)}; a path without NUL is right")
     return encoded

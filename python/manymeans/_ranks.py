@@ -9,7 +9,7 @@ from typing import Any
 from . import _manymeans
 from ._errors import UsageError, code_of
 from ._imports import importing
-from ._wording import printable
+from ._wording import printable, shown
 
 # MPI counts with int.
 _MOST = 1 << 30
@@ -28,7 +28,7 @@ class Ranks:
         except ImportError:
             raise UsageError("[comm] ranks need mpi4py and an MPI library") from None
         if not isinstance(comm, MPI.Intracomm):
-            raise UsageError(f"[comm] is {comm!r:.60}; a communicator of mpi4py is right, as MPI.COMM_WORLD")
+            raise UsageError(f"[comm] is {shown(comm)}; a communicator of mpi4py is right, as MPI.COMM_WORLD")
         self._mpi = MPI
         self._comm = comm.Dup()  # the library's messages do not meet the caller's
         self.rank: int = self._comm.Get_rank()

@@ -14,6 +14,7 @@ from ._opening import dataset_of
 from ._parameters import integer, path_of, real, switch
 from ._result import FitResult
 from ._tables import Dataset, files_of
+from ._wording import shown
 
 
 def read(
@@ -103,7 +104,7 @@ def read(
     name = None if dtype is None else _name_of_type(dtype)
     file = path_of("path", path)
     if like is not None and not isinstance(like, FitResult):
-        raise UsageError(f"[like] is {like!r:.60}; a FitResult is right (result_ of an estimator, or FitResult.load)")
+        raise UsageError(f"[like] is {shown(like)}; a FitResult is right (result_ of an estimator, or FitResult.load)")
     chosen = _listed("columns", columns)
     if isinstance(missing, str):
         _choice("missing", missing, ("error", "drop", "mean", "median"))
@@ -143,7 +144,7 @@ def _listed(name: str, columns: str | int | Iterable[str | int]) -> list[str | i
     if isinstance(columns, (int, np.integer)):
         return [columns]
     if isinstance(columns, bytes) or not isinstance(columns, Iterable):
-        raise UsageError(f"[{name}] is {columns!r:.60}; names or numbers of columns are right, one or a list of them")
+        raise UsageError(f"[{name}] is {shown(columns)}; names or numbers of columns are right, one or a list of them")
     return list(columns)
 
 
@@ -151,7 +152,7 @@ def _choice(name: str, value: Any, choices: tuple[str | None, ...]) -> None:
     if isinstance(value, (str, type(None))) and value in choices:
         return
     known = ", ".join(repr(choice) for choice in choices)
-    raise UsageError(f"[{name}] is {value!r:.60}; {known} is right")
+    raise UsageError(f"[{name}] is {shown(value)}; {known} is right")
 
 
 def _finite(name: str, value: Any) -> float:
@@ -167,7 +168,7 @@ def _name_of_type(dtype: Any) -> str:
     try:
         name: str = np.dtype(dtype).name
     except TypeError:
-        raise UsageError(f"[dtype] is {dtype!r}; a type of numbers is right") from None
+        raise UsageError(f"[dtype] is {shown(dtype)}; a type of numbers is right") from None
     return name
 
 

@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_y, check_is_fitted
 
 from . import _manymeans, _threads
+from ._alignment import check_rows
 from ._base import Fitting, _FittingEstimator, at_least, initial_of
 from ._declaring import parameter, parameters
 from ._errors import UsageError
@@ -159,8 +160,8 @@ class RegressionClustering(Fitting, RegressorMixin, _FittingEstimator):
 
         """
         points = self._points(X, reset=True)
-        target = self._target(y, points)
-        weights = self._weights(sample_weight, points)
+        target = self._target(y, points, X)
+        weights = self._weights(sample_weight, points, X)
         n, each = points.array.shape[0], points.array.shape[1] + bool(self.fit_intercept)
         if n < self.n_clusters * each:
             raise ValueError(
@@ -190,9 +191,10 @@ class RegressionClustering(Fitting, RegressorMixin, _FittingEstimator):
         given = given or getattr(self.init, "columns", ())
         return names and [*names, next((str(name) for name in given if str(name) not in names), target.name)]
 
-    def _target(self, y: Any, points: Points) -> Target:
+    def _target(self, y: Any, points: Points, X: Any) -> Target:
         if y is None:
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
+        check_rows("y", y, X)
         name = getattr(y, "name", None)
         values = _check_y(plain_numbers(y, "y"), y_numeric=True, estimator=self)
         check_consistent_length(points.array, values)
@@ -210,7 +212,7 @@ class RegressionClustering(Fitting, RegressorMixin, _FittingEstimator):
             slopes = coefficients[:, :-1] / divisor
             coefficients = np.column_stack([slopes, coefficients[:, -1] - (slopes * offset).sum(axis=1)])
             means = means * divisor + offset
-        self.coef_, self.intercept_ = coefficients[:, :-1], coefficients[:, -1]
+        self.coef_, self.intercept_ = coefficients[:, :-1].copy(), coefficients[:, -1].copy()
         self.cluster_means_ = means
         self.inertia_, self.r2_, self.bic_ = best.inertia, best.r2, best.bic
         self.n_iter_ = best.n_iter
@@ -279,7 +281,7 @@ class RegressionClustering(Fitting, RegressorMixin, _FittingEstimator):
 
         """
         points = self._features(X)
-        target = self._target(y, points)
+        target = self._target(y, points, X)
         rows = {"points": points.array, "bfloat16": points.bfloat16, "target": target.values}
         with naming(points.names, points.source):
             labels = _manymeans.regress_labels(rows, self._model.cluster_centers, self._how_and_where())
@@ -326,6 +328,8 @@ class RegressionClustering(Fitting, RegressorMixin, _FittingEstimator):
         """
         if self.gating == "columns":
             raise UsageError('[gating] "columns" predicts no single target; score needs "nearest" or "prior"')
+        check_rows("y", y, X)
+        check_rows("sample_weight", sample_weight, X)
         weights = None if sample_weight is None else plain_numbers(sample_weight, "sample_weight")
         return float(super().score(X, plain_numbers(y, "y"), weights))
 

@@ -77,7 +77,7 @@ def report(
         if X is None
         else fitted._scaled(plain_points(columns_of_fit(opened(X, fitted), fitted.column_names)), n_threads)
     )
-    weights = None if points is None else plain_weights(weights_of(X, sample_weight), len(points.array))
+    weights = None if points is None else plain_weights(weights_of(X, sample_weight), len(points.array), X)
     name = b"" if path is None else path_of("path", path)
     if name:
         check_output("path", name, files_of(fitted._source, X, sample_weight))

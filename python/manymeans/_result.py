@@ -6,7 +6,7 @@ import copy
 import json
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from ._page import fragment
 from ._parameters import integer, path_of, real
 from ._summary import provenance_of_answer, read_provenance, read_summary, written_provenance
 from ._tables import Source, check_output, columns_by_name, columns_of_fit, files_of
-from ._wording import in_python
+from ._wording import in_python, shown
 
 #: How one of several models is chosen: by its inertia, or by what a function says of it; the least wins.
 Criterion = str | Callable[["Model"], float]
@@ -84,7 +84,10 @@ class Model:
 
     """
 
-    _metric = "euclidean"  # its FitResult tells it another
+    # Its FitResult tells it others.
+    _metric = "euclidean"
+    _column_names: Sequence[str] = ()
+    _scaling: dict[str, Any] = UNSCALED
 
     def __init__(self, values: dict[str, Any], digest: str | None = None) -> None:
         self.k: int = values["k"]
@@ -132,6 +135,14 @@ class Model:
         search = None if self.search is None else [(step, math.nan, inertia) for step, _, inertia in self.search]
         return vars(self) | {"seconds": math.nan, "search": search, "_digest": self.digest}
 
+    def _alone(self) -> FitResult:
+        """Give a result of this model alone, which takes points as its fit did."""
+        values = {"models": [], "warnings": [], "interrupted": False, "provenance": "", "metric": self._metric,
+                  "scaling": self._scaling}  # fmt: skip
+        result = FitResult(values, list(self._column_names))
+        result.models = [self]
+        return result
+
     def _as_dict(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in (*_FIELDS, *(_LINEAR_FIELDS if self.linear else ()))}
 
@@ -171,11 +182,11 @@ class FitResult:
         self.models = [Model(model) for model in values["models"]]
         self.warnings: list[str] = values["warnings"]
         self.interrupted: bool = values["interrupted"]
-        self.scaling: dict[str, Any] = dict(UNSCALED)
+        self.scaling: dict[str, Any] = values.get("scaling", UNSCALED)
         self.metric: str = values.get("metric", "euclidean")
-        for model in self.models:
-            model._metric = self.metric
         self.column_names = list(column_names or [])
+        for model in self.models:
+            model._metric, model._column_names, model._scaling = self.metric, self.column_names, self.scaling
         self._source = source or Source()
         self._provenance: str = values["provenance"]
         self._ranges = values.get("ranges")
@@ -188,6 +199,7 @@ class FitResult:
             "_provenance": json.dumps(provenance),
             "_digest": self.digest,
             "warnings": self._warnings_of_answer(),
+            "_source": self._source.of_answer(),
         }
         return vars(self) | lasting
 
@@ -345,6 +357,7 @@ class FitResult:
     def _with_options(self, options: dict[str, Any]) -> FitResult:
         """Return the result with a provenance that has these options, too."""
         other = copy.copy(self)
+        other._source = self._source  # no output replaces a file of it
         provenance = self.provenance
         provenance["options"] |= options
         other._provenance = json.dumps(provenance, indent=2)
@@ -359,12 +372,12 @@ class FitResult:
                 "interrupted": self.interrupted,
                 "provenance": self._provenance,
                 "metric": self.metric,
+                "scaling": self.scaling,
                 "ranges": self._ranges,
             },
             self.column_names,
         )
         other.models = [model]
-        other.scaling = self.scaling
         return other
 
     def save(self, path: str | bytes | os.PathLike[Any]) -> None:
@@ -467,6 +480,7 @@ class FitResult:
                 "interrupted": summary.interrupted,
                 "provenance": summary.provenance_text,
                 "metric": file["metric"],
+                "scaling": {name: file[f"scale_{name}"] for name in ("kind", "offset", "divisor")},
                 "ranges": file["ranges"],
             },
             file["column_names"],
@@ -475,9 +489,6 @@ class FitResult:
         for model, digest in zip(result.models, digests, strict=True):
             model._digest = digest
         result._digest = summary.digest
-        result.scaling = {
-            "kind": file["scale_kind"], "offset": file["scale_offset"], "divisor": file["scale_divisor"]
-        }  # fmt: skip
         return result
 
     def _repr_html_(self) -> str | None:
@@ -493,7 +504,7 @@ def _score_by(criterion: Criterion | None) -> Callable[[Model], float]:
     if criterion is None or (isinstance(criterion, str) and criterion == "inertia"):
         return lambda model: model.inertia
     if isinstance(criterion, str) or not callable(criterion):
-        raise UsageError(f'[criterion] is {criterion!r}; "inertia" or a function of a model is right')
+        raise UsageError(f'[criterion] is {shown(criterion)}; "inertia" or a function of a model is right')
 
     def score(model: Model) -> float:
         said = criterion(model)
@@ -502,7 +513,7 @@ def _score_by(criterion: Criterion | None) -> Callable[[Model], float]:
         except UsageError:
             found = float("nan")
         if found != found:
-            raise UsageError(f"[criterion] gives {said!r:.60} for {model!r}; a number is right")
+            raise UsageError(f"[criterion] gives {shown(said)} for {model!r}; a number is right")
         return found
 
     return score

@@ -8,6 +8,7 @@ import numpy as np
 
 from ._errors import UsageError
 from ._parameters import integer
+from ._wording import shown
 
 
 def seed_of(random_state: Any) -> int:
@@ -29,7 +30,7 @@ def seed_of(random_state: Any) -> int:
     if random_state is None or random_state is np.random:
         random_state = np.random.mtrand._rand
     if not isinstance(random_state, np.random.RandomState):
-        raise UsageError(f"[random_state] is {random_state!r}; an int, None or a generator of NumPy is right")
+        raise UsageError(f"[random_state] is {shown(random_state)}; an int, None or a generator of NumPy is right")
     seed = _unused_seed(random_state)
     drawn = int(random_state.randint(0, 2**63, dtype=np.int64))  # also here: the next fit shall get another seed
     return drawn if seed is None else seed

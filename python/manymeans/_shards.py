@@ -15,6 +15,7 @@ from ._input import Points, plain_centers, plain_points, plain_weights
 from ._parameters import check_callback, integer, switch
 from ._progress import Callback
 from ._result import FitResult
+from ._wording import shown
 
 #: Asks all shards a question and gives what their answers merge to.
 Ask = Callable[[bytes], bytes]
@@ -197,7 +198,7 @@ class Shard:
         self._points: Points = plain_points(X, empty=True)
         self.n_rows: int = self._points.array.shape[0]
         self.first_row = integer("first_row", first_row, 0)
-        self._weights = plain_weights(sample_weight, self.n_rows)
+        self._weights = plain_weights(sample_weight, self.n_rows, X)
         self._backend, self._algorithm, self._n_threads = backend, algorithm, n_threads
         self._open()
 
@@ -305,8 +306,9 @@ class Shard:
             With what is wrong with the values of the first row that cannot be used.
 
         """
-        centers = [plain_centers(model, "models") for model in models]
-        before = [plain_centers(model, "previous") for model in previous or []]
+        names = self._points.names
+        centers = [plain_centers(model, "models", names) for model in models]
+        before = [plain_centers(model, "previous", names) for model in previous or []]
         question = _manymeans.statistics_question(scan._question, scan._answer, centers, before)
         return Statistics(question, self.answer(question))
 
@@ -448,7 +450,7 @@ def fit_shards(
     given = locals()
     check_callback(callback)
     if not callable(ask):
-        raise UsageError(f"[ask] is {ask!r:.60}; a function from bytes to bytes is right")
+        raise UsageError(f"[ask] is {shown(ask)}; a function from bytes to bytes is right")
     initial = None if isinstance(init, str) else plain_centers(init, "init")
     options = library_options(given) | {"init": init if initial is None else None}
     result = run_fit_shards(

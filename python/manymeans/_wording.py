@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 # The library's names for the arguments of a user of Python.
 _PARAMETERS = {
@@ -50,6 +51,15 @@ _UNSEEN = re.compile(
 def printable(text: str) -> str:
     """Escape what would control a terminal, turn the text around, or not be seen there."""
     return _UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+# How NumPy shows its scalars: np.float64(1.5), np.str_('a'), np.True_, numpy.datetime64('2020-01-01').
+_SCALAR = re.compile(r"\b(?:np|numpy)\.(?:\w+\(('[^']*'|[^()]*)\)|(True|False)_)")
+
+
+def shown(value: Any) -> str:
+    """Show a value in a message as users write it, cut off where it is long."""
+    return f"{_SCALAR.sub(lambda found: found[1] or found[2], repr(value)):.60}"
 
 
 def in_python(text: str) -> str:

@@ -131,6 +131,55 @@ def test_labels_of_every_type_of_numpy(kind):
 
 
 def test_labels_that_are_none():
-    for labels in ([0.5, 1], [2.0**53, 1], np.array([2**63, 1], dtype="u8"), [1j, 0], [[1], [2, 3]], [float("inf"), 0]):
+    for labels in ([0.5, 1], [1j, 0], [[1], [2, 3]], [float("inf"), 0], ["inf", "0"], [0.5, 2**70]):
         with pytest.raises(manymeans.BadDataError, match=r"^\[a\]"):
             manymeans.compare(labels, [0, 1])
+
+
+LARGE = [2**64 - 1, 2**63, 2**64 - 1, 7, 2**53 + 1, 2**53]
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        np.array(LARGE, dtype=np.uint64),
+        np.array(LARGE, dtype=np.uint64)[::-1][::-1],
+        LARGE,
+        pandas.Series(LARGE, dtype="UInt64"),
+        pandas.Series(LARGE, dtype=object),
+        pandas.Categorical(LARGE),
+        pyarrow.array(LARGE, pyarrow.uint64()),
+        list(map(str, LARGE)),
+        [2**70 + label for label in LARGE],
+        np.array([1e300, 1e299, 1e300, 1, 1e20, 1e21]),
+    ],
+    ids=lambda labels: f"{type(labels).__name__} {getattr(labels, 'dtype', '')}",
+)
+def test_large_labels(labels):
+    kind = object if isinstance(labels, list) else None
+    found = manymeans.compare(labels, [0, 1, 0, 2, 3, 4])
+    assert found.adjusted_rand == 1 and found.left_out == 0
+    assert found.classes_a == [str(label) for label in dict.fromkeys(np.asarray(labels, dtype=kind).tolist())]
+    judged = manymeans.criteria(np.arange(6.0)[:, np.newaxis], labels)
+    assert judged.n_clusters == 5 and judged.cluster_silhouettes.shape == (5,)
+
+
+def test_large_labels_and_rows_without_one():
+    for labels in ([2**62, -1, 2**62, 3], [2**70, None, 2**70, -3], [1e300, np.nan, 1e300, -2e300]):
+        found = manymeans.compare(labels, [0, 0, 0, 1])
+        assert found.left_out == 4 - sum(rows for _, _, rows in found.pairs) >= 1
+        assert max(rows for _, _, rows in found.pairs) == 2
+        assert manymeans.criteria([[0.0], [1.0], [2.0], [4.0]], labels).n_clusters == len(found.pairs)
+
+
+@pytest.mark.parametrize("missing", [None, np.nan, np.float32("nan"), pandas.NA, pandas.NaT, np.ma.masked])
+def test_missing_labels(missing):
+    labels = np.array([0, missing, 1, 1], dtype=object)
+    assert manymeans.compare(labels, [0, 0, 1, 1]).left_out == 1
+
+
+def test_flags_are_labels_and_dates_are_none():
+    assert manymeans.compare(np.array([True, False, True]), [0, 1, 0]).adjusted_rand == 1
+    for dates in (np.array(["2020-01-01"] * 2, dtype="M8[D]"), pandas.Series(pandas.to_datetime(["2020", "2021"]))):
+        with pytest.raises(manymeans.BadDataError, match=r"row 0 has .*2020"):
+            manymeans.compare(dates, [0, 1])

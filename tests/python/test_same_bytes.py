@@ -3,15 +3,18 @@
 import json
 import os
 import pickle
+import shutil
 import subprocess
 import sys
 import time
 
+import joblib
 import numpy as np
+import pandas
 import pytest
 
 import manymeans
-from manymeans import KMeans, RegressionClustering
+from manymeans import BisectingKMeans, EnsembleKMeans, KMeans, MiniBatchKMeans, RegressionClustering
 
 #: How two runs may differ.
 RUNS = [
@@ -190,3 +193,50 @@ def test_what_is_left_of_the_run(table, tmp_path):
             assert np.isnan(again.result_.best().seconds) and fitted.result_.best().seconds >= 0
             if isinstance(again, KMeans):
                 assert "threads" not in manymeans.report(again) and "threads" in manymeans.report(fitted)
+
+
+def pickled(points, names):
+    """Give everything that can be pickled, of points with names of columns or without."""
+    frame = pandas.DataFrame(points, columns=names)
+    X = points if names is None else frame
+    result = manymeans.fit(X, [2, 3], models=2)
+    return {
+        "KMeans": KMeans(3, random_state=0, n_init=3).fit(X),
+        "KMeans, one model": KMeans(3, random_state=0).fit(X),
+        "KMeans, not fitted": KMeans(3, random_state=0),
+        "cosine": KMeans(3, random_state=0, metric="cosine", stop="tol,strict").fit(X),
+        "EnsembleKMeans": EnsembleKMeans([2, 3], random_state=0, criterion="inertia").fit(X),
+        "MiniBatchKMeans": MiniBatchKMeans(3, random_state=0).fit(X),
+        "BisectingKMeans": BisectingKMeans(3, random_state=0).fit(X),
+        "RegressionClustering": RegressionClustering(2, random_state=0).fit(X, points[:, 0]),
+        "FitResult": result,
+        "Model": result.models[1],
+        "search": manymeans.search(X, 2, rounds=1),
+        "Choice": manymeans.choose_k(X, [2, 3], models=2, bootstraps=2, references=2),
+        "Consensus": manymeans.consensus(result, 2),
+        "Comparison": manymeans.compare(result.models[0], result.models[2]),
+        "Criteria": manymeans.criteria(X, result.models[0]),
+        "Shard": manymeans.Shard(X, np.ones(len(points))),
+        "Scan": manymeans.Shard(X).scan(manymeans.Shard(X).shape()),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("names", [None, ["a", "b", "c"]])
+def test_pickles_of_pickles(names):
+    for name, one in pickled(np.random.default_rng(0).standard_normal((200, 3)), names).items():
+        first = pickle.dumps(one)
+        again = pickle.loads(first)
+        assert pickle.dumps(again) == first, name
+        assert joblib.hash(again) == joblib.hash(one), name
+
+
+def test_pickles_of_points_of_another_file(table, tmp_path):
+    """Neither the name of the file nor a memory map is part of the answer."""
+    copy = tmp_path / "of another name.csv"
+    shutil.copy(table, copy)
+    assert pickle.dumps(manymeans.fit(copy, 3)) == pickle.dumps(manymeans.fit(table, 3))
+    points = manymeans.read(table).points
+    np.save(tmp_path / "points.npy", points)
+    mapped = manymeans.fit(np.load(tmp_path / "points.npy", mmap_mode="r"), 3)
+    assert pickle.dumps(mapped) == pickle.dumps(manymeans.fit(points, 3))
+    assert pickle.dumps(pickle.loads(pickle.dumps(mapped))) == pickle.dumps(mapped)

@@ -297,3 +297,12 @@ REPORTS = {
 def test_report(report, tmp_path):
     case = REPORTS[report]
     case(tmp_path) if case.__code__.co_argcount else case()
+
+
+def test_masked_values_in_columns_of_objects():
+    frame = pandas.DataFrame({"a": pandas.Series([1, np.ma.masked, 3], dtype=object), "b": [1.0, 2, 3]})
+    for call in (lambda rows: fit(rows, None), KMeans(1).fit):
+        refused(lambda call=call: call(frame), r"row 1, column 'a' is NaN")
+        refused(lambda call=call: call(frame.to_numpy()), "row 1, column 0 is NaN")
+    weights = pandas.Series([1, np.ma.masked, 3], dtype=object)
+    refused(lambda: fit(frame[["b"]], weights), r"\[sample_weight\] row 1 has weight nan")
