@@ -91,7 +91,7 @@ TEST_F(TextReader, Columns) {
   EXPECT_EQ(values(text, with_columns({"b-c-d", "4-"})), (Values{2, 3, 4, 6, 7, 8}));
   EXPECT_EQ(read(text, with_columns({"c-d", "a"})).column_names, (std::vector<std::string>{"c-d", "a"}));
   EXPECT_EQ(values("1,x\n2,y\n", with_columns({"1"})), (Values{1, 2})) << "text elsewhere is no matter";
-  bad(text, {"no column 'f'", "1 to 4", "a, b, c-d, e"}, with_columns({"f"}), ErrorCode::kUsage);
+  bad(text, {"no column 'f'", "1 to 4", "'a', 'b', 'c-d', 'e'"}, with_columns({"f"}), ErrorCode::kUsage);
   bad(text, {"no column '0'"}, with_columns({"0"}), ErrorCode::kUsage);
   bad(text, {"column 2 ('b')", "twice"}, with_columns({"2,a-b"}), ErrorCode::kUsage);
   bad(text, {"backwards"}, with_columns({"e-a"}), ErrorCode::kUsage);
