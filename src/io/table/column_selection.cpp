@@ -33,9 +33,10 @@ std::optional<int64_t> as_number(std::string_view text) {
 }
 
 // A list of at most 20 names.
-std::string list_of(std::span<const std::string> names) {
+std::string list_of(std::span<const std::string> names, const std::string& quote = "") {
   constexpr size_t kMaxNamed = 20;
-  const std::string list = fmt::format("{}", fmt::join(names.first(std::min(kMaxNamed, names.size())), ", "));
+  const auto first = names.first(std::min(kMaxNamed, names.size()));
+  const std::string list = quote + fmt::format("{}", fmt::join(first, quote + ", " + quote)) + quote;
   return names.size() > kMaxNamed ? list + ", ..." : list;
 }
 
@@ -56,7 +57,8 @@ std::string about_ranges(const FileColumns& file, std::string_view text) {
 }
 
 [[noreturn]] void unknown(const FileColumns& file, const char* parameter, std::string_view text) {
-  const std::string names = file.names.empty() ? "have no names" : "named " + list_of(file.names);
+  // Quotes show the blanks of a name.
+  const std::string names = file.names.empty() ? "have no names" : "named " + list_of(file.names, "'");
   throw Error(ErrorCode::kUsage, parameter,
               fmt::format("there is no column '{}'; columns are numbered from 1 to {} and {}{}", text, file.count,
                           names, about_ranges(file, text)));
@@ -86,18 +88,25 @@ std::optional<int64_t> find_one(const Places& places, int64_t count, const std::
   return std::nullopt;
 }
 
+// The text as it is goes before the text without the blanks around it: blanks may be of the name.
+std::optional<int64_t> find_trimmed(const Places& places, int64_t count, std::string_view text) {
+  if (const auto column = find_one(places, count, std::string(text))) return column;
+  return find_one(places, count, std::string(trim(text)));
+}
+
 using Range = std::pair<int64_t, int64_t>;
 
 // A range "a-b" or "5-": tried at every dash, since names may hold dashes.
-std::optional<Range> find_range(const Places& places, int64_t count, const std::string& text) {
+std::optional<Range> find_range(const Places& places, int64_t count, std::string_view text) {
   for (size_t dash = text.find('-', 1); dash != std::string::npos; dash = text.find('-', dash + 1)) {
-    const std::string last(trim(std::string_view(text).substr(dash + 1)));
-    const auto from = find_one(places, count, std::string(trim(std::string_view(text).substr(0, dash))));
+    const std::string_view last = text.substr(dash + 1);
+    const auto from = find_trimmed(places, count, text.substr(0, dash));
     if (!from) continue;
-    if (last.empty()) return Range{*from, count - 1};
-    const auto to = find_one(places, count, last);
+    if (trim(last).empty()) return Range{*from, count - 1};
+    const auto to = find_trimmed(places, count, last);
     if (to && *to < *from) {
-      throw Error(ErrorCode::kUsage, "columns", "the range '" + text + "' runs backwards; give the lower column first");
+      throw Error(ErrorCode::kUsage, "columns",
+                  fmt::format("the range '{}' runs backwards; give the lower column first", text));
     }
     if (to) return Range{*from, *to};
   }
@@ -105,9 +114,8 @@ std::optional<Range> find_range(const Places& places, int64_t count, const std::
 }
 
 std::optional<Range> find_one_or_range(const Places& places, int64_t count, std::string_view text) {
-  const std::string trimmed(trim(text));
-  if (const auto column = find_one(places, count, trimmed)) return Range{*column, *column};
-  return find_range(places, count, trimmed);
+  if (const auto column = find_trimmed(places, count, text)) return Range{*column, *column};
+  return find_range(places, count, text);
 }
 
 class Selection {
@@ -118,12 +126,12 @@ class Selection {
   void add(const std::string& specification) {
     // The whole first: a name may hold commas.
     if (const auto range = find_one_or_range(places_, file_.count, specification)) return add(*range);
-    if (specification.find(',') == std::string::npos) unknown(file_, parameter_, trim(specification));
+    if (specification.find(',') == std::string::npos) unknown(file_, parameter_, specification);
     for (size_t first = 0; first <= specification.size();) {
       const size_t end = std::min(specification.find(',', first), specification.size());
       const std::string_view part = std::string_view(specification).substr(first, end - first);
       const auto range = find_one_or_range(places_, file_.count, part);
-      if (!range) unknown(file_, parameter_, trim(part));
+      if (!range) unknown(file_, parameter_, part);
       add(*range);
       first = end + 1;
     }

@@ -3,6 +3,7 @@
 #include <manymeans/error.h>
 
 #include "core/data_type.h"
+#include "io/table/text_advice.h"
 #include "io/table/text_fields.h"
 
 #include <fmt/format.h>
@@ -24,9 +25,14 @@ std::string row_of_example(const RawTable& table, const RawColumn& column) {
 }
 
 [[noreturn]] void refuse_text(const RawTable& table, const RawColumn& column) {
-  std::string hint = "make each text a column with --categories onehot, or leave the column out with --exclude";
-  if (looks_like_date(column.example))
-    hint = "this looks like a date, which is none; leave the column out with --exclude, or make numbers of dates first";
+  const OddText odd{.text = column.example,
+                    .column = column.name,
+                    .row = column.example_row,
+                    .numbers = column.numbers,
+                    .texts = column.texts,
+                    .decimal = table.decimal};
+  std::string hint = advice_about(odd);
+  if (hint.empty()) hint = "make each text a column with --categories onehot, or leave the column out with --exclude";
   throw Error(ErrorCode::kBadData, table.path,
               fmt::format("{}, {}: '{}' is not a number; {}", row_of_example(table, column), column.label(),
                           column.example, hint));

@@ -65,6 +65,8 @@ void take_rows(const RawTable& table, int64_t most, int64_t rows_before, RawTabl
     RawColumn& sum = all.columns[j];
     codes.push_back(take_categories(table.columns[j], most, sum));
     sum.wide |= table.columns[j].wide;
+    sum.numbers += table.columns[j].numbers;
+    sum.texts += table.columns[j].texts;
     if (table.columns[j].example_row <= 0 || sum.example_row > 0) continue;
     sum.example = table.columns[j].example;
     sum.example_row = rows_before + table.columns[j].example_row;

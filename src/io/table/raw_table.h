@@ -17,7 +17,7 @@ namespace manymeans {
 struct RawColumn {
   int64_t number = 1;  ///< in the file, from 1
   std::string name;    ///< empty where the file names no columns
-  int64_t gaps = 0, texts = 0, numbers = 0;
+  int64_t texts = 0, numbers = 0;
   std::string example;      ///< the first text, for messages
   int64_t example_row = 0;  ///< its row, from 1
   /// Where `categorical`, the cells are gaps and places in `categories`; a cell of `categories.size()` is one of more

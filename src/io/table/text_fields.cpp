@@ -50,10 +50,12 @@ std::string_view trim_line(std::string_view line, char delimiter) {
 const char* cut_field(const char* at, const char* end, char delimiter, Field& field) {
   at = skip_blanks(at, end, delimiter);
   field.quoted = false;
+  field.open = false;
   if (at < end && *at == '"') {
     const char* close = closing_quote(at + 1, end);
+    field.open = close == nullptr;
     const char* next = close == nullptr ? nullptr : skip_blanks(close + 1, end, delimiter);
-    // Text after the closing quote, or no closing quote: the quotes are no quotes, and the field reads as it is.
+    // Text after the closing quote: the quotes are no quotes, and the field reads as it is.
     const bool whole = close != nullptr && (next == end || next > close + 1 || ends_field(*next, delimiter));
     if (whole && (delimiter == kBlanks || next == end || *next == delimiter)) {
       field.quoted = true;
@@ -126,7 +128,8 @@ bool with_point(std::string_view text, std::string& digits) {
     if (whole && is_digit(c)) {
       ++group;
     } else if (whole && (c == '.' || c == ',' || c == 'e' || c == 'E')) {
-      const bool right = grouped ? group == 3 : (c != '.' || (group >= 1 && group <= 3));
+      // No thousands stand behind 0: 0.123 has a decimal point.
+      const bool right = grouped ? group == 3 : (c != '.' || (group >= 1 && group <= 3 && text[i - group] != '0'));
       if (!right) return false;
       grouped |= c == '.';
       group = 0;
@@ -172,6 +175,9 @@ bool looks_like_date(std::string_view text) {
   constexpr std::string_view kShapes[] = {"0-0-0", "0.0.0", "0/0/0", "0:0"};
   return std::ranges::any_of(kShapes, [&](std::string_view date) {
     if (!shape.starts_with(date)) return false;
+    const size_t colon = text.find(':');  // 1:5 and 153:18 are of libsvm
+    const size_t minutes = std::min(text.find_first_not_of("0123456789", colon + 1), text.size()) - colon - 1;
+    if (date == "0:0" && (colon > 2 || minutes != 2)) return false;
     constexpr std::string_view kBehind = " T:";  // the time of a day; an address such as 10.0.0.1 continues otherwise
     return shape.size() == date.size() || kBehind.find(shape[date.size()]) != std::string_view::npos;
   });

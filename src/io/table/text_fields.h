@@ -16,6 +16,7 @@ constexpr char kBlanks = '\0';
 struct Field {
   std::string_view text;
   bool quoted = false;
+  bool open = false;  ///< it begins with a quote that does not close in the line
 };
 
 /// The text that the field means: a quote that is doubled within quotes is one.

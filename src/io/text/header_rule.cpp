@@ -1,5 +1,7 @@
 #include "io/text/header_rule.h"
 
+#include "io/table/text_advice.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -8,14 +10,6 @@
 
 namespace manymeans {
 namespace {
-
-// A text that can name a column. A gap, and signs alone such as "?" or "-", mean a missing value, and "1,5" means a
-// number.
-bool is_name(const Cell& cell) {
-  constexpr std::string_view kSigns = " !\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~";
-  return is_text(cell) && !is_gap(cell.text) && !is_number_with_comma(cell.text) &&
-         cell.text.find_first_not_of(kSigns) != std::string_view::npos;
-}
 
 bool is_whole(double value) {
   return std::trunc(value) == value;
@@ -202,10 +196,10 @@ HeaderGuess guess_among_texts(std::span<const Row> rows) {
 
 }  // namespace
 
-bool is_number_with_comma(std::string_view text) {
-  double ignored = 0;
-  std::string digits;
-  return text.find(',') != std::string_view::npos && parse_number(text, ',', ignored, digits) == NumberKind::kNumber;
+bool is_name(const Cell& cell) {
+  constexpr std::string_view kSigns = " !\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~";
+  return is_text(cell) && !is_gap(cell.text) && !is_number_with_comma(cell.text) &&
+         cell.text.find_first_not_of(kSigns) != std::string_view::npos;
 }
 
 HeaderGuess guess_header(std::span<const Row> rows) {
@@ -214,16 +208,19 @@ HeaderGuess guess_header(std::span<const Row> rows) {
   if (rows.size() == 1)
     return first.size() > 1 && std::ranges::all_of(first, is_name) ? HeaderGuess::kNames : HeaderGuess::kRow;
   const bool has_numbers = std::ranges::any_of(first, is_number);
-  bool gap_above_numbers = false;
+  bool gap_above_numbers = false, almost_number = false;
   for (size_t f = 0; f < first.size(); ++f) {
     if (!is_text(first[f])) continue;
     const Below below = look_below(rows.subspan(1), f);
     if (below.numbers <= below.texts) continue;
+    almost_number |= is_almost_number(first[f].text);
+    if (is_almost_number(first[f].text)) continue;
     const bool signs = !is_gap(first[f].text) && !is_number_with_comma(first[f].text);
     if (is_name(first[f]) || (!has_numbers && signs))
       return has_numbers ? HeaderGuess::kPerhapsNames : HeaderGuess::kNames;
     gap_above_numbers = true;
   }
+  if (almost_number) return HeaderGuess::kPerhapsNames;
   if (gap_above_numbers) return has_numbers ? HeaderGuess::kRow : HeaderGuess::kPerhapsRow;
   return has_numbers ? NumberedLine(rows).guess() : guess_among_texts(rows);
 }

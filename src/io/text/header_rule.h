@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <span>
-#include <string_view>
 #include <vector>
 
 namespace manymeans {
@@ -23,8 +22,9 @@ inline bool is_text(const Cell& cell) {
   return cell.kind == NumberKind::kText;
 }
 
-/// Returns true for a number with a decimal comma.
-bool is_number_with_comma(std::string_view text);
+/// Returns true for a text that can name a column. A gap, and signs alone such as "?" or "-", mean a missing value, and
+/// "1,5" means a number.
+bool is_name(const Cell& cell);
 
 /// A guess about the first line. The last two could be either, which is worth a warning.
 enum class HeaderGuess : uint8_t { kRow, kNames, kPerhapsRow, kPerhapsNames };

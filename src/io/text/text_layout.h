@@ -24,16 +24,22 @@ struct TextLayout {
   int64_t first_line = 1;  ///< line of the file, from 1, where the body begins
   FileColumns columns;
   std::vector<TextExample> text;      ///< per column: text among the first lines of the body
-  std::vector<bool> categories;       ///< per column: such text, other than words for gaps
+  std::vector<int64_t> texts;         ///< per column: how many of these fields are text, other than words for gaps
+  std::vector<int64_t> numbers;       ///< likewise numbers
   std::string comma_number;           ///< the first text that is a number with a decimal comma; empty: none
   bool maybe_thousands = true;        ///< all such texts have three digits behind the comma, as 1,234
   std::vector<std::string> warnings;  ///< what was assumed
 
-  bool has_text(int64_t column) const { return categories[static_cast<size_t>(column)]; }
+  bool has_text(int64_t column) const { return texts[static_cast<size_t>(column)] > 0; }
 };
 
 /// Advice on what `--decimal ,` would do for numbers as comma_number, and what not; empty if there are none.
 std::string comma_advice(const TextLayout& layout);
+
+/// What is wrong with a field whose quote does not close in its line.
+constexpr const char* kOpenQuote =
+    "the quote (\") that begins the field does not close in the line; remove line breaks from quoted text, and double "
+    "a quote that is part of it";
 
 /// Facts about a text that are known before it is read.
 struct TextForm {

@@ -4,6 +4,7 @@
 
 #include "io/files/text_pages.h"
 #include "io/table/float32_check.h"
+#include "io/table/text_advice.h"
 
 #include <fast_float/fast_float.h>
 #include <fmt/format.h>
@@ -26,18 +27,36 @@ constexpr int64_t kPiece = int64_t{1} << 19;
 constexpr int32_t kSkip = -1;
 constexpr int32_t kId = -2;
 
-enum class Trouble : uint8_t { kEmptyLine, kRagged, kEmptyField, kText, kTooLarge, kNotStored };
+enum class Trouble : uint8_t { kEmptyLine, kRagged, kOpenQuote, kEmptyField, kText, kTooLarge, kNotStored };
 
 // The first thing in a piece that does not fit.
 struct Problem {
   Trouble trouble = Trouble::kRagged;
   int64_t line = 0;
   int64_t field = 0;  // for kRagged: fields found
-  std::string text;
+  std::string text;   // for kRagged: advice
 };
 
 struct NumberField : Field {
   NumberKind kind = NumberKind::kNumber;
+  std::string_view with_comma;  // a number, as the file has it
+};
+
+// The first of two findings about a column.
+void take_earlier(const TextExample& found, TextExample& example) {
+  if (found.line >= 0 && (example.line < 0 || found.line < example.line)) example = found;
+}
+
+// Points between thousands, where a comma is the decimal sign.
+struct Thousands {
+  TextExample example;
+  bool sure = false;  // a decimal comma, or a second point, says that they are such points
+
+  void note(std::string_view number, int64_t line) {
+    const size_t point = number.find('.');
+    sure |= number.find(',') != number.npos || (point != number.npos && number.find('.', point + 1) != number.npos);
+    if (point != number.npos && example.line < 0) example = {line, shown(number)};
+  }
 };
 
 // The findings of one thread, over all pieces that it took.
@@ -46,6 +65,7 @@ struct Worker {
       : values(d + 1),
         lost(d),
         text(d),
+        thousands(d + 1),
         float32(plan.search == Float32Search::kFull ? d : 0),
         survey(plan.survey ? d : 0) {
     if (plan.categories != nullptr) {
@@ -59,6 +79,7 @@ struct Worker {
   std::vector<double> values;  // of one row; the weight last
   LostIntegers lost;
   std::vector<TextExample> text;
+  std::vector<Thousands> thousands;  // as values
   bool trouble = false;
   Float32Check float32;  // of no columns if not required
   bool is_long = false;
@@ -105,11 +126,15 @@ class Parser {
   bool is_wanted(int64_t row) const { return row >= begin_ && row < end_; }
   std::string place_of(const Problem& problem) const;
   std::string describe(const Problem& problem) const;
-  std::string advice_about(const std::string& text) const;
+  std::string advice_about(const Problem& problem) const;
+  std::string advice_about_line(std::string_view line) const;
   void release_piece(int64_t piece) const {
     pages_.release(static_cast<size_t>(piece * kPiece), static_cast<size_t>((piece + 1) * kPiece));
   }
   int64_t line_of(int64_t row) const { return layout_.first_line + row; }
+  Problem open_quote(int64_t row, size_t field) const {
+    return {Trouble::kOpenQuote, line_of(row), static_cast<int64_t>(field), {}};
+  }
 
   const TextLayout& layout_;
   const TextPlan& plan_;
@@ -166,7 +191,8 @@ void Parser::check_room(int64_t rows) const {
     const std::string_view line = trim_line(body.substr(at, end - at), layout_.delimiter);
     const auto found = static_cast<int64_t>(split_line(line, layout_.delimiter).size());
     if (found != fields) {
-      const Problem problem{line.empty() ? Trouble::kEmptyLine : Trouble::kRagged, line_of(row), found, {}};
+      const Trouble trouble = line.empty() ? Trouble::kEmptyLine : Trouble::kRagged;
+      const Problem problem{trouble, line_of(row), found, advice_about_line(line)};
       throw Error(ErrorCode::kBadData, path_, fmt::format("line {}{}", problem.line, describe(problem)));
     }
     at = end + 1;
@@ -248,19 +274,24 @@ std::optional<Problem> Parser::parse_line(std::string_view line, int64_t row, Wo
     const int32_t target = count < targets_.size() ? targets_[count] : kSkip;
     if (target < 0) {
       at = cut_field(at, end, layout_.delimiter, field);
+      if (field.open) return open_quote(row, count);
       if (target == kId) keep_id(field, row);
       continue;
     }
     double& value = worker.values[static_cast<size_t>(target)];
     at = layout_.decimal == '.' ? parse_field(at, end, value, field)
                                 : parse_with_comma(at, end, value, field, worker.digits);
+    if (field.open) return open_quote(row, count);
+    if (!field.with_comma.empty()) worker.thousands[static_cast<size_t>(target)].note(field.with_comma, line_of(row));
     auto found = take(field, field.kind, target, row, worker);
     if (found && !problem) {
       problem = std::move(found);
       problem->field = static_cast<int64_t>(count);
     }
   }
-  if (count != targets_.size()) return Problem{Trouble::kRagged, line_of(row), static_cast<int64_t>(count), {}};
+  if (count != targets_.size()) {
+    return Problem{Trouble::kRagged, line_of(row), static_cast<int64_t>(count), advice_about_line(line)};
+  }
   return problem ? problem : store(row, worker);
 }
 
@@ -295,7 +326,7 @@ const char* Parser::parse_with_comma(const char* at, const char* end, double& va
                                      std::string& digits) const {
   const char* next = cut_field(at, end, layout_.delimiter, field);
   field.kind = parse_number(field.text, layout_.decimal, value, digits);
-  if (field.kind == NumberKind::kNumber) field.text = digits;
+  if (field.kind == NumberKind::kNumber) field.with_comma = std::exchange(field.text, digits);
   return next;
 }
 
@@ -389,6 +420,8 @@ void Parser::merge(std::vector<Worker>& workers) {
   const size_t d = plan_.columns.size();
   result_.lost = LostIntegers(d);
   result_.text.resize(d);
+  result_.thousands.resize(d);
+  std::vector<bool> sure(d);
   Float32Check float32(plan_.search == Float32Search::kFull ? d : 0);
   for (Worker& worker : workers) {
     result_.lost.merge(worker.lost);
@@ -396,10 +429,13 @@ void Parser::merge(std::vector<Worker>& workers) {
     result_.is_long |= worker.is_long;
     result_.trouble |= worker.trouble;
     for (size_t j = 0; j < d; ++j) {
-      TextExample& example = worker.text[j];
-      const bool earlier = result_.text[j].line < 0 || example.line < result_.text[j].line;
-      if (example.line >= 0 && earlier) result_.text[j] = std::move(example);
+      take_earlier(worker.text[j], result_.text[j]);
+      take_earlier(worker.thousands[j].example, result_.thousands[j]);
+      sure[j] = sure[j] || worker.thousands[j].sure;
     }
+  }
+  for (size_t j = 0; j < d; ++j) {
+    if (sure[j]) result_.thousands[j] = {};
   }
   result_.wide = float32.surely_wide() || float32.wide();
   if (!plan_.survey) return;
@@ -419,38 +455,43 @@ std::string Parser::place_of(const Problem& problem) const {
 }
 
 // Advice that makes text a number, or does without it.
-std::string Parser::advice_about(const std::string& text) const {
-  if (is_gap(text)) return "fill gaps with --missing, or leave the column out with --exclude";
-  if (looks_like_date(text)) {
-    return "this looks like a date, which is none; leave the column out with --exclude, or make numbers of dates first";
-  }
-  if (layout_.decimal == '.' && text.find(';') != std::string::npos &&
-      text.find_first_not_of("0123456789+-.,;eE ") == std::string::npos) {
-    return "numbers with decimal commas between semicolons are read with --decimal ,";
-  }
-  if (text.find('|') != std::string::npos) {
-    return "fields are separated by commas, tabs, semicolons or blanks, and '|' is none of them";
-  }
-  if (layout_.decimal == ',' && layout_.delimiter == kBlanks && text.find(',') != std::string::npos) {
+std::string Parser::advice_about(const Problem& problem) const {
+  const bool commas = problem.text.find(',') != std::string::npos;
+  if (layout_.decimal == ',' && layout_.delimiter == kBlanks && commas) {
     return "with --decimal , a comma is no delimiter, and commas seem to separate the fields of this file";
   }
-  if (std::string advice = comma_advice(layout_); !advice.empty()) return advice;
+  const auto column = static_cast<size_t>(problem.field);
+  const OddText odd{.text = problem.text,
+                    .column = layout_.columns.name(problem.field),
+                    .row = problem.line - layout_.first_line + 1,
+                    .numbers = layout_.numbers[column],
+                    .texts = layout_.texts[column],
+                    .decimal = layout_.decimal,
+                    .maybe_thousands = layout_.maybe_thousands};
+  if (std::string advice = manymeans::advice_about(odd); !advice.empty()) return advice;
   return "leave the column out with --exclude, all that hold text with --numeric-only, or make each text a column "
          "with --categories onehot";
+}
+
+// Advice for a line with another number of fields.
+std::string Parser::advice_about_line(std::string_view line) const {
+  if (line.find('\r') != line.npos) return kConvertLineEnds;
+  const auto fields = split_line(line, layout_.delimiter);
+  return std::ranges::any_of(fields, is_libsvm, &Field::text) ? kConvertLibsvm : "every line needs the same number";
 }
 
 // The error in the line, and the fix.
 std::string Parser::describe(const Problem& problem) const {
   if (problem.trouble == Trouble::kEmptyLine) return " is empty; remove it, or fill it: every line is a row";
   if (problem.trouble == Trouble::kRagged) {
-    return fmt::format(" has {} fields, the lines before have {}; every line needs the same number", problem.field,
-                       targets_.size());
+    return fmt::format(" has {} fields, the lines before have {}; {}", problem.field, targets_.size(), problem.text);
   }
   const std::string at = ", " + layout_.columns.label(problem.field) + ": ";
   switch (problem.trouble) {
+    case Trouble::kOpenQuote: return at + kOpenQuote;
     case Trouble::kEmptyField:
       return at + "the field is empty; fill gaps with --missing, or leave the column out with --exclude";
-    case Trouble::kText: return at + "'" + problem.text + "' is not a number; " + advice_about(problem.text);
+    case Trouble::kText: return at + "'" + problem.text + "' is not a number; " + advice_about(problem);
     case Trouble::kTooLarge:
       return at + problem.text + " is too large for a 64-bit number; at most 1.8e308 can be read";
     default: break;

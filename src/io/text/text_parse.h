@@ -45,7 +45,10 @@ struct TextPoints {
   std::vector<double> weights;
   std::vector<std::string> ids;  ///< of the rows that became points, with TextPlan::id
   LostIntegers lost{0};
-  std::vector<TextExample> text;     ///< per column of the points, with note_text
+  std::vector<TextExample> text;  ///< per column of the points, with note_text
+  /// Per column of the points: the first number with a point between thousands, where nothing else in the column says
+  /// that a point is no decimal sign.
+  std::vector<TextExample> thousands;
   bool trouble = false;              ///< with note_text: there is an error, which a parse without it will name
   std::vector<ColumnSurvey> survey;  ///< per column of the points, with `survey`
   std::vector<bool> wide_columns;    ///< likewise: which of them float32 does not hold

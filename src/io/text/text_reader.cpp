@@ -85,6 +85,21 @@ int threads_for(const TextLayout& layout, int threads) {
   return static_cast<int>(std::min<int64_t>(thread_count(threads), filled));
 }
 
+// A number such as 1.500 has a point between thousands only by what --decimal says.
+void warn_of_thousands(const TextLayout& layout, const TextPlan& plan, const TextPoints& points,
+                       std::vector<std::string>& warnings) {
+  for (size_t j = 0; j < plan.columns.size(); ++j) {
+    const TextExample& example = points.thousands[j];
+    if (example.line < 0 || (plan.categories != nullptr && points.survey[j].text > 0)) continue;
+    std::string whole = example.text;
+    std::erase(whole, '.');
+    warnings.push_back(
+        fmt::format("{} has points between thousands and no decimal comma: '{}' in line {} was read as {}; "
+                    "if these are decimal points, leave --decimal , out",
+                    layout.columns.label(plan.columns[j]), example.text, example.line, whole));
+  }
+}
+
 int64_t find_id(const TextLayout& layout, const ReadOptions& options, const std::string& path) {
   if (options.id.empty()) return -1;
   if (const auto column = find_column(layout.columns, options.id)) return *column;
@@ -145,6 +160,7 @@ TableSummary survey_text(const std::string& path, const ReadOptions& options) {
   TableSummary table;
   table.rows = points.points->view().n;
   table.warnings = layout.warnings;
+  warn_of_thousands(layout, plan, points, table.warnings);
   for (const size_t j : described(points, plan, options.numeric_only ? &text_columns : nullptr)) {
     TableColumn column;
     column.number = plan.columns[j] + 1;
@@ -209,6 +225,7 @@ Dataset read_text(const std::string& path, const ReadOptions& options) {
   result.source = source_columns(layout.columns, plan.columns);
   result.source.decimal = layout.decimal;
   result.warnings = layout.warnings;
+  warn_of_thousands(layout, plan, points, result.warnings);
   result.first_line = layout.first_line;
   std::vector<std::string> labels;
   for (const int64_t column : plan.columns) {
@@ -254,6 +271,7 @@ RawTable raw_table(const TextLayout& layout, const TextPlan& plan, TextPoints& p
   table.ids = std::move(points.ids);
   if (plan.id >= 0) table.id_name = layout.columns.name(plan.id);
   table.warnings = layout.warnings;
+  warn_of_thousands(layout, plan, points, table.warnings);
   table.first_line = layout.first_line;
   table.lost = std::move(points.lost);
   for (size_t j = 0; j < plan.columns.size(); ++j) {
@@ -266,6 +284,8 @@ RawTable raw_table(const TextLayout& layout, const TextPlan& plan, TextPoints& p
     column.categorical = survey.text > 0 || plan.categorical[j];
     column.categories = (*plan.categories)[j].texts();
     column.wide = points.wide_columns[j];
+    column.numbers = survey.numbers;
+    column.texts = survey.text;
   }
   return table;
 }

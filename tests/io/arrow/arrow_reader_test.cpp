@@ -151,7 +151,7 @@ TEST_F(Arrow, ColumnsInTheOrderAskedFor) {
     EXPECT_EQ(values[3 * 5 + 1], 5) << file;
     EXPECT_EQ(values[3 * 5 + 2], 1.25) << file;
   }
-  expect_error(ErrorCode::kUsage, {"no column 'x'", "named i, f, d"}, [&] { read("plain.parquet", {"x"}); });
+  expect_error(ErrorCode::kUsage, {"no column 'x'", "named 'i', 'f', 'd'"}, [&] { read("plain.parquet", {"x"}); });
 }
 
 TEST_F(Arrow, CompressedBatches) {

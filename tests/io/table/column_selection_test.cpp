@@ -44,6 +44,16 @@ TEST(ColumnSelection, VeryManyColumns) {
   EXPECT_EQ(wanted_columns(file, options, "x.csv"), (Numbers{0}));
 }
 
+TEST(ColumnSelection, BlanksOfNames) {
+  const FileColumns file{4, {"x", " x", " only", "y "}};
+  EXPECT_EQ(select(file, {" x"}), (Numbers{1}));
+  EXPECT_EQ(select(file, {"x"}), (Numbers{0}));
+  EXPECT_EQ(select(file, {" x ,y , only"}), (Numbers{0, 3, 2}));
+  EXPECT_EQ(select(file, {" x-y "}), (Numbers{1, 2, 3}));
+  EXPECT_EQ(select(file, {" 4 , 2-3 "}), (Numbers{3, 1, 2}));
+  expect_error(ErrorCode::kUsage, {"no column 'y'", "named 'x', ' x', ' only', 'y '"}, [&] { select(file, {"y"}); });
+}
+
 TEST(ColumnSelection, DoubledNames) {
   const FileColumns file{3, {"a", "b", "a"}};
   expect_error(ErrorCode::kUsage, {"several columns", "'a'"}, [&] { select(file, {"a"}); });

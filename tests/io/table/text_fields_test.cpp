@@ -26,6 +26,10 @@ TEST(TextFields, Split) {
   EXPECT_EQ(split("\"a,b\" , \"c\"\"d\",\"\"", ','), (Texts{"a,b", "c\"\"d", ""}));
   EXPECT_EQ(split("\"a\"b,c", ','), (Texts{"\"a\"b", "c"})) << "text behind the closing quote";
   EXPECT_EQ(split("\"a,b", ','), (Texts{"\"a", "b"})) << "no closing quote";
+  EXPECT_TRUE(split_line("1,\"a,b", ',')[1].open);
+  for (const char* line : {"\"a\"b,c", "a\"b,c", "\"a,b\",c"}) {
+    for (const Field& field : split_line(line, ',')) EXPECT_FALSE(field.open) << line;
+  }
   EXPECT_EQ(split("", ','), Texts{});
 }
 
@@ -73,7 +77,8 @@ TEST(TextFields, DecimalCommas) {
     EXPECT_EQ(parse(text), NumberKind::kNumber) << text;
     EXPECT_EQ(value, number) << text;
   }
-  for (const char* text : {"3.14", "1.23,5", "1,2,3", "1,234.5", "1234.567", ".5", "1.", "1.234.56", "1..234"}) {
+  for (const char* text : {"3.14", "1.23,5", "1,2,3", "1,234.5", "1234.567", ".5", "1.", "1.234.56", "1..234", "0.123",
+                           "-0.123", "00.123.456"}) {
     EXPECT_EQ(parse(text), NumberKind::kText) << text;
   }
   EXPECT_EQ(parse(""), NumberKind::kEmpty);
@@ -88,7 +93,7 @@ TEST(TextFields, GapsAndDates) {
        {"2024-02-29", "29.02.2024", "2/29/24", "12:30", "2024-02-29T12:30:00Z", "2024-02-29 12:30"}) {
     EXPECT_TRUE(looks_like_date(text)) << text;
   }
-  for (const char* text : {"Paris", "10.0.0.1", "1.2", "A-1-2-3", "2024-02", "-", ""})
+  for (const char* text : {"Paris", "10.0.0.1", "1.2", "A-1-2-3", "2024-02", "-", "", "1:5", "12:345"})
     EXPECT_FALSE(looks_like_date(text)) << text;
 }
 

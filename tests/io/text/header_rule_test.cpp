@@ -41,6 +41,13 @@ void check(const std::vector<Case>& cases) {
   }
 }
 
+Dataset read(const std::string& text, Header header, const std::string& name = "table.csv") {
+  static const Folder folder;
+  ReadOptions options;
+  options.header = header;
+  return read_points(folder.file(name, text), options);
+}
+
 using Names = std::vector<std::string>;
 const std::string kFloats = "0.25,-1.5,2.75\n-1.25,0.5,0.125\n1.75,-0.5,1.5\n0.5,1.25,-2.25\n";
 const std::string kCounts = "5,17,8\n6,19,3\n8,18,7\n9,11,4\n";
@@ -127,6 +134,74 @@ TEST(HeaderRule, Texts) {
   });
 }
 
+// Numbers but for their signs may be a row as well as names.
+TEST(HeaderRule, AlmostNumbers) {
+  for (const char* text : {"<0.1",
+                           "\xe2\x88\x92"
+                           "5",
+                           "5%", "1_000", "1D+03", "(5)", "5-", "1'234.5",
+                           "\xe2\x89\xa4"
+                           "3",
+                           "7cm"}) {
+    const std::string first(text);
+    check({
+        {text, first + "\n0.5\n0.7\n9\n", {first}, true, 3},
+        {text, first + "," + first + "\n0.5,3\n0.7,4\n9,1\n", {first, first}, true, 3},
+        {text, "id," + first + "\n5,3\n7,4\n9,1\n", {"id", first}, false, 3},
+    });
+  }
+}
+
+// np.savetxt(header="y x") writes the names into a comment.
+TEST(HeaderRule, NamesInAComment) {
+  const auto case_of = [](const char* text, Names names, int64_t rows) {
+    const bool warns = !names.empty();
+    return Case{text, text, std::move(names), warns, rows};
+  };
+  check({
+      case_of("# y x\n2 1\n4 3\n6 5\n", {"y", "x"}, 3),
+      case_of("# made by hand\n#y,x\r\n2,1\r\n4,3\r\n", {"y", "x"}, 2),
+      case_of("##v1\n#CHROM\tPOS\n1\t5\n2\t7\n", {"CHROM", "POS"}, 2),
+      case_of("#,x,y\n1,2.5,3.5\n2,7.5,8.5\n", {"#", "x", "y"}, 2),
+      case_of("# color v\nred 5\nblue 7\nred 8\n", {"color", "v"}, 3),
+      case_of("# y x\n0 1\n0.5 3\n0.25 5\n", {"y", "x"}, 3),
+      case_of("# three words here\n2 1\n4 3\n", {}, 2),
+      case_of("# x x\n2 1\n4 3\n", {}, 2),
+      case_of("# y x\n\n2 1\n4 3\n", {}, 2),
+      case_of("# names\n2\n4\n", {}, 2),
+  });
+  check({{"names below the comment", "# y x\na b\n2 1\n4 3\n", {"a", "b"}, false, 2}});
+  EXPECT_TRUE(read("# y x\n2 1\n4 3\n", Header::kNo).column_names.empty());
+  EXPECT_EQ(read("# y x\n2 1\n4 3\n", Header::kYes).column_names, (Names{"2", "1"}));
+}
+
+TEST(HeaderRule, NamesOfTheFitInAComment) {
+  const Folder folder;
+  ReadOptions options;
+  options.like = points_of_fit(read_points(folder.file("fit.csv", "x,y\n1,2\n3,4\n")));
+  EXPECT_EQ(values_of(read_points(folder.file("yx.txt", "# y x\n2 1\n"), options).view), (Values{1, 2}));
+  EXPECT_EQ(values_of(read_points(folder.file("note.txt", "# two words\n1 2\n"), options).view), (Values{1, 2}));
+}
+
+TEST(HeaderRule, RowsInComments) {
+  const auto warnings = [](const char* text) { return read(text, Header::kNo).warnings; };
+  const auto hash = warnings("#5,255,0\n#7,0,255\n8,0,0\n9,255,255\n");
+  ASSERT_EQ(hash.size(), 1u);
+  EXPECT_NE(hash[0].find("2 of them look like rows ('#5,255,0')"), std::string::npos) << hash[0];
+  EXPECT_EQ(warnings("#5\n7\n8\n").size(), 1u);
+  EXPECT_EQ(warnings("# version 3\n1 2\n3 4\n").size(), 0u);
+  EXPECT_EQ(warnings("# 1 2 3\n1 2\n3 4\n").size(), 0u);
+  ReadOptions options;
+  options.exclude = {"1"};
+  const Folder folder;
+  const Dataset colors = read_points(folder.file("c.csv", "#ff0000,255,0\nblack,0,0\nwhite,255,255\n"), options);
+  EXPECT_EQ(colors.view.n, 2);
+  ASSERT_EQ(colors.warnings.size(), 1u);
+  EXPECT_NE(colors.warnings[0].find("'#ff0000,255,0'"), std::string::npos);
+  EXPECT_EQ(read_points(folder.file("n.csv", "c,r,g\n#ff0000,255,0\nblack,0,0\n"), options).view.n, 2);
+  EXPECT_EQ(read_points(folder.file("q.csv", "\"#ff0000\",255,0\nblack,0,0\n"), options).view.n, 2);
+}
+
 TEST(HeaderRule, DatesAreNoNames) {
   const Folder folder;
   const TableSummary table = describe_table(folder.file("d.csv", "2024-01-01,red\n2024-01-02,blue\n2024-01-03,red\n"));
@@ -177,13 +252,6 @@ TEST(HeaderRule, PublicReports) {
       /* csvkit 938 */
       {"a header of texts and numbers", "A,B,1,2018\nx,y,0.5,7.5\nx,z,1.5,2.5\nv,y,2.5,3.5\n", {}, true, 4},
   });
-}
-
-Dataset read(const std::string& text, Header header, const std::string& name = "table.csv") {
-  static const Folder folder;
-  ReadOptions options;
-  options.header = header;
-  return read_points(folder.file(name, text), options);
 }
 
 TEST(HeaderRule, TheCallerKnows) {

@@ -53,9 +53,126 @@ TEST_F(TextReader, Delimiters) {
   EXPECT_EQ(values("7\n8\n9\n"), (Values{7, 8, 9}));
 }
 
+// Runs of tabs are one delimiter only if no field between them is empty.
+TEST_F(TextReader, GapsBetweenTabs) {
+  ReadOptions fill;
+  fill.rules = {.missing = Missing::kValue, .missing_value = 0};
+  const auto filled = [&](std::string_view text) { return values(text, fill, "data.txt"); };
+  EXPECT_EQ(filled("1\t\t3\n1\t5\t\n"), (Values{1, 0, 3, 1, 5, 0}));
+  EXPECT_EQ(filled("\t1\t2\n3\t\t4\n"), (Values{0, 1, 2, 3, 0, 4}));
+  EXPECT_EQ(filled("1\t\n\t2\n3\t\n"), (Values{1, 0, 0, 2, 3, 0}));
+  EXPECT_EQ(filled("x\ty\tz\r\n1\t\t3\r\n4\t\t6\r\n"), (Values{1, 0, 3, 4, 0, 6}));
+  EXPECT_EQ(filled("1;;3\n1;5;\n"), (Values{1, 0, 3, 1, 5, 0}));
+  EXPECT_EQ(filled("1 ; ; 3\n1 ; 5 ; \n"), (Values{1, 0, 3, 1, 5, 0}));
+  EXPECT_EQ(filled("1, , 3\n , 5, \n"), (Values{1, 0, 3, 0, 5, 0}));
+  // Tabs that end every line, or are two between all fields, are no gaps.
+  EXPECT_EQ(filled("1\t2\t\n3\t4\t\n"), (Values{1, 2, 3, 4}));
+  EXPECT_EQ(filled("1\t\t2\n3\t\t4\n"), (Values{1, 2, 3, 4}));
+  EXPECT_EQ(filled("  1 \t  2\n3  \t4\n"), (Values{1, 2, 3, 4}));
+  expect_error(ErrorCode::kBadData, {"row 1 (line 1), column 2: the field is empty"},
+               [&] { read("1\t\t3\n1\t5\t\n", {}, "data.txt"); });
+}
+
+// A line break inside quotes makes two lines of one row, also in a column that is not used.
+TEST_F(TextReader, QuotesThatDoNotClose) {
+  ReadOptions rest;
+  rest.exclude = {"1"};
+  for (const ReadOptions& options : {ReadOptions(), rest, numeric_only()}) {
+    bad("note,v,w\n\"a,1,2\nb\",3,4\nc,5,6\n", {"line 2", "column 1", "line breaks", "double"}, options);
+    bad("\"height\n(cm)\",\"mass\n(kg)\"\n170,60\n180,75\n", {"line 1", "column 1", "line breaks"}, options);
+  }
+  bad("\"mass\n(kg)\"\n170\n180\n", {"line 1, column 1"});
+  std::string text = "note,v\n";
+  for (int i = 0; i < 300; ++i) text += "a,1\n";
+  for (const ReadOptions& options : {rest, numeric_only()})
+    bad(text + "\"b,2\nc\",3\n", {"row 301 (line 302), column 1 ('note'): the quote"}, options);
+  ReadOptions id = with_columns({"v"});
+  id.id = "note";
+  bad(text + "\"b,2\nc\",3\n", {"line 302"}, id);
+  EXPECT_EQ(values("note,v\n5\" pipe,1\n\"a\"b,2\n\"c \"\"d\"\"\",3\n", rest), (Values{1, 2, 3}));
+}
+
+TEST_F(TextReader, OtherLineEnds) {
+  for (const char* text : {"x,y\r1,2\r3,4\r", "1,2\r3,4", "x\r1\r2", "# c\r1,2\r", "x,y\r\r\n1,2\r\r\n"})
+    bad(text, {"line 1 has a carriage return (CR)", "tr -s"});
+  bad("1,2\n3,4\r5,6\n", {"line 2", "tr -s"});
+  EXPECT_EQ(values("1,2\r"), (Values{1, 2}));
+}
+
+// Excel writes and reads the delimiter so.
+TEST_F(TextReader, LineThatNamesTheDelimiter) {
+  const Dataset data = read("sep=;\na;b\n1;2\n3;4\n");
+  EXPECT_EQ(data.column_names, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(data.first_line, 3);
+  EXPECT_EQ(values("\xef\xbb\xbf\"SEP=,\"\r\n1,2\r\n3,4\r\n"), (Values{1, 2, 3, 4}));
+  EXPECT_EQ(values("sep=,\na\n1\n2\n"), (Values{1, 2}));
+  EXPECT_EQ(values("sep=\t\n1\t2\n"), (Values{1, 2}));
+  bad("sep=|\n1|2\n", {"line 1 ('sep=|')", "commas, semicolons or tabs"});
+}
+
+TEST_F(TextReader, TotalsInTheLastRow) {
+  ReadOptions rest;
+  rest.exclude = {"name"};
+  for (const char* word : {"Total", "SUM", "average", "mean", "Grand total", "Total:"}) {
+    const Dataset data = read("name,v\na,1\nb,2\n" + std::string(word) + ",3\n", rest);
+    EXPECT_EQ(data.view.n, 3);
+    ASSERT_EQ(data.warnings.size(), 1u) << word;
+    EXPECT_NE(data.warnings[0].find("the last row"), std::string::npos);
+    EXPECT_NE(data.warnings[0].find("column 1 ('name')"), std::string::npos);
+  }
+  EXPECT_TRUE(read("name,v\nmean,1\nsum,2\nmean,3\n", rest).warnings.empty()) << "a category";
+  EXPECT_TRUE(read("name,v\nTotal,1\nb,2\n", rest).warnings.empty());
+  bad("v,w\n1,2\n3,7\nTotal,9\n", {"line 4", "looks like a total"});
+}
+
+TEST_F(TextReader, AdviceAboutText) {
+  bad("x,y\n1,2\n3,4\nx,y\n5,6\n", {"line 4", "repeats the names"});
+  bad("height,mass\ncm,kg\n170,60\n180,75\n", {"line 2", "holds units"});
+  bad("1 1:5 2:7\n0 1:6 2:8\n", {"libsvm"});
+  bad("1 1:5 2:7\n0 1:6\n", {"line 2 has 2 fields", "libsvm"}, with_columns({"1"}));
+  bad("a\tb\n1,5\t2,5\n3,5\t4,25\n", {"1 fields", "--decimal ,"});
+  bad("x\n1,5\n2,5\n", {"1 fields", "--decimal ,"});
+  bad("1,5\t2,5\n3,5\t4,25\n", {"--decimal ,"});
+  bad("a b\n1,5 2,5\n3,5 4,25\n", {"--decimal ,"});
+  for (const Missing missing : {Missing::kError, Missing::kMean}) {
+    ReadOptions options;
+    options.rules.missing = missing;
+    bad("hp,mpg\n130,18\n165,15\n?,18\n", {"line 4", "sign for a gap"}, options);
+    bad("a;b\n1;2,5\n", {"--decimal ,"}, options);
+    const std::string path = folder_.file("few.csv", "x,y\n1,2\n2,4\n3,7\noops,4\n");
+    try {
+      read_points(path, options);
+      FAIL();
+    } catch (const Error& error) {
+      EXPECT_EQ(std::string(error.what()).find("onehot"), std::string::npos) << error.what();
+    }
+  }
+}
+
+// With decimal commas, 1.500 is 1500 only by a guess.
+TEST_F(TextReader, ThousandsWithoutDecimalCommas) {
+  ReadOptions options;
+  options.decimal = ',';
+  bad("a;b\n1,5;0.123\n2,5;0.456\n", {"'0.123' is not a number", "thousands"}, options);
+  for (const Missing missing : {Missing::kError, Missing::kMean}) {
+    options.rules.missing = missing;
+    const Dataset data = read("a;b\n1,5;2\n2,5;1.500\n3,5;2.250\n", options);
+    EXPECT_EQ(values_of(data.view)[3], 1500);
+    ASSERT_EQ(data.warnings.size(), 1u);
+    EXPECT_NE(data.warnings[0].find("column 2 ('b') has points"), std::string::npos) << data.warnings[0];
+    EXPECT_NE(data.warnings[0].find("'1.500' in line 3 was read as 1500"), std::string::npos);
+    EXPECT_TRUE(read("a;b\n1,5;1.500\n2,5;2.250,5\n", options).warnings.empty());
+    EXPECT_TRUE(read("a;b\n1,5;1.500\n2,5;1.002.250\n", options).warnings.empty());
+  }
+}
+
 TEST_F(TextReader, MarksCommentsAndEmptyEnds) {
   EXPECT_EQ(values("\xef\xbb\xbf# a comment\n\n# another\nx,y\n1,2\n\n \r\n\n"), (Values{1, 2}));
   EXPECT_EQ(read("\xef\xbb\xbfx,y\n1,2\n").column_names, (std::vector<std::string>{"x", "y"}));
+  EXPECT_EQ(read("\xef\xbb\xbf\xef\xbb\xbfx,y\n1,2\n").column_names, (std::vector<std::string>{"x", "y"}));
+  EXPECT_EQ(values("\xef\xbb\xbf\xef\xbb\xbf"
+                   "1\n3\n"),
+            (Values{1, 3}));
   bad("1,2\n\n3,4\n", {"line 2 is empty"});
 }
 
@@ -91,7 +208,7 @@ TEST_F(TextReader, Columns) {
   EXPECT_EQ(values(text, with_columns({"b-c-d", "4-"})), (Values{2, 3, 4, 6, 7, 8}));
   EXPECT_EQ(read(text, with_columns({"c-d", "a"})).column_names, (std::vector<std::string>{"c-d", "a"}));
   EXPECT_EQ(values("1,x\n2,y\n", with_columns({"1"})), (Values{1, 2})) << "text elsewhere is no matter";
-  bad(text, {"no column 'f'", "1 to 4", "a, b, c-d, e"}, with_columns({"f"}), ErrorCode::kUsage);
+  bad(text, {"no column 'f'", "1 to 4", "'a', 'b', 'c-d', 'e'"}, with_columns({"f"}), ErrorCode::kUsage);
   bad(text, {"no column '0'"}, with_columns({"0"}), ErrorCode::kUsage);
   bad(text, {"column 2 ('b')", "twice"}, with_columns({"2,a-b"}), ErrorCode::kUsage);
   bad(text, {"backwards"}, with_columns({"e-a"}), ErrorCode::kUsage);
