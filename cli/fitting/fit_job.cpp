@@ -1,5 +1,7 @@
 #include "fitting/fit_job.h"
 
+#include <manymeans/choose_columns.h>
+
 #include "fitting/target_column.h"
 #include "flags/checkpoint_flags.h"
 #include "flags/flag_values.h"
@@ -167,8 +169,12 @@ JobPoints read_job_points(const FitJob& job, const FitOptions& options, Progress
   JobPoints points;
   end_phase("start", points.seconds);
   line.show("reading " + job.data.name());
-  points.dataset =
-      job.target.empty() ? job.data.read_any(job.reading) : read_with_target(job.data, job.reading, job.target);
+  try {
+    points.dataset =
+        job.target.empty() ? job.data.read_any(job.reading) : read_with_target(job.data, job.reading, job.target);
+  } catch (const Error& error) {
+    throw about_column(error, job.reading.weights, kWeightsAdvice);
+  }
   if (job.ranks) check_same_reading(*job.ranks, points.dataset, job.scale);
   points.view = points.dataset.view;
   end_phase("read", points.seconds);
