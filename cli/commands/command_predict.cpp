@@ -225,18 +225,15 @@ std::string summary_json(const PredictCommand& command, const Outcome& outcome) 
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
-std::string summary_text(const PredictCommand& command, const Outcome& outcome) {
+std::string summary_text(const PredictCommand& command, const Outcome& outcome,
+                         const std::vector<std::string>& written) {
   std::string out =
       fmt::format("{}: {}, k = {}", command.data.name(), size_of_points(outcome.rows, outcome.columns), outcome.k);
   if (!outcome.counts.empty()) {
     const auto [least, most] = std::ranges::minmax(outcome.counts);
     out += fmt::format(", {} to {} points in a cluster", least, most);
   }
-  out += "\n";
-  for (const std::string* path : {&command.labels, &command.distances, &command.append.path, &command.predictions}) {
-    if (!path->empty()) out += fmt::format("wrote {}\n", *path);
-  }
-  return out;
+  return out + "\n" + lines_of(written);
 }
 
 // A matrix of all rows of the file: those that were left out are NaN.
@@ -326,15 +323,15 @@ int run(PredictCommand& command) {
   outcome.warnings = warnings_of_all(command.ranks.get(), outcome.warnings);
   line.erase();
   for (const std::string& warning : outcome.warnings) warn(warning);
-  std::vector<OutputJob> jobs = output_jobs(command, outcome);
+  OutputReport report;
   if (command.json) {
-    jobs.push_back({"standard output", [&] { print_json(summary_json(command, outcome)); }});
+    report = {"standard output", [&](const auto&) { print_json(summary_json(command, outcome)); }};
   } else if (!command.quiet) {
-    jobs.push_back({streams ? "standard error" : "standard output",
-                    [&] { print_beside(streams, summary_text(command, outcome)); }});
+    report = {streams ? "standard error" : "standard output",
+              [&](const auto& written) { print_beside(streams, summary_text(command, outcome, written)); }};
   }
   defer_stop_signals();  // files appear whole or not at all
-  write_outputs(jobs, command.ranks != nullptr);
+  write_outputs(output_jobs(command, outcome), report, command.ranks != nullptr);
   // And a rank that could not write is heard.
   return static_cast<int>(
       command.comm().max(defer_stop_signals() ? static_cast<int64_t>(ErrorCode::kInterrupted) : int64_t{0}));

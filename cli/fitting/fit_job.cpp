@@ -242,26 +242,22 @@ void write_job(const FitJob& job, const std::vector<std::string>& warnings, cons
   }
   for (const std::string& warning : warnings) warn(warning);
   std::vector<OutputJob> jobs;
-  std::vector<std::string> written;
   const auto add_file = [&](const std::string& path, const std::function<void()>& write) {
-    if (path.empty()) return;
-    jobs.push_back({path, [&written, &path, write] {
-                      write();
-                      written.push_back(path);
-                    }});
+    if (!path.empty()) jobs.push_back({path, write});
   };
   add_file(job.model, outputs.model);
   add_file(job.labels, outputs.labels);
   add_file(job.append.path, outputs.append);
   add_file(job.summary, outputs.summary);
   add_file(job.page, outputs.page);
+  OutputReport report;
   if (job.json) {
-    jobs.push_back({"standard output", [&] { print_json(outputs.json() + "\n"); }});
+    report = {"standard output", [&](const auto&) { print_json(outputs.json() + "\n"); }};
   } else if (!job.quiet) {
-    jobs.push_back({job.streams_table ? "standard error" : "standard output",
-                    [&] { print_beside(job.streams_table, outputs.report(written)); }});
+    report = {job.streams_table ? "standard error" : "standard output",
+              [&](const auto& written) { print_beside(job.streams_table, outputs.report(written)); }};
   }
-  write_outputs(jobs);
+  write_outputs(jobs, report);
 }
 
 void end_points(JobPoints& points, Phases& phases) {
