@@ -7,6 +7,7 @@
 #include "flags/flag_values.h"
 #include "flags/model_columns.h"
 #include "flags/read_flags.h"
+#include "flags/reworded.h"
 #include "flags/stored_models.h"
 #include "output/output_files.h"
 #include "output/progress_line.h"
@@ -115,6 +116,19 @@ ModelPoints read_scaled(const PredictCommand& command, const PointsOfFit& fit, c
   return points;
 }
 
+// Linear models need the target for residuals alone.
+ModelPoints read_with_residuals(const PredictCommand& command, const PointsOfFit& fit, const ModelFile& file,
+                                ProgressLine& line) {
+  try {
+    return read_scaled(command, fit, file, line);
+  } catch (const Error& error) {
+    if (std::string_view(error.what()).find("the model was fitted to") == std::string_view::npos) throw;
+    throw reworded(error, [](const std::string& text) {
+      return text + "; the target is the last of them, and --predictions alone needs none";
+    });
+  }
+}
+
 // Calls work(), which may complain of the points, where this rank has any; all ranks throw what the first one does.
 template <class Work>
 void use_points(const PredictCommand& command, const Dataset& points, Work&& work) {
@@ -165,8 +179,8 @@ Outcome use_linear_models(const PredictCommand& command, const ModelFile& file, 
     throw Error(ErrorCode::kUsage, "--gating", "says how targets are predicted; it needs --predictions");
   }
   const bool residuals = !command.labels.empty() || !command.distances.empty();
-  const PointsOfFit fit = residuals ? points_of_fit(file) : features_of_fit(file);
-  ModelPoints points = read_scaled(command, fit, file, line);
+  ModelPoints points = residuals ? read_with_residuals(command, points_of_fit(file), file, line)
+                                 : read_scaled(command, features_of_fit(file), file, line);
   const int64_t features = model.prototypes.columns() - 1;
   const Gating gating = command.gating.value_or(Gating::kNearest);
   const DeviceWatch watch(command.options.backend);
