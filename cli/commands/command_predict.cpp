@@ -384,7 +384,7 @@ void add_predict_command(Program& program, int& exit_code) {
       .group("Prediction");
   bind_shard_flag(app, command->data);
   bind_read_flags(app, command->reading);
-  bind_id_flag(app, command->reading);
+  bind_id_flag(app, command->reading, kIdOutputs);
   add_file_flag(app, "--labels", command->labels,
                 "Write the labels to this .npy, .csv or .parquet file, or as csv to a pipe ('-' for standard output).")
       .group("Output");

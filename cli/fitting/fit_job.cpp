@@ -114,7 +114,7 @@ void bind_job_flags(const Command& app, FitJob& job, const JobHelp& help) {
   bind_shard_flag(app, job.data, " Text may need --dtype: float64 is always safe.");
   bind_read_flags(app, job.reading, help.type_left_out);
   bind_table_flags(app, job.reading);
-  bind_id_flag(app, job.reading);
+  bind_id_flag(app, job.reading, help.append != nullptr ? kIdOutputs : "--labels FILE.csv or .parquet");
   if (help.weights) {
     add_file_flag(app, "--weights", job.reading.weights,
                   "Weights of the points: a column of DATA (name or number), or a file of N numbers.")
