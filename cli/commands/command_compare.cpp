@@ -140,7 +140,9 @@ void label_data(Clustering& side, const CompareCommand& command, const std::stri
   } catch (const Error& error) {
     if (ids.empty() || !std::string_view(error.what()).starts_with("[id] ")) throw;
     throw reworded(error, [&](const std::string& text) {
-      return text + "; labels are put together with the rows of DATA by their names, with --by-order in their order";
+      return text +
+             "; labels are put together with the rows of DATA by their names; --by-order in place of --id takes their "
+             "order";
     });
   }
 }
@@ -169,13 +171,23 @@ void warn_of_rows(const Clustering& a, const Clustering& b, Comparison& result) 
                   both, result.rows_by));
 }
 
+// One k is that of both models.
+Clustering read_side(const std::string& path, int64_t k, const LabelColumns& columns) {
+  try {
+    return read_clustering(path, k, columns);
+  } catch (const Error& error) {
+    if (!std::string_view(error.what()).starts_with("[-k] ")) throw;
+    throw reworded(error, [](const std::string& text) { return text + ", as in -k 3,2 (of A and of B)"; });
+  }
+}
+
 Comparison compare(const CompareCommand& command) {
   LabelColumns columns = command.columns;
   columns.header = command.data.reading.header;
-  Clustering a = read_clustering(command.a, command.k_a, columns);
+  Clustering a = read_side(command.a, command.k_a, columns);
   LabelColumns columns_of_b = columns;
   columns_of_b.labels = command.labels_of_b;
-  Clustering b = read_clustering(command.b, command.k_b, columns_of_b);
+  Clustering b = read_side(command.b, command.k_b, columns_of_b);
   Comparison result{.title_a = title_of(a), .title_b = title_of(b)};
   const bool models = a.is_model() && b.is_model();
   if (models) result.no_centroids = obstacle(*a.file, *b.file);
@@ -221,7 +233,7 @@ void run(const CompareCommand& command) {
 
 void set_k(CompareCommand& command, const std::string& text) {
   const auto parse = [](const std::string& part) {
-    const auto k = parse_number<int64_t>("-k,--clusters", part);
+    const auto k = parse_number<int64_t>("-k,--clusters", part, 1);
     if (k < 1) throw Error(ErrorCode::kUsage, "-k,--clusters", fmt::format("must be at least 1, found {}", k));
     return k;
   };

@@ -136,15 +136,15 @@ int run(ConsensusCommand& command) {
   report.warnings.insert(report.warnings.end(), report.found.warnings.begin(), report.found.warnings.end());
   line.erase();
   for (const std::string& warning : report.warnings) warn(warning);
-  std::vector<OutputJob> jobs = output_jobs(command, report, file_rows(points));
+  OutputReport print;
   if (command.json) {
-    jobs.push_back({"standard output", [&] { print_json(consensus_json(report)); }});
+    print = {"standard output", [&](const auto&) { print_json(consensus_json(report)); }};
   } else if (!command.quiet) {
-    jobs.push_back(
-        {streams ? "standard error" : "standard output", [&] { print_beside(streams, consensus_text(report)); }});
+    print = {streams ? "standard error" : "standard output",
+             [&](const auto& written) { print_beside(streams, consensus_text(report) + lines_of(written)); }};
   }
   defer_stop_signals();  // files appear whole or not at all
-  write_outputs(jobs);
+  write_outputs(output_jobs(command, report, file_rows(points)), print);
   return defer_stop_signals() ? static_cast<int>(ErrorCode::kInterrupted) : 0;
 }
 
@@ -201,7 +201,7 @@ void add_consensus_command(Program& program, int& exit_code) {
   bind_consensus_flags(app, *command);
   bind_shard_flag(app, command->data);
   bind_read_flags(app, command->reading);
-  bind_id_flag(app, command->reading);
+  bind_id_flag(app, command->reading, "--labels or --agreement FILE.csv or .parquet");
   add_file_flag(
       app, "--labels", command->labels,
       "Write the clusters to this .npy, .csv or .parquet file, or as csv to a pipe ('-' for standard output).")

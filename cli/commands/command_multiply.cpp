@@ -236,7 +236,9 @@ void add_multiply_command(Program& program, int& exit_code) {
                      std::string(kTypeLeftOut));
   const auto set_memory = [command](const std::string& text) { command->memory = parse_byte_size(text); };
   app.add_option("--memory", set_memory,
-                 "Most memory to use, as 256MiB or 2GB; 0: what suits the machine. Never changes the answer.")
+                 "Most memory for copies of the factors and for rows of the product, as 256MiB or 2GB; a tile of each "
+                 "factor and "
+                 "a row of the product are always there. 0: what suits the machine. Never changes the answer.")
       .type_name("SIZE")
       .default_str("0")
       .group("Product");

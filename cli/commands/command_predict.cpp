@@ -7,6 +7,7 @@
 #include "flags/flag_values.h"
 #include "flags/model_columns.h"
 #include "flags/read_flags.h"
+#include "flags/reworded.h"
 #include "flags/stored_models.h"
 #include "output/output_files.h"
 #include "output/progress_line.h"
@@ -115,6 +116,19 @@ ModelPoints read_scaled(const PredictCommand& command, const PointsOfFit& fit, c
   return points;
 }
 
+// Linear models need the target for residuals alone.
+ModelPoints read_with_residuals(const PredictCommand& command, const PointsOfFit& fit, const ModelFile& file,
+                                ProgressLine& line) {
+  try {
+    return read_scaled(command, fit, file, line);
+  } catch (const Error& error) {
+    if (std::string_view(error.what()).find("the model was fitted to") == std::string_view::npos) throw;
+    throw reworded(error, [](const std::string& text) {
+      return text + "; the target is the last of them, and --predictions alone needs none";
+    });
+  }
+}
+
 // Calls work(), which may complain of the points, where this rank has any; all ranks throw what the first one does.
 template <class Work>
 void use_points(const PredictCommand& command, const Dataset& points, Work&& work) {
@@ -165,8 +179,8 @@ Outcome use_linear_models(const PredictCommand& command, const ModelFile& file, 
     throw Error(ErrorCode::kUsage, "--gating", "says how targets are predicted; it needs --predictions");
   }
   const bool residuals = !command.labels.empty() || !command.distances.empty();
-  const PointsOfFit fit = residuals ? points_of_fit(file) : features_of_fit(file);
-  ModelPoints points = read_scaled(command, fit, file, line);
+  ModelPoints points = residuals ? read_with_residuals(command, points_of_fit(file), file, line)
+                                 : read_scaled(command, features_of_fit(file), file, line);
   const int64_t features = model.prototypes.columns() - 1;
   const Gating gating = command.gating.value_or(Gating::kNearest);
   const DeviceWatch watch(command.options.backend);
@@ -225,18 +239,15 @@ std::string summary_json(const PredictCommand& command, const Outcome& outcome) 
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
-std::string summary_text(const PredictCommand& command, const Outcome& outcome) {
+std::string summary_text(const PredictCommand& command, const Outcome& outcome,
+                         const std::vector<std::string>& written) {
   std::string out =
       fmt::format("{}: {}, k = {}", command.data.name(), size_of_points(outcome.rows, outcome.columns), outcome.k);
   if (!outcome.counts.empty()) {
     const auto [least, most] = std::ranges::minmax(outcome.counts);
     out += fmt::format(", {} to {} points in a cluster", least, most);
   }
-  out += "\n";
-  for (const std::string* path : {&command.labels, &command.distances, &command.append.path, &command.predictions}) {
-    if (!path->empty()) out += fmt::format("wrote {}\n", *path);
-  }
-  return out;
+  return out + "\n" + lines_of(written);
 }
 
 // A matrix of all rows of the file: those that were left out are NaN.
@@ -326,15 +337,15 @@ int run(PredictCommand& command) {
   outcome.warnings = warnings_of_all(command.ranks.get(), outcome.warnings);
   line.erase();
   for (const std::string& warning : outcome.warnings) warn(warning);
-  std::vector<OutputJob> jobs = output_jobs(command, outcome);
+  OutputReport report;
   if (command.json) {
-    jobs.push_back({"standard output", [&] { print_json(summary_json(command, outcome)); }});
+    report = {"standard output", [&](const auto&) { print_json(summary_json(command, outcome)); }};
   } else if (!command.quiet) {
-    jobs.push_back({streams ? "standard error" : "standard output",
-                    [&] { print_beside(streams, summary_text(command, outcome)); }});
+    report = {streams ? "standard error" : "standard output",
+              [&](const auto& written) { print_beside(streams, summary_text(command, outcome, written)); }};
   }
   defer_stop_signals();  // files appear whole or not at all
-  write_outputs(jobs, command.ranks != nullptr);
+  write_outputs(output_jobs(command, outcome), report, command.ranks != nullptr);
   // And a rank that could not write is heard.
   return static_cast<int>(
       command.comm().max(defer_stop_signals() ? static_cast<int64_t>(ErrorCode::kInterrupted) : int64_t{0}));
@@ -373,7 +384,7 @@ void add_predict_command(Program& program, int& exit_code) {
       .group("Prediction");
   bind_shard_flag(app, command->data);
   bind_read_flags(app, command->reading);
-  bind_id_flag(app, command->reading);
+  bind_id_flag(app, command->reading, kIdOutputs);
   add_file_flag(app, "--labels", command->labels,
                 "Write the labels to this .npy, .csv or .parquet file, or as csv to a pipe ('-' for standard output).")
       .group("Output");

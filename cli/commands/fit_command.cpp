@@ -270,6 +270,10 @@ int run_fit_command(FitCommand& command) {
   share_job(command.name, job, command.options);
   const bool initial_file = names_initial_file(command.options.init, centroid_inits());
   if (command.task == FitTask::kSearch) {
+    if (job.ranks) {
+      throw Error(ErrorCode::kUsage, "--search",
+                  "is for one process that has all rows, and several share them here; leave out mpirun");
+    }
     check(command.options);
   } else {
     check(static_cast<const FitOptions&>(command.options));

@@ -55,7 +55,7 @@ void read_labels(Clustering& clustering, const LabelColumns& columns) {
     const double value = values[row];
     if (!(value > -0x1p32 && value < 0x1p32 && value == std::floor(value))) {
       throw Error(ErrorCode::kBadData, path,
-                  fmt::format("{} holds {}; labels are whole numbers from 0 to 2^32 - 1, or -1 where a row has none",
+                  fmt::format("{} holds {}; labels are whole numbers below 2^32, or texts; below 0: the row has none",
                               row_label(table, row + 1), value));
     }
     clustering.labels.push_back(static_cast<int64_t>(value));

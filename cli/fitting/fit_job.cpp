@@ -1,5 +1,7 @@
 #include "fitting/fit_job.h"
 
+#include <manymeans/choose_columns.h>
+
 #include "fitting/target_column.h"
 #include "flags/checkpoint_flags.h"
 #include "flags/flag_values.h"
@@ -112,7 +114,7 @@ void bind_job_flags(const Command& app, FitJob& job, const JobHelp& help) {
   bind_shard_flag(app, job.data, " Text may need --dtype: float64 is always safe.");
   bind_read_flags(app, job.reading, help.type_left_out);
   bind_table_flags(app, job.reading);
-  bind_id_flag(app, job.reading);
+  bind_id_flag(app, job.reading, help.append != nullptr ? kIdOutputs : "--labels FILE.csv or .parquet");
   if (help.weights) {
     add_file_flag(app, "--weights", job.reading.weights,
                   "Weights of the points: a column of DATA (name or number), or a file of N numbers.")
@@ -167,8 +169,12 @@ JobPoints read_job_points(const FitJob& job, const FitOptions& options, Progress
   JobPoints points;
   end_phase("start", points.seconds);
   line.show("reading " + job.data.name());
-  points.dataset =
-      job.target.empty() ? job.data.read_any(job.reading) : read_with_target(job.data, job.reading, job.target);
+  try {
+    points.dataset =
+        job.target.empty() ? job.data.read_any(job.reading) : read_with_target(job.data, job.reading, job.target);
+  } catch (const Error& error) {
+    throw about_column(error, job.reading.weights, kWeightsAdvice);
+  }
   if (job.ranks) check_same_reading(*job.ranks, points.dataset, job.scale);
   points.view = points.dataset.view;
   end_phase("read", points.seconds);
@@ -236,26 +242,22 @@ void write_job(const FitJob& job, const std::vector<std::string>& warnings, cons
   }
   for (const std::string& warning : warnings) warn(warning);
   std::vector<OutputJob> jobs;
-  std::vector<std::string> written;
   const auto add_file = [&](const std::string& path, const std::function<void()>& write) {
-    if (path.empty()) return;
-    jobs.push_back({path, [&written, &path, write] {
-                      write();
-                      written.push_back(path);
-                    }});
+    if (!path.empty()) jobs.push_back({path, write});
   };
   add_file(job.model, outputs.model);
   add_file(job.labels, outputs.labels);
   add_file(job.append.path, outputs.append);
   add_file(job.summary, outputs.summary);
   add_file(job.page, outputs.page);
+  OutputReport report;
   if (job.json) {
-    jobs.push_back({"standard output", [&] { print_json(outputs.json() + "\n"); }});
+    report = {"standard output", [&](const auto&) { print_json(outputs.json() + "\n"); }};
   } else if (!job.quiet) {
-    jobs.push_back({job.streams_table ? "standard error" : "standard output",
-                    [&] { print_beside(job.streams_table, outputs.report(written)); }});
+    report = {job.streams_table ? "standard error" : "standard output",
+              [&](const auto& written) { print_beside(job.streams_table, outputs.report(written)); }};
   }
-  write_outputs(jobs);
+  write_outputs(jobs, report);
 }
 
 void end_points(JobPoints& points, Phases& phases) {

@@ -1,30 +1,36 @@
 #include "fitting/target_column.h"
 
+#include <manymeans/choose_columns.h>
 #include <manymeans/error.h>
 #include <manymeans/regress.h>
 
 #include "flags/flag_values.h"
 #include "flags/model_columns.h"
-#include "flags/reworded.h"
 
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <numeric>
 #include <optional>
+#include <utility>
 
 namespace manymeans::cli {
 namespace {
 
-// For each column of the file where its columns of the points begin; -1: fields of lists do not say that.
+// For each column of the file which column of the points it is; -1: it is several, or behind a list.
 std::vector<int64_t> places_of_fields(const Dataset& points) {
   const SourceColumns& source = points.source;
   std::vector<int64_t> places(source.numbers.size(), -1);
-  if (source.rules.empty() && std::ssize(source.numbers) != points.view.d) return places;
+  if (source.rules.empty() && std::ssize(source.numbers) != points.view.d) {
+    const bool last_is_one = !source.names.empty() && !points.column_names.empty() &&
+                             source.names.back() == points.column_names.back();  // columns of a list have other names
+    if (last_is_one) places.back() = points.view.d - 1;
+    return places;
+  }
   int64_t place = 0;
   for (size_t f = 0; f < places.size(); ++f) {
-    places[f] = place;
     const bool categorical = !source.rules.empty() && source.rules[f].categorical;
+    if (!categorical) places[f] = place;
     place += categorical ? std::ssize(source.rules[f].categories) : 1;
   }
   return places;
@@ -68,37 +74,36 @@ std::string columns_read(const Dataset& points) {
   return points.column_names.empty() ? list(points.source.numbers) : list(points.column_names);
 }
 
-// Messages about a column advise to leave it out, or to make columns of 0 and 1 from it. The target allows neither.
-std::string about_target(const std::string& what, const std::string& target) {
-  const size_t end = what.find("; ");
-  const bool named = what.find(fmt::format("('{}')", target)) < end;
-  const bool numbered =
-      what.find(fmt::format("column {}:", target)) < end || what.find(fmt::format("column {} (", target)) < end;
-  const bool advises = end != std::string::npos && (what.find("--exclude", end) != std::string::npos ||
-                                                    what.find("--numeric-only", end) != std::string::npos);
-  if (!(named || numbered) || !advises) return what;
-  const bool gap = what.find("--missing", end) != std::string::npos;
-  return what.substr(0, end) + "; the target needs numbers: " +
-         (gap ? "--missing drop leaves such rows out" : "--target names another column");
+constexpr ColumnAdvice kTargetAdvice = {"the target needs numbers: --target names another column",
+                                        "the target needs numbers: --missing drop leaves such rows out"};
+
+void check_one_use(const std::string& target, const ReadOptions& options) {
+  for (const auto& [flag, column] : {std::pair{"--weights", &options.weights}, std::pair{"--id", &options.id}}) {
+    if (*column != target) continue;
+    throw Error(ErrorCode::kUsage, "--target",
+                fmt::format("is '{}', and so is {}; the target needs a column of its own", shown(target), flag));
+  }
 }
 
 }  // namespace
 
 Dataset read_with_target(const DataFiles& data, const ReadOptions& options, const std::string& target) {
+  check_one_use(target, options);
   ReadOptions with_target = options;
   if (!options.columns.empty()) with_target.columns.push_back(target);
   Dataset points;
   try {
     points = data.read(with_target);
   } catch (const Error& error) {
-    throw reworded(error, [&](const std::string& what) { return about_target(what, target); });
+    throw about_column(error, target, kTargetAdvice);
   }
-  // Chosen columns keep the order in which the user named them.
-  const auto place = options.columns.empty() ? find_target(points, target) : points.view.d - 1;
+  const auto place = find_target(points, target);
   if (!place) {
-    throw Error(ErrorCode::kUsage, "--target",
-                fmt::format("{} has no column of numbers '{}'; a name or a number is right, of the columns {}",
-                            data.name(), shown(target), columns_read(points)));
+    const bool taken = !options.weights.empty() || !options.id.empty();
+    throw Error(
+        ErrorCode::kUsage, "--target",
+        fmt::format("{} has no column of numbers '{}'{}; a name or a number is right, of the columns {}", data.name(),
+                    shown(target), taken ? " beside those of --weights and --id" : "", columns_read(points)));
   }
   if (points.view.d < 2) {
     throw Error(ErrorCode::kUsage, "--target",

@@ -26,7 +26,7 @@ void bind_checkpoint_flags(const Command& app, CheckpointOptions& checkpoint) {
                 "limit, to the same answer. Removed when the fit has ended and all outputs are written.")
       .group("Checkpoint");
   const auto set_every = [&checkpoint](const std::string& text) {
-    checkpoint.every = parse_number<int64_t>("--every", text);
+    checkpoint.every = parse_number<int64_t>("--every", text, 1);
     if (checkpoint.every >= 1) return;
     throw Error(ErrorCode::kUsage, "--every", fmt::format("must be at least 1, found '{}'", text));
   };

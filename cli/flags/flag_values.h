@@ -21,17 +21,17 @@ namespace manymeans::cli {
 /// The text as shown in a message: cut short where somebody passed a novel.
 std::string shown(std::string_view text);
 
-/// "a finite number" or "a whole number from .. to ..".
+/// "a finite number" or "a whole number from `least` to ..".
 template <class Number>
-std::string range_of() {
+std::string range_of(int64_t least) {
   if constexpr (std::floating_point<Number>) return "a finite number";
-  using Limits = std::numeric_limits<Number>;
-  return fmt::format("a whole number from {} to {}", Limits::min(), Limits::max());
+  return fmt::format("a whole number from {} to {}", least, std::numeric_limits<Number>::max());
 }
 
-/// Throws Error(kUsage) unless all of `text` is a number of this type.
+/// Throws Error(kUsage) unless all of `text` is a number of this type. `least` is what the message says; who calls
+/// refuses numbers below it.
 template <class Number>
-Number parse_number(std::string_view flag, const std::string& text) {
+Number parse_number(std::string_view flag, const std::string& text, int64_t least = 0) {
   Number number{};
   const char* end = text.data() + text.size();
   const auto [stop, problem] = std::from_chars(text.data(), end, number);
@@ -39,7 +39,7 @@ Number parse_number(std::string_view flag, const std::string& text) {
   if constexpr (std::floating_point<Number>) good = good && std::isfinite(number);
   if (good) return number;
   throw Error(ErrorCode::kUsage, std::string(flag),
-              fmt::format("must be {}, found '{}'", range_of<Number>(), shown(text)));
+              fmt::format("must be {}, found '{}'", range_of<Number>(least), shown(text)));
 }
 
 /// Returns the action of a flag whose number is at least `least`. It stores the number in `value`, which must outlive
@@ -47,7 +47,7 @@ Number parse_number(std::string_view flag, const std::string& text) {
 template <class Number>
 StoreText number_into(const char* flag, Number& value, int64_t least) {
   return [flag, &value, least](const std::string& text) {
-    value = parse_number<Number>(flag, text);
+    value = parse_number<Number>(flag, text, least);
     if (value < least) throw Error(ErrorCode::kUsage, flag, fmt::format("must be at least {}, found {}", least, value));
   };
 }

@@ -14,13 +14,14 @@
 namespace manymeans::cli {
 namespace {
 
-// Adds to a message that the flags for gaps and text belong to the fit.
+// The model needs every column that a message may advise to leave out or to fill.
 std::string about_fitted(std::string text) {
   for (const char* flag : {"--missing", "--exclude", "--categories", "--numeric-only"}) {
     if (text.find(flag) == std::string::npos) continue;
     return text +
-           "; these are flags of the fit, which its model obeys: fit again with one of them, or prepare this "
-           "file with 'manymeans convert'";
+           "; the model needs the column as it was fitted: fit again with one of these flags, or prepare this file "
+           "with "
+           "'manymeans convert'";
   }
   return text;
 }
@@ -97,10 +98,10 @@ Dataset read_like_fit(const DataFiles& data, ReadOptions options, const PointsOf
     points.column_names = fit.column_names;
   }
   if (points.view.d != fit.columns) {
-    throw Error(
-        ErrorCode::kBadData, data.name(),
-        fmt::format("the number of columns is {}, the model was fitted to {}; --columns can choose the right ones",
-                    points.view.d, fit.columns));
+    throw Error(ErrorCode::kBadData, data.name(),
+                fmt::format("the number of columns is {}, the model was fitted to {}{}", points.view.d, fit.columns,
+                            points.view.d > fit.columns ? "; --columns can choose the right ones"
+                                                        : "; all of them are needed"));
   }
   return points;
 }

@@ -154,14 +154,15 @@ void bind_table_flags(const Command& app, ReadOptions& options) {
       .group("Reading");
 }
 
-void bind_id_flag(const Command& app, ReadOptions& options) {
+void bind_id_flag(const Command& app, ReadOptions& options, const std::string& outputs) {
   const auto store = [&options](const std::string& text) {
     options.id = text;
     if (options.id.empty()) throw Error(ErrorCode::kUsage, "--id", "is empty; the name or number of a column is right");
   };
   app.add_option("--id", store,
                  "Column of a text file that names the rows: it is no column of the points, and stands before the "
-                 "labels in a .csv.")
+                 "values of each row in " +
+                     outputs + ", which is needed.")
       .type_name("COLUMN")
       .group("Reading");
 }
@@ -174,11 +175,11 @@ void check_id(const ReadOptions& options, const std::vector<const std::string*>&
     any |= !path->empty();
     if (!path->ends_with(".npy")) continue;
     throw Error(ErrorCode::kUsage, "--id",
-                fmt::format("stands before labels in a .csv, not in '{}'; write a .csv", *path));
+                fmt::format("stands before labels in a .csv or .parquet, not in '{}'; write one of them", *path));
   }
   if (!any)
     throw Error(ErrorCode::kUsage, "--id",
-                "stands before labels in a .csv: --labels FILE.csv is needed, or --exclude in place of --id");
+                "stands before labels: --labels FILE.csv (or .parquet) is needed, or --exclude in place of --id");
 }
 
 Error about_file(const Error& error, const std::string& path, const Dataset& points, int64_t rows_before) {

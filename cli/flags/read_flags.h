@@ -38,8 +38,9 @@ void bind_header_flag(const Command& app, ReadOptions& options);
 
 /// Adds --missing, --categories and --most-categories: how a table becomes points.
 void bind_table_flags(const Command& app, ReadOptions& options);
-/// Adds --id.
-void bind_id_flag(const Command& app, ReadOptions& options);
+/// Adds --id. `outputs`: what a command writes that has the names of the rows.
+void bind_id_flag(const Command& app, ReadOptions& options, const std::string& outputs);
+constexpr const char* kIdOutputs = "--labels FILE.csv or .parquet, or --append FILE";
 /// Throws Error(kUsage) if --id would have no effect: no output is text, or ranks share the rows.
 void check_id(const ReadOptions& options, const std::vector<const std::string*>& outputs, bool shared);
 

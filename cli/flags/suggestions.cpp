@@ -77,6 +77,30 @@ const std::vector<Synonym>& synonyms() {
   return all;
 }
 
+// Why a command lacks a flag that others have.
+struct Lack {
+  std::string_view command, flag, reason;
+};
+constexpr std::string_view kEuclideanOnly =
+    "knows Euclidean distances only: for angles scale the rows to length one beforehand";
+constexpr std::string_view kSearchesAnySize = "keeps to no sizes of clusters: 'manymeans fit' without a search does";
+constexpr std::string_view kJudgesAnySize =
+    "judges clusters of any size: 'manymeans fit' keeps to sizes, with the k that was chosen";
+constexpr std::string_view kModelsOfAnySize = "fits linear models of any number of rows";
+constexpr Lack kLacks[] = {
+    {"search", "metric", kEuclideanOnly},
+    {"choose", "metric", kEuclideanOnly},
+    {"regress", "metric", "compares residuals, not angles"},
+    {"search", "min-size", kSearchesAnySize},
+    {"search", "max-size", kSearchesAnySize},
+    {"choose", "min-size", kJudgesAnySize},
+    {"choose", "max-size", kJudgesAnySize},
+    {"regress", "min-size", kModelsOfAnySize},
+    {"regress", "max-size", kModelsOfAnySize},
+    {"choose", "weights", "counts every row once: its criteria are not defined for weights"},
+    {"choose", "model-seed", "fits several models for every k: --seed is the seed of all"},
+};
+
 struct OtherCommand {
   std::string_view word, command;
 };
@@ -159,10 +183,9 @@ std::optional<std::string> nearest_word(std::string_view text, const std::vector
 }
 
 std::string flag_suggestion(const ListedCommand& command, const std::string& flag) {
-  const bool fits_many = command.name == "search" || command.name == "choose";
-  if (fits_many && plain(flag) == "metric") {
-    return fmt::format("; '{}' knows Euclidean distances only: for angles scale the rows to length one beforehand",
-                       command.name);
+  for (const Lack& lack : kLacks) {
+    if (lack.command == command.name && lack.flag == plain(flag))
+      return fmt::format("; '{}' {}", lack.command, lack.reason);
   }
   if (const auto known = synonym_of(command, plain(flag))) return question(known);
   std::vector<std::string> flags;

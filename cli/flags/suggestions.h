@@ -13,7 +13,8 @@ namespace manymeans::cli {
 /// The one of `words` that `text` most probably is: another case, its beginning, or a slip or two away.
 std::optional<std::string> nearest_word(std::string_view text, const std::vector<std::string>& words);
 
-/// "; did you mean ...?", or nothing. A flag of `command`, also for what scikit-learn, faiss and R call it.
+/// "; did you mean ...?", or nothing. A flag of `command`, also for what scikit-learn, faiss and R call it. For a flag
+/// that it lacks and others have, the reason.
 std::string flag_suggestion(const ListedCommand& command, const std::string& flag);
 /// The hint for several files that the shell made of one pattern, if `command` takes only one.
 std::string files_suggestion(const ListedCommand& command, const std::vector<std::string>& words);

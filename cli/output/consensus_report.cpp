@@ -74,11 +74,7 @@ std::string consensus_text(const ConsensusReport& report) {
         fmt::format("between models: adjusted Rand index {:.4f} on average; {} of {} pairs of points are ambiguous\n",
                     found.mean_between, percent(found.ambiguous), found.pairs);
   }
-  out += fmt::format("digest {}\n", found.digest());
-  for (const std::string* path : {&report.labels, &report.agreement}) {
-    if (!path->empty()) out += fmt::format("wrote {}\n", *path);
-  }
-  return out;
+  return out + fmt::format("digest {}\n", found.digest());
 }
 
 std::string consensus_json(const ConsensusReport& report) {

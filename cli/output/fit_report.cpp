@@ -2,6 +2,7 @@
 
 #include <manymeans/models_by_k.h>
 
+#include "output/output_files.h"
 #include "output/progress_line.h"
 #include "output/text_table.h"
 
@@ -55,9 +56,7 @@ std::string heading_of(const std::string& data, const FitResult& result, const R
 }
 
 std::string ending_of(const FitResult& result, const std::vector<std::string>& files) {
-  std::string out = "\n" + times(result.provenance) + "\n";
-  for (const std::string& file : files) out += fmt::format("wrote {}\n", file);
-  return out;
+  return "\n" + times(result.provenance) + "\n" + lines_of(files);
 }
 
 std::string fit_report(const std::string& data, const FitResult& result, const std::vector<std::string>& files,

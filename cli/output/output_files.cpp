@@ -68,28 +68,36 @@ void check_files(const CommandFiles& files) {
   }
 }
 
-void write_outputs(const std::vector<OutputJob>& jobs, bool together) {
+void write_outputs(const std::vector<OutputJob>& jobs, const OutputReport& report, bool together) {
   std::vector<std::string> written;
   std::vector<std::string> failed;
   std::optional<Error> first;
-  for (const OutputJob& job : jobs) {
+  const auto attempt = [&](const std::string& what, const std::function<void()>& write) {
     if (first && together) {
-      failed.push_back(job.what);
-      continue;
+      failed.push_back(what);
+      return;
     }
     try {
-      job.write();
-      written.push_back(job.what);
+      write();
+      written.push_back(what);
     } catch (const Error& error) {
       if (!first) first = error;
-      failed.push_back(job.what);
+      failed.push_back(what);
     }
-  }
+  };
+  for (const OutputJob& job : jobs) attempt(job.what, job.write);
+  if (report.print) attempt(report.what, [&] { report.print(written); });
   if (!first) return;
   throw Error(
       first->code(), "output",
       fmt::format("{} (written: {}; not written: {})", first->what(),
                   written.empty() ? "nothing" : fmt::format("{}", fmt::join(written, ", ")), fmt::join(failed, ", ")));
+}
+
+std::string lines_of(const std::vector<std::string>& written) {
+  std::string lines;
+  for (const std::string& path : written) lines += fmt::format("wrote {}\n", path);
+  return lines;
 }
 
 }  // namespace manymeans::cli

@@ -30,12 +30,21 @@ void check_files(const CommandFiles& files);
 
 /// One thing to write at the end.
 struct OutputJob {
-  std::string what;             ///< path, or "standard output"
+  std::string what;             ///< path
   std::function<void()> write;  ///< throws Error
 };
 
-/// Does all jobs, also after one has failed, unless ranks do them together: then they are out of step. Throws one Error
-/// that says what was written and what was not.
-void write_outputs(const std::vector<OutputJob>& jobs, bool together = false);
+/// What is printed behind the files: it gets the paths that were written. Empty `print`: nothing is.
+struct OutputReport {
+  std::string what;  ///< "standard output"
+  std::function<void(const std::vector<std::string>& written)> print;
+};
+
+/// Does all jobs and the report, also after one has failed, unless ranks do them together: then they are out of step.
+/// Throws one Error that says what was written and what was not.
+void write_outputs(const std::vector<OutputJob>& jobs, const OutputReport& report, bool together = false);
+
+/// "wrote PATH", a line for each.
+std::string lines_of(const std::vector<std::string>& written);
 
 }  // namespace manymeans::cli

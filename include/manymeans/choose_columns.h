@@ -1,6 +1,7 @@
-// Which columns of a table are wanted, for those who read tables by other libraries.
+// Columns that have a use of their own, and which are wanted, for those who read tables by other libraries.
 #pragma once
 
+#include <manymeans/error.h>
 #include <manymeans/io.h>
 
 #include <cstdint>
@@ -19,5 +20,17 @@ struct ChosenColumns {
 /// read_points() chooses them. Throws as it does, about `path`.
 ChosenColumns choose_columns(const std::vector<std::string>& names, const ReadOptions& options,
                              const std::string& path);
+
+/// What helps where the column of a target or of weights holds text, or has a gap.
+struct ColumnAdvice {
+  const char* for_text;
+  const char* for_gap;
+};
+constexpr ColumnAdvice kWeightsAdvice = {"weights need numbers: name another column, or a file",
+                                         "weights need a number in every row: name another column, or a file"};
+
+/// Returns this error of reading a file. Where it is about the column of this name or number, and advises what helps
+/// for columns of the points alone, it gives `advice` instead.
+Error about_column(const Error& error, const std::string& column, const ColumnAdvice& advice);
 
 }  // namespace manymeans

@@ -116,7 +116,13 @@ nb::dict read_file(nb::handle path, const nb::dict& given) {
   const ReadOptions options = read_options_in(given);
   Dataset found;
   const std::string file = bytes_of(path);
-  Waiting().run([&] { found = read_points(file, options); });
+  Waiting().run([&] {
+    try {
+      found = read_points(file, options);
+    } catch (const Error& error) {
+      throw about_column(error, options.weights, kWeightsAdvice);
+    }
+  });
   nb::dict result;
   result["bfloat16"] = found.view.type == DataType::kBFloat16;
   result["points"] = numpy_view(found.view, found.owner, true);

@@ -119,6 +119,7 @@ nb::dict info_dict(bool devices) {
   result["instruction_sets"] = choices(found.instruction_sets);
   result["inits"] = choices(found.inits);
   result["readers"] = choices(found.readers);
+  result["writers"] = choices(found.writers);
   result["devices"] = found.devices;
   return result;
 }

@@ -630,8 +630,8 @@ def info() -> dict[str, Any]:
     -------
     info : dict
         ``version``, ``compiler``, ``build_type``, ``threads`` (what ``n_threads=None`` means without a limit),
-        ``available_memory`` (bytes), and lists of ``backends``, ``instruction_sets``, ``inits``, ``readers`` (dicts of
-        ``name``, ``description``, ``available``) and ``devices``.
+        ``available_memory`` (bytes), and lists of ``backends``, ``instruction_sets``, ``inits``, ``readers``,
+        ``writers`` (dicts of ``name``, ``description``, ``available``) and ``devices``.
 
     Examples
     --------

@@ -2,13 +2,12 @@
 
 #include <manymeans/error.h>
 
+#include "backend/devices.h"
 #include "backend/swap_scores.h"
 #include "core/memory_space.h"
 
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <system_error>
 
 namespace manymeans {
 
@@ -56,33 +55,11 @@ void Backend::bind_to_destroy() noexcept {
   }
 }
 
-namespace {
-
-struct NameAndDevice {
-  std::string_view name;
-  int device;
-};
-
-// "opencl:1" is backend opencl on its device 1; without a number it is the one that the options say.
-NameAndDevice split_name(std::string_view name, int device) {
-  const size_t colon = name.find(':');
-  if (colon == std::string_view::npos) return {name, device};
-  const std::string_view number = name.substr(colon + 1);
-  const auto [end, problem] = std::from_chars(number.data(), number.data() + number.size(), device);
-  if (problem == std::errc() && end == number.data() + number.size() && device >= 0) {
-    return {name.substr(0, colon), device};
-  }
-  throw Error(ErrorCode::kUsage, "backend",
-              "'" + std::string(number) + "' in '" + std::string(name) + "' is no device's number; as in opencl:0");
-}
-
-}  // namespace
-
 std::unique_ptr<Backend> make_backend(std::string_view asked, const BackendOptions& given) {
   if (names_several(asked)) return make_composite_backend(asked, given);
-  const auto [name, device] = split_name(asked, given.device);
+  const auto [name, device] = split_name(asked);
   BackendOptions options = given;
-  options.device = device;
+  options.device = device.value_or(given.device);
   if (options.tuning.test_backend != nullptr) return options.tuning.test_backend(options);
   std::string known = "auto";
   for (const BackendEntry& entry : backends()) {
@@ -100,7 +77,7 @@ std::unique_ptr<Backend> make_backend(std::string_view asked, const PointsView& 
                 "the points " + std::string(space.whereabouts()) + "; one backend reads them, and '" +
                     std::string(asked) + "' names several; use auto, or " + std::string(space.advice()));
   }
-  const std::string_view name = split_name(asked, 0).name;
+  const std::string_view name = split_name(asked).backend;
   const std::string reader(space.backend());
   const bool known = std::ranges::any_of(backends(), [&](const BackendEntry& entry) { return entry.name == name; });
   if (known && !space.serves(name)) {

@@ -1,6 +1,7 @@
 // Accelerators that this build can see.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +13,14 @@ std::vector<std::string> devices();
 
 /// Devices that a backend of this name can be told to use: 0 for one that knows none.
 int device_count(std::string_view backend);
+
+/// What "opencl:1" names: a backend, and one of its devices where there is a number.
+struct BackendName {
+  std::string_view backend;
+  std::optional<int> device;
+};
+/// Throws Error(kUsage) for what is no number behind the colon, and for one of a backend that knows no devices.
+BackendName split_name(std::string_view name);
 
 // Each backend's own part; backends that are not built say nothing.
 std::vector<std::string> cuda_devices();

@@ -182,7 +182,7 @@ void check_magnitude(double magnitude) {
   if (magnitude > kMaxMagnitude) {
     throw Error(ErrorCode::kBadData, "points",
                 fmt::format("the largest magnitude is {}; above 2^500 (3.3e150) squared distances overflow: "
-                            "scale the columns",
+                            "divide the columns by a constant first",
                             magnitude));
   }
 }

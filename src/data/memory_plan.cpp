@@ -237,6 +237,17 @@ MemoryPlan plan_parts(const MemoryTask& task, const RowBytes& row, int64_t limit
   return plan;
 }
 
+// The end of a message: what the caller may change, where that helps.
+std::string what_needs_less(const MemoryTask& task) {
+  MemoryTask alone = task, in_turn = task;
+  alone.threads = 1;
+  in_turn.strategy = Strategy::kData;
+  const bool threads = min_memory(alone) < min_memory(task), strategy = min_memory(in_turn) < min_memory(task);
+  if (!threads && !strategy) return {};
+  return fmt::format(", less with {}{}{}", threads ? "fewer threads" : "", threads && strategy ? ", or " : "",
+                     strategy ? "strategy data" : "");
+}
+
 }  // namespace
 
 int64_t min_memory(const MemoryTask& task) {
@@ -271,11 +282,11 @@ MemoryPlan plan_memory(const MemoryTask& task, int64_t limit) {
   if (limit < least) {
     throw Error(ErrorCode::kUnavailable, "memory",
                 fmt::format("{} are too little for {} rows of {} columns in {} model{} with {} clusters in all: at "
-                            "least {} are needed (memory {}MiB), less with fewer threads, or strategy data",
+                            "least {} are needed (memory {}MiB){}",
                             limit % kMiB == 0 ? in_mib(limit) : fmt::format("{} bytes", limit), task.points.n,
                             task.points.d, task.k.size(), task.k.size() == 1 ? "" : "s",
                             std::accumulate(task.k.begin(), task.k.end(), int64_t{0}), in_mib(least),
-                            (least + kMiB - 1) / kMiB));
+                            (least + kMiB - 1) / kMiB, what_needs_less(task)));
   }
   // A k-means fit of the rows gets part of what is not needed.
   const int64_t more = task.clusters ? (limit - least) / 4 : 0;

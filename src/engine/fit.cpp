@@ -135,7 +135,7 @@ MemoryPlan plan_memory_of(const Task& asked, const Backend& backend, const FitKi
   if (!backend.keeps_to_memory()) {
     if (options.memory.bytes == 0 || backend.keeps_to_device_memory()) return {};
     throw Error(ErrorCode::kUsage, "memory",
-                fmt::format("the backend {} keeps to no limit; use cpu, cuda or reference", backend.name()));
+                fmt::format("the backend {} keeps to no limit; use cpu, cuda, opencl or reference", backend.name()));
   }
   if (points.n < 1 || points.d < 1) return {};  // an error of its own, or a rank without rows
   if (is_sparse(points)) {
@@ -578,7 +578,7 @@ FitResult fit_kind_shard(const FitKind& kind, const RankRows& rows, const FitOpt
 void refuse_ranks(const FitHooks& hooks, const char* what) {
   if (!hooks.comm || hooks.comm->alone()) return;
   throw Error(ErrorCode::kUsage, "comm",
-              fmt::format("{} knows nothing of other ranks yet; give all rows to one", what));
+              fmt::format("{} is for one process that has all rows, and several share them here", what));
 }
 
 FitResult fit_kind(const FitKind& kind, const PointsView& points, std::span<const double> weights,

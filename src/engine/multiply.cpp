@@ -1,6 +1,7 @@
 #include <manymeans/error.h>
 #include <manymeans/multiply.h>
 
+#include "backend/devices.h"
 #include "backend/multiplier.h"
 #include "core/fp_environment.h"
 #include "core/mapped_range.h"
@@ -12,11 +13,9 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstddef>
 #include <span>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -92,13 +91,12 @@ void check_output(const MatrixView& a, const MatrixView& b, const ProductView& o
 struct ProductBackend {
   std::string_view name;
   ProductCounts (*multiply)(const ProductTask&, const ProductWork&);
-  bool has_devices;
 };
 constexpr ProductBackend kBackends[] = {
-    {"cpu", multiply_on_cpu, false},
+    {"cpu", multiply_on_cpu},
     {"reference",
-     [](const ProductTask& task, const ProductWork& work) { return multiply_by_reference(task, work.pool); }, false},
-    {"cuda", multiply_on_cuda, true},
+     [](const ProductTask& task, const ProductWork& work) { return multiply_by_reference(task, work.pool); }},
+    {"cuda", multiply_on_cuda},
 };
 
 bool all_on_device(const ProductTask& task) {
@@ -124,16 +122,9 @@ struct Chosen {
 };
 
 Chosen backend_of_name(const std::string& asked) {
-  const size_t colon = std::min(asked.find(':'), asked.size());
-  const std::string_view name = std::string_view(asked).substr(0, colon);
+  const auto [name, device] = split_name(asked);
   for (const ProductBackend& backend : kBackends) {
-    if (name != backend.name && !(name == "auto" && backend.name == "cpu")) continue;
-    if (colon == asked.size()) return {&backend, 0};
-    int device = -1;
-    const char* end = asked.data() + asked.size();
-    const auto [last, problem] = std::from_chars(asked.data() + colon + 1, end, device);
-    if (backend.has_devices && problem == std::errc() && last == end && device >= 0) return {&backend, device};
-    throw Error(ErrorCode::kUsage, "backend", "'" + asked + "' names no device; as in cuda:0");
+    if (name == backend.name || (name == "auto" && backend.name == "cpu")) return {&backend, device.value_or(0)};
   }
   throw Error(ErrorCode::kUsage, "backend",
               "there is no backend '" + asked + "' of products; known: auto, cpu, reference, cuda");

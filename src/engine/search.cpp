@@ -413,7 +413,7 @@ void check(const SearchOptions& options) {
   check(static_cast<const FitOptions&>(options));
   const auto usage = [](const char* option, const std::string& text) { return Error(ErrorCode::kUsage, option, text); };
   if (!(options.search_time >= 0)) {
-    throw usage("search_time", fmt::format("{} must be 0 or larger", options.search_time));
+    throw usage("time", fmt::format("{} must be 0 or larger", options.search_time));
   }
   if (options.rounds < 0) throw usage("rounds", fmt::format("{} is negative; 0 means by the time", options.rounds));
   constexpr int64_t kMaxTrials = 1024;
@@ -425,9 +425,10 @@ void check(const SearchOptions& options) {
                 "a search is for Euclidean distances; scale rows to length one beforehand, or fit without a search");
   }
   if (options.balanced())
-    throw usage("min_size", "a search knows nothing of the sizes of clusters; fit without a search");
+    throw usage(options.min_size > 0 ? "min_size" : "max_size",
+                "a search knows nothing of the sizes of clusters; fit without a search");
   if (options.search_time == 0 && options.rounds == 0 && options.time_limit == 0) {
-    throw usage("search_time", "a search without a limit would never end; give a time, or rounds");
+    throw usage("time", "a search without a limit would never end; give a time, or rounds");
   }
 }
 

@@ -308,7 +308,7 @@ TEST(Search, RefusesWhatItDoesNotKnow) {
   };
   EXPECT_NE(message([](auto& o) { o.rounds = -1; }).find("rounds"), std::string::npos);
   EXPECT_NE(message([](auto& o) { o.trials = 0; }).find("trials"), std::string::npos);
-  EXPECT_NE(message([](auto& o) { o.search_time = -1; }).find("search_time"), std::string::npos);
+  EXPECT_NE(message([](auto& o) { o.search_time = -1; }).find("[time] -1"), std::string::npos);
   EXPECT_NE(message([](auto& o) { o.search_time = o.rounds = 0; }).find("never end"), std::string::npos);
 }
 

@@ -91,7 +91,7 @@ void fits() {
   const FitResult result = fit(mine, {}, options, {.comm = comm});
   expect(result.digest() == wanted, "the digest of a fit");
   expect(result.models[0].labels.size() == end - first, "the labels of this rank");
-  expect(contains(error_of([&] { initialise(mine, {}, options, {.comm = comm}); }), "knows nothing of other ranks"),
+  expect(contains(error_of([&] { initialise(mine, {}, options, {.comm = comm}); }), "is for one process"),
          "initialise refuses ranks");
 }
 

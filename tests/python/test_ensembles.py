@@ -317,6 +317,7 @@ def test_functions(mixture):
     from_centers = manymeans.fit(mixture, 5, init=result.best().cluster_centers)
     assert from_centers.best().inertia <= result.best().inertia
     assert "cpu" in [backend["name"] for backend in manymeans.info()["backends"]]
+    assert "npy" in [writer["name"] for writer in manymeans.info()["writers"]]
 
 
 def test_kmeans_plusplus_is_what_a_fit_begins_with(mixture):

@@ -266,6 +266,15 @@ def test_arrays_are_warned_of_by_numbers_from_0():
     assert manymeans.fit(np.float16([[1, 2], [3, 4], [5, 7]]), 2).warnings == []
 
 
+@pytest.mark.parametrize("weights", ["word", 3, "gap", 2])
+def test_weights_that_are_no_numbers_get_advice_for_weights(tmp_path, weights):
+    path = tmp_path / "x.csv"
+    path.write_text("x,gap,word,w\n1,2,a,1\n2,,b,2\n3,4,c,1\n")
+    with pytest.raises(manymeans.BadDataError, match="weights need .*: name another column, or a file$"):
+        manymeans.read(path, columns="x", weights=weights)
+    assert list(manymeans.read(path, columns="x", weights="w").weights) == [1, 2, 1]
+
+
 def test_weights_of_a_file_are_those_of_the_fit(tmp_path):
     path = tmp_path / "w.csv"
     path.write_text("x,w\n0,1\n1,0\n10,1\n11,0\n20,5\n")

@@ -58,14 +58,18 @@ class PipeSignalGuard {
   bool had_one_ = false;
 };
 
-std::string advice(int error) {
+// A folder may refuse new files by saying that there is none, as /proc does.
+std::string advice(int error, const std::string& path) {
+  std::error_code ignored;
   switch (error) {
     case ENOSPC:
     case EDQUOT: return "free some space or choose a path on another disk";
     case EACCES:
     case EPERM:
     case EROFS: return "choose a path that you may write to";
-    case ENOENT: return "the folder must exist: create it first";
+    case ENOENT:
+      return fs::is_directory(folder_of(path), ignored) ? "no file can be made in this folder: choose another path"
+                                                        : "the folder must exist: create it first";
     case ENOTDIR: return "a part of the path is a file where a folder is needed";
     case EPIPE: return "whoever read from it has gone: let it read to the end";
     case EIO: return "the disk reports a fault: choose a path on another disk";
@@ -210,7 +214,7 @@ void OutputFile::check(const std::string& path) {
 
 void OutputFile::fail(const std::string& doing, int error) const {
   throw Error(ErrorCode::kUnavailable, path_,
-              "cannot be " + doing + ": " + std::strerror(error) + "; " + advice(error));
+              "cannot be " + doing + ": " + std::strerror(error) + "; " + advice(error, path_));
 }
 
 void OutputFile::write(std::span<const std::byte> bytes) {

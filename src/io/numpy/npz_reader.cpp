@@ -47,11 +47,12 @@ Dataset read_npz(const std::string& path, const ReadOptions& options) {
   const auto file = MappedFile::open(parts.file, Access::kAgainAndAgain, options.memory);
   const ZipReader zip(file->bytes(), parts.file);
   if (parts.member.empty() && is_sparse_archive(zip)) {
-    throw Error(
-        ErrorCode::kUsage, parts.file,
-        "it is a sparse matrix of SciPy, which 'manymeans fit', 'search', 'choose', 'predict' and 'describe' take as "
-        "one file, not as one of several; in Python scipy.sparse.load_npz reads it, and fit and predict take the "
-        "matrix");
+    throw Error(ErrorCode::kUsage, parts.file,
+                "it is a sparse matrix of SciPy; 'manymeans fit', 'search', 'choose', 'predict' and 'describe' take "
+                "one as DATA, "
+                "other commands and several files at once cannot hold any; in Python scipy.sparse.load_npz reads it, "
+                "and fit and predict take the "
+                "matrix");
   }
   const std::string name = find_member(zip, parts);
   const std::string where = parts.file + ":" + without_ending(name);

@@ -44,7 +44,7 @@ void check_categories(const RawTable& table, const RawColumn& column, int64_t mo
   if (found <= most) return;
   throw Error(ErrorCode::kBadData, table.path,
               fmt::format("{} has more than {} different texts ('{}', ...), and each would become a column; leave it "
-                          "out with --exclude, carry it through with --id, or allow more with --most-categories",
+                          "out with --exclude, or allow more with --most-categories",
                           column.label(), most, column.example));
 }
 

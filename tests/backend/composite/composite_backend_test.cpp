@@ -505,6 +505,9 @@ TEST(CompositeBackend, RefusesNamesThatMakeNoSense) {
   };
   EXPECT_NE(text_of_error("cpu,cpu").find("cpu stands twice"), std::string::npos);
   EXPECT_NE(text_of_error("cpu,cpu:0").find("stands twice"), std::string::npos);
+  for (const char* none : {"cpu:1", "cpu:0", "reference:5", "auto:1", "cpu:1,reference"}) {
+    EXPECT_NE(text_of_error(none).find("names no device"), std::string::npos) << none;
+  }
   EXPECT_NE(text_of_error("cpu,").find("a name is empty"), std::string::npos);
   EXPECT_NE(text_of_error("cpu,auto").find("auto stands among others"), std::string::npos);
   EXPECT_NE(text_of_error("cpu,nothing").find("there is no backend 'nothing'"), std::string::npos);

@@ -43,8 +43,8 @@ TEST(OpenClLoader, NamesOfStatus) {
 
 TEST_F(OpenClFaults, ADeviceThatIsNotThere) {
   expect_error([] { make_backend("opencl:99", {}); }, ErrorCode::kUnavailable, "there is no device 99");
-  expect_error([] { make_backend("opencl:one", {}); }, ErrorCode::kUsage, "is no device's number");
-  expect_error([] { make_backend("opencl:-1", {}); }, ErrorCode::kUsage, "is no device's number");
+  expect_error([] { make_backend("opencl:one", {}); }, ErrorCode::kUsage, "names no device");
+  expect_error([] { make_backend("opencl:-1", {}); }, ErrorCode::kUsage, "names no device");
   EXPECT_EQ(make_backend("opencl:0", {})->name(), "opencl");
 }
 
