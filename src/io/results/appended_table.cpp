@@ -113,6 +113,8 @@ class CellWriter {
     delimiter_ = line.find('\t') == std::string_view::npos ? ' ' : '\t';
   }
 
+  /// Returns whether lines get another delimiter.
+  bool changes() const { return changes_; }
   // A line of the table, without its end.
   void append_line(std::string_view line, std::string& text) const {
     if (changes_) {
@@ -192,12 +194,17 @@ void append_head(std::string_view head, const CellWriter& cells, const TextLayou
   const std::string_view all = head;
   std::string_view last;
   while (!head.empty()) last = take_line(head);
-  const std::string_view line = before_end(last);
+  std::string_view line = before_end(last);
+  const size_t ending = line.size();
   text.append(all.substr(0, all.size() - last.size()));
   if (!layout.columns.names.empty()) {
+    // Names in a comment are fields of a table with another delimiter.
+    const bool commented = line.starts_with('#') && layout.columns.names[0] != "#";
+    if (commented && cells.changes()) line.remove_prefix(line.find_first_not_of("# "));
     cells.append_line(line, text);
     cells.append_names(text);
-  } else if (const std::string_view size = trim_line(line, kBlanks); !size.empty() && !line.starts_with('#')) {
+  } else if (const std::string_view size = trim_line(line, kBlanks);
+             !size.empty() && size.find_first_not_of("0123456789 \t,;") == std::string_view::npos) {
     std::string changed(line);  // "rows columns"
     const size_t begin = changed.find_last_of(" \t,;", changed.find_last_of("0123456789")) + 1;
     changed.replace(begin, std::string::npos, fmt::format("{}", layout.columns.count + static_cast<int64_t>(added)));
@@ -205,7 +212,7 @@ void append_head(std::string_view head, const CellWriter& cells, const TextLayou
   } else {
     text.append(line);
   }
-  text.append(last.substr(line.size()));
+  text.append(last.substr(ending));
 }
 
 // Returns false, having written something, where there are not as many rows as `rows` says.

@@ -140,6 +140,7 @@ class Parser {
   const TextPlan& plan_;
   const std::string& path_;
   ThreadPool& pool_;
+  int64_t named_number_ = -1;     // a field of numbers that are the names of rows, too
   std::vector<int32_t> targets_;  // per field: column of the points, their number for the weight, kId or kSkip
   int64_t begin_ = 0, end_ = 0;   // the rows that become points
   double exact_below_;            // all integers below this magnitude are exact in the type
@@ -157,7 +158,11 @@ Parser::Parser(const TextLayout& layout, const TextPlan& plan, const std::string
   for (size_t j = 0; j < plan.columns.size(); ++j)
     targets_[static_cast<size_t>(plan.columns[j])] = static_cast<int32_t>(j);
   if (plan.weight >= 0) targets_[static_cast<size_t>(plan.weight)] = static_cast<int32_t>(plan.columns.size());
-  if (plan.id >= 0) targets_[static_cast<size_t>(plan.id)] = kId;
+  if (plan.id >= 0) {
+    int32_t& target = targets_[static_cast<size_t>(plan.id)];
+    if (target == kSkip) target = kId;
+    if (target != kId) named_number_ = plan.id;
+  }
   exact_below_ = plan.type == DataType::kFloat32 ? 0x1p24 : 0x1p53;
 }
 
@@ -277,6 +282,10 @@ std::optional<Problem> Parser::parse_line(std::string_view line, int64_t row, Wo
       if (field.open) return open_quote(row, count);
       if (target == kId) keep_id(field, row);
       continue;
+    }
+    if (static_cast<int64_t>(count) == named_number_) {
+      cut_field(at, end, layout_.delimiter, field);
+      keep_id(field, row);
     }
     double& value = worker.values[static_cast<size_t>(target)];
     at = layout_.decimal == '.' ? parse_field(at, end, value, field)

@@ -32,6 +32,7 @@ class AppendedTableTest : public testing::Test {
 TEST_F(AppendedTableTest, KeepsEveryLine) {
   EXPECT_EQ(appended("x,y\n1,2\n 3 , 4.50\n"), "x,y,cluster\n1,2,0\n 3 , 4.50,1\n");
   EXPECT_EQ(appended("1,2\n3,4"), "1,2,0\n3,4,1") << "no names, and no end of the last line";
+  EXPECT_EQ(appended("sep=;\n1;2\n3;4\n"), "sep=;\n1;2;0\n3;4;1\n");
   EXPECT_EQ(appended("x;y\r\n1;2\r\n3;4\r\n"), "x;y;cluster\r\n1;2;0\r\n3;4;1\r\n");
   EXPECT_EQ(appended("\xef\xbb\xbf# made by hand\n\nx,y\n1,2\n\n"),
             "\xef\xbb\xbf# made by hand\n\nx,y,cluster\n1,2,0\n\n");
@@ -61,6 +62,7 @@ TEST_F(AppendedTableTest, ChangesDelimiters) {
   EXPECT_EQ(appended(" 1 2\n3  4 \n"), "1,2,0\n3,4,1\n");
   EXPECT_EQ(appended("x\n1\n2\n"), "x,cluster\n1,0\n2,1\n") << "one column, which no delimiter shows";
   EXPECT_EQ(appended("2 3\n1 2 3\n4 5 6\n"), "2,4\n1,2,3,0\n4,5,6,1\n");
+  EXPECT_EQ(appended("# y x\n1 2\n3 4\n"), "y,x,cluster\n1,2,0\n3,4,1\n");
 }
 
 TEST_F(AppendedTableTest, QuotesWhatTheOtherDelimiterWouldCut) {

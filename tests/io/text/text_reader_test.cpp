@@ -53,6 +53,17 @@ TEST_F(TextReader, Delimiters) {
   EXPECT_EQ(values("7\n8\n9\n"), (Values{7, 8, 9}));
 }
 
+// A column of numbers may name the rows, too, and weigh them.
+TEST_F(TextReader, NamesOfRowsThatAreNumbersOfThePoints) {
+  const std::string text = "a,b,w\n1,2,3\n0.50,5,6\n";
+  const Dataset named = read(text, {.columns = {"a", "b"}, .id = "a"});
+  EXPECT_EQ(named.ids, (std::vector<std::string>{"1", "0.50"}));
+  EXPECT_EQ(values_of(named.view), (Values{1, 2, 0.5, 5}));
+  const Dataset weighted = read(text, {.id = "w", .weights = "w"});
+  EXPECT_EQ(weighted.weights, (std::vector<double>{3, 6}));
+  EXPECT_EQ(weighted.ids, (std::vector<std::string>{"3", "6"}));
+}
+
 // Runs of tabs are one delimiter only if no field between them is empty.
 TEST_F(TextReader, GapsBetweenTabs) {
   ReadOptions fill;
