@@ -147,11 +147,27 @@ void label_data(Clustering& side, const CompareCommand& command, const std::stri
   }
 }
 
+// Reads labels again where their number, one off, shows what their first line of numbers is.
+void count_first_line(Clustering& side, const Clustering& other, LabelColumns columns, std::string& title) {
+  columns.rows = std::ssize(other.labels);
+  if (side.is_model() || columns.header != Header::kAuto) return;
+  if (std::abs(std::ssize(side.labels) - columns.rows) != 1) return;
+  if (!side.ids.empty() || !other.ids.empty()) return;
+  if (find_first_line(side.path, {}, columns.rows).header == Header::kAuto) return;
+  side = read_clustering(side.path, 0, columns);
+  title = title_of(side);
+}
+
 void check_rows(const Clustering& a, const Clustering& b, const std::string& data) {
   if (a.labels.size() == b.labels.size()) return;
-  throw Error(ErrorCode::kBadData, file_of_rows(b, data),
-              fmt::format("has {} rows, '{}' has {}; labels of the same rows are needed", b.labels.size(),
-                          file_of_rows(a, data), a.labels.size()));
+  const Clustering& longer = a.labels.size() > b.labels.size() ? a : b;
+  const bool one_more = longer.has_no_header && std::abs(std::ssize(a.labels) - std::ssize(b.labels)) == 1;
+  throw Error(
+      ErrorCode::kBadData, file_of_rows(b, data),
+      fmt::format(
+          "has {} rows, '{}' has {}; labels of the same rows are needed{}", b.labels.size(), file_of_rows(a, data),
+          a.labels.size(),
+          one_more ? fmt::format("; if the first line of {} is a name, --header yes says so", longer.path) : ""));
 }
 
 // Where rows may have been put together that are not the same, or hardly any were.
@@ -162,6 +178,12 @@ void warn_of_rows(const Clustering& a, const Clustering& b, Comparison& result) 
         fmt::format("{}: none of the columns {} was taken for names of the rows; rows are compared in the order of the "
                     "files: --id COLUMN puts them together by names, --by-order says that their order is right",
                     side->path, fmt::join(side->beside, ", ")));
+  }
+  if (a.may_have_name && b.may_have_name) {
+    result.warnings.push_back(
+        fmt::format("the first lines of {} and {} were taken as labels, though pandas writes 0 as the name of a "
+                    "column; --header yes takes them as names, --header no as labels",
+                    a.path, b.path));
   }
   const auto both = std::ssize(a.labels);
   if (result.rows_by.empty() || both >= std::min(result.only_a, result.only_b)) return;
@@ -201,6 +223,8 @@ Comparison compare(const CompareCommand& command) {
   for (Clustering* side : {&a, &b}) {
     if (side->is_model()) label_data(*side, command, ids, result);
   }
+  count_first_line(a, b, columns, result.title_a);
+  count_first_line(b, a, columns_of_b, result.title_b);
   const JoinedRows rows = join_rows(a, b, command.data.path);
   result.rows_by = rows.by;
   result.only_a = rows.only_a;

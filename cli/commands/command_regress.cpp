@@ -77,7 +77,8 @@ RegressResult run_regress(RegressCommand& command, JobPoints& points, ProgressLi
                             .k = command.k_given ? command.options.k[0] : 0,
                             .like = points_of_fit(points.dataset),
                             .scale = command.job.scale,
-                            .kind = ModelKind::kLinear});
+                            .kind = ModelKind::kLinear,
+                            .header = command.job.reading.header});
     command.options.k = {initial.view.n};
     for (const std::string& warning : initial.warnings) points.dataset.warnings.push_back(warning);
   }

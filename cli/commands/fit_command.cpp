@@ -90,7 +90,8 @@ Found run_fit(FitCommand& command, JobPoints& points, bool initial_file, Progres
                             .k = command.k_given ? command.options.k[0] : 0,
                             .like = points_of_fit(points.dataset),
                             .scale = command.job.scale,
-                            .metric = command.options.metric});
+                            .metric = command.options.metric,
+                            .header = command.job.reading.header});
     command.options.k = {initial.view.n};
     for (const std::string& warning : initial.warnings) points.dataset.warnings.push_back(warning);
   }
@@ -107,6 +108,9 @@ Found run_fit(FitCommand& command, JobPoints& points, bool initial_file, Progres
   if (found.chosen) {
     found.fit() = recommended(*found.chosen);
     command.options.k = {found.chosen->k};
+  }
+  if (command.job.scale != Scale::kNone) {
+    for (auto& text : initial_warnings(initial, found.fit().ranges)) points.dataset.warnings.push_back(text);
   }
   add_reading(command.job, points, found.fit().provenance, found.fit().warnings);
   if (found.chosen) {

@@ -41,6 +41,8 @@ void read_labels(Clustering& clustering, const LabelColumns& columns) {
   if (!columns.labels.empty()) options.columns = {columns.labels};
   options.id = columns.ids;
   options.header = columns.header;
+  const FirstLine line = find_first_line(path, options, columns.rows);
+  if (line.header != Header::kAuto) options.header = line.header;
   LabelTable found = naming_columns(path, [&] { return read_label_table(path, options); });
   Dataset& table = found.labels;
   if (table.view.d != 1) {
@@ -61,6 +63,8 @@ void read_labels(Clustering& clustering, const LabelColumns& columns) {
     clustering.labels.push_back(static_cast<int64_t>(value));
   }
   clustering.classes = std::move(found.classes);
+  clustering.has_no_header = table.first_line > 0 && table.column_names.empty() && columns.header == Header::kAuto;
+  clustering.may_have_name = clustering.has_no_header && line.may_name;
   if (columns.by_order) return;
   clustering.beside = std::move(found.beside);
   clustering.ids = std::move(table.ids);

@@ -19,6 +19,8 @@ struct Clustering {
   std::vector<std::string> ids = {};             ///< names of the rows of `labels`; empty: they have no names
   std::vector<std::string> beside = {};          ///< columns of labels without ids, where some are no labels
   std::string id_name = {};                      ///< of the column that has them; empty where it has no name
+  bool has_no_header = false;                    ///< lines of text whose first one was taken as a label
+  bool may_have_name = false;                    ///< likewise, and it is 0, which pandas writes as a name
 
   bool is_model() const { return model != nullptr; }
 };
@@ -29,6 +31,7 @@ struct LabelColumns {
   std::string ids = {};           ///< names of rows; empty: those that read_label_table() finds
   bool by_order = false;          ///< names of rows are left out
   Header header = Header::kAuto;  ///< of text
+  int64_t rows = 0;               ///< that have labels, which decides about a first line of numbers; 0: not known
 };
 
 /// Reads a model file, and chooses the best model of this k (0: the only one), or a file of labels.

@@ -39,12 +39,30 @@ Dataset from_model_file(const InitialFile& wanted) {
   return initial;
 }
 
+// As names, numbers from 0 name nothing: columns are found by their place. If nothing says whether they are names,
+// several are: a prototype that counts 0, 1, 2 is rare. A single 0 is a row.
 Dataset from_points(const InitialFile& wanted) {
   ReadOptions options;
   options.dtype = DataType::kFloat64;  // exact for every type; the fit rounds once to the type of the points
   options.decimal = wanted.like.source.decimal;
+  options.header = wanted.header;
   if (wanted.kind == ModelKind::kCentroids) options.like = wanted.like;  // its columns may be among others
-  return read_points(wanted.path, options);
+  const FirstLine line = find_first_line(wanted.path, options, wanted.k);
+  options.header = line.header;
+  if (!line.may_name) return read_points(wanted.path, options);
+  const bool assumed = line.header == Header::kAuto, several = wanted.like.columns > 1;
+  if (assumed) options.header = several ? Header::kYes : Header::kNo;
+  const bool named = options.header == Header::kYes;
+  if (named && options.like) options.like->column_names = options.like->source.names = {};
+  Dataset initial = read_points(wanted.path, options);
+  if (named) initial.column_names.clear();
+  if (assumed) {
+    initial.warnings.push_back(fmt::format(
+        "the first line of {} was taken as {}; --header {}", wanted.path,
+        several ? "names of columns, as pandas writes them" : "a row, though pandas writes such a name of a column",
+        several ? "no takes it as a row" : "yes takes it as a name"));
+  }
+  return initial;
 }
 
 // Turns a message about points for a model into one about prototypes for points.
@@ -94,6 +112,20 @@ Dataset read_initial(const InitialFile& wanted) try {
   return initial;
 } catch (const Error& error) {
   throw reworded(error, about_points);
+}
+
+std::vector<std::string> initial_warnings(const Dataset& initial, const ColumnRanges& scaled) {
+  if (initial.view.n < 1 || std::ssize(scaled.minimum) != initial.view.d) return {};
+  const std::vector<ColumnSummary> columns = summarise_columns(initial.view);
+  for (size_t j = 0; j < columns.size(); ++j) {
+    const double low = scaled.minimum[j], high = scaled.maximum[j], margin = high - low;
+    if (margin == 0 || (columns[j].min >= low - margin && columns[j].max <= high + margin)) continue;
+    return {fmt::format(
+        "{} of '{}' has values from {:.6g} to {:.6g}, the scaled points from {:.6g} to {:.6g}; with "
+        "--scale, initial centroids are in scaled units, as in a model file of such a fit",
+        column_label(initial, static_cast<int64_t>(j) + 1), initial.path, columns[j].min, columns[j].max, low, high)};
+  }
+  return {};
 }
 
 }  // namespace manymeans::cli

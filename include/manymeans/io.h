@@ -148,6 +148,15 @@ std::string column_label(const Dataset& points, int64_t column);
 /// table of a file that holds several. Throws Error(kBadData) that names the file, the row and the column.
 Dataset read_points(const std::string& path, const ReadOptions& options = {});
 
+/// The first line of a text file that has a row for each of known rows: weights, labels, initial prototypes.
+struct FirstLine {
+  Header header = Header::kAuto;  ///< the right ReadOptions::header for this file
+  bool may_name = false;          ///< it is 0, 1, 2, ..., as pandas writes it above columns without names
+};
+/// Decides if a first line of numbers is a row: `rows`, if the file has so many with or without that line; if `rows` is
+/// 0 (not known), options.header. A line with the names of options.like is a header, and so is text above numbers.
+FirstLine find_first_line(const std::string& path, const ReadOptions& options, int64_t rows);
+
 /// Reads several files (shards), whose rows follow one another in the order of the paths. The points equal the points
 /// of one file with all the rows. Files without rows add nothing. ReadOptions::part is a part of all rows; a weight
 /// file has a weight for each of them. All files are opened, by every rank, to count their rows. Throws Error(kBadData)

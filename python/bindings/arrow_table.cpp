@@ -61,7 +61,7 @@ const ArrowArray& checked(const ArrowArray* array, const ArrowSchema& schema, in
 constexpr size_t kMaxDecimalBytes = 32;
 constexpr int64_t kMaxDigits = 1000;  // behind the point
 
-enum class Number : uint8_t { kF16, kF32, kF64, kU8, kI8, kU16, kI16, kU32, kI32, kU64, kI64, kBool, kDecimal };
+enum class Number : uint8_t { kF16, kF32, kF64, kU8, kI8, kU16, kI16, kU32, kI32, kU64, kI64, kBool, kTruth, kDecimal };
 
 // How the numbers of a row lie together.
 enum class Lists : uint8_t { kNone, kFixed, kList, kLargeList };
@@ -72,9 +72,12 @@ Lists lists_of(std::string_view format) {
   return format == "+L" ? Lists::kLargeList : Lists::kNone;
 }
 
-// Whether these are periods of pandas: integers that mean nothing without their frequency. The metadata are a count,
-// and so many keys and values, each behind its length.
-bool is_period(const ArrowSchema& schema) {
+constexpr std::string_view kTruth = "arrow.bool8";  // every number but 0 is true
+constexpr std::string_view kTensor = "arrow.fixed_shape_tensor";
+
+// The name of the extension type that these values have; empty: none. The metadata are a count, and so many keys and
+// values, each behind its length.
+std::string_view extension_of(const ArrowSchema& schema) {
   const char* at = schema.metadata;
   const auto integer = [&] {
     int32_t value = 0;
@@ -89,16 +92,23 @@ bool is_period(const ArrowSchema& schema) {
   };
   for (int32_t pairs = at == nullptr ? 0 : integer(); pairs > 0; --pairs) {
     const std::string_view key = text(), value = text();
-    if (key == "ARROW:extension:name" && value == "pandas.period") return true;
+    if (key == "ARROW:extension:name") return value;
   }
-  return false;
+  return {};
+}
+
+// Returns false for other extension types: their numbers may be codes, or in a unit that only the type tells.
+bool is_understood(const ArrowSchema& schema) {
+  const std::string_view name = extension_of(schema), format = schema.format;
+  return name.empty() || name == kTensor || (name == kTruth && format == "c");
 }
 
 // What a column of such a format holds, in words.
 std::string what_is(const ArrowSchema& schema) {
   const std::string_view format = schema.format;
   if (schema.dictionary != nullptr) return what_is(*schema.dictionary) + " as categories";
-  if (is_period(schema)) return "periods of pandas";
+  if (extension_of(schema) == "pandas.period") return "periods of pandas";
+  if (!is_understood(schema)) return "the extension type '" + std::string(extension_of(schema)) + "'";
   if (format == "u" || format == "U" || format == "vu") return "text";
   if (format.starts_with("tD")) return "durations";
   if (format.starts_with("t")) return "dates or times";
@@ -137,12 +147,15 @@ std::optional<Storage> storage_of(const ArrowSchema& schema) {
   }
   const size_t at = format.size() == 1 ? kFormats.find(format) : std::string_view::npos;
   if (at == std::string_view::npos) return std::nullopt;
+  if (extension_of(schema) == kTruth) return Storage{Number::kTruth, 1, 0};
   return Storage{static_cast<Number>(at), kBytes[at], 0};
 }
 
 Storage checked_storage(const ArrowSchema& schema, const std::string& column) {
-  const std::optional<Storage> found = storage_of(schema.dictionary == nullptr ? schema : *schema.dictionary);
-  if (found && (schema.dictionary == nullptr || found->bytes > 0) && !is_period(schema)) return *found;
+  const ArrowSchema& values = schema.dictionary == nullptr ? schema : *schema.dictionary;
+  const std::optional<Storage> found = storage_of(values);
+  const bool understood = is_understood(schema) && is_understood(values);
+  if (found && (schema.dictionary == nullptr || found->bytes > 0) && understood) return *found;
   throw bad(column, "it holds " + what_is(schema) + "; numbers are right: leave it out, or make numbers of it");
 }
 
@@ -160,7 +173,7 @@ std::optional<DataType> in_place_type(Number number) {
 
 bool fits_float32(Number number) {
   return number == Number::kF16 || number == Number::kF32 || number == Number::kU8 || number == Number::kI8 ||
-         number == Number::kU16 || number == Number::kI16 || number == Number::kBool;
+         number == Number::kU16 || number == Number::kI16 || number == Number::kBool || number == Number::kTruth;
 }
 
 bool bit_at(const std::byte* bits, int64_t place) {
@@ -220,6 +233,7 @@ Column describe(const ArrowSchema& schema) {
   const bool is_list = column.lists != Lists::kNone;
   if (is_list && schema.n_children != 1) throw bad(column.name, "the schema of its lists does not have one child");
   const ArrowSchema& values = is_list ? checked(schema.children[0], column.name) : schema;
+  if (is_list && !is_understood(schema)) checked_storage(schema, column.name);  // throws, since lists are no numbers
   if (values.dictionary != nullptr && checked(values.dictionary, column.name).dictionary != nullptr) {
     throw bad(column.name, "its dictionary has a dictionary; numbers are right");
   }
@@ -349,6 +363,7 @@ void convert_piece(const Storage& storage, const Piece& piece, int64_t width, To
   const auto run = [&](auto sample) { convert<decltype(sample), To>(data, piece.rows, width, to, stride); };
   switch (storage.number) {
     case Number::kBool: return each([&](int64_t i) { return bit_at(piece.data, piece.begin + i) ? 1 : 0; });
+    case Number::kTruth: return each([&](int64_t i) { return data[i] != std::byte{0} ? 1 : 0; });
     case Number::kDecimal:
       return each([&](int64_t i) { return decimal_value(data + static_cast<size_t>(i) * storage.bytes, storage); });
     case Number::kF16: return convert_halves(data, piece.rows, width, to, stride);

@@ -113,11 +113,13 @@ ReadOptions read_options_in(const nb::dict& given) {
 }
 
 nb::dict read_file(nb::handle path, const nb::dict& given) {
-  const ReadOptions options = read_options_in(given);
+  ReadOptions options = read_options_in(given);
   Dataset found;
   const std::string file = bytes_of(path);
+  const int64_t rows = given.contains("rows") ? nb::cast<int64_t>(given["rows"]) : -1;  // of weights, one for each
   Waiting().run([&] {
     try {
+      if (rows >= 0) options.header = find_first_line(file, options, rows).header;
       found = read_points(file, options);
     } catch (const Error& error) {
       throw about_column(error, options.weights, kWeightsAdvice);

@@ -22,6 +22,7 @@ _ENDINGS = {".parquet": "parquet", ".arrow": "arrow", ".feather": "arrow"}
 #: Of float16, float32 and so on; other numbers are converted.
 _STORED = {"halffloat": "float16", "float": "float32", "double": "float64", "uint8": "uint8", "int8": "int8"}
 _SMALL = ("uint16", "int16", "bool")
+_TRUTH, _TENSOR = "arrow.bool8", "arrow.fixed_shape_tensor"
 
 
 @functools.cache
@@ -42,6 +43,7 @@ def _open(path: str, format: str) -> tuple[Any, Any]:
     try:
         with importing:
             import pyarrow
+            import pyarrow.compute
             import pyarrow.parquet
     except ImportError:
         raise UnavailableError(
@@ -88,6 +90,8 @@ def _item_type(type: Any) -> Any:
     import pyarrow
 
     while True:
+        if _extension_name(type) == _TRUTH:
+            return pyarrow.bool_()
         if isinstance(type, pyarrow.BaseExtensionType):
             type = type.storage_type
         elif pyarrow.types.is_dictionary(type) or _is_list(type):
@@ -105,20 +109,46 @@ def _is_list(type: Any) -> bool:
     return bool(types.is_list(type) or types.is_large_list(type) or types.is_fixed_size_list(type))
 
 
+def _extension_name(type: Any) -> str:
+    import pyarrow
+
+    return type.extension_name if isinstance(type, pyarrow.BaseExtensionType) else ""
+
+
+def _is_understood(type: Any, inside: bool = False) -> bool:
+    """Return false for other extension types: their numbers may be codes, or in a unit that only the type tells."""
+    import pyarrow
+
+    name = _extension_name(type)
+    if name == _TRUTH:
+        return not inside
+    if name not in ("", _TENSOR):
+        return False
+    type = _storage_type(type)
+    return _is_understood(type.value_type, True) if _is_list(type) or pyarrow.types.is_dictionary(type) else True
+
+
 def _is_number(type: Any) -> bool:
     import pyarrow
 
     types = pyarrow.types
+    if not _is_understood(type):
+        return False
     if _is_list(type) and _is_list(_storage_type(type).value_type):
         return False
     item = _item_type(type)
     return bool(types.is_integer(item) or types.is_floating(item) or types.is_boolean(item) or types.is_decimal(item))
 
 
-def _is_period(field: Any) -> bool:
-    """Return whether these are periods of pandas: integers that mean nothing without their frequency."""
-    names = ((field.metadata or {}).get(b"ARROW:extension:name"), getattr(field.type, "extension_name", None))
-    return b"pandas.period" in names or "pandas.period" in names
+def _unknown_extension(field: Any) -> str:
+    """Give the extension type that only the metadata name, since this pyarrow does not know it."""
+    name = (field.metadata or {}).get(b"ARROW:extension:name", b"").decode("utf-8", "replace")
+    return "" if name == _TENSOR else name
+
+
+def _shown_type(field: Any) -> str:
+    name = _unknown_extension(field)
+    return f"extension<{name}>" if name else str(field.type)
 
 
 def _storage_type(type: Any) -> Any:
@@ -131,8 +161,11 @@ def _plain(column: Any) -> Any:
     """Give a column of numbers, or of lists of them, that the interface of Arrow has a format for."""
     import pyarrow
 
+    truth = _extension_name(column.type) == _TRUTH
     if isinstance(column.type, pyarrow.BaseExtensionType):
         column = pyarrow.chunked_array([chunk.storage for chunk in column.chunks], column.type.storage_type)
+    if truth:
+        column = pyarrow.compute.not_equal(column, 0)
     if pyarrow.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if pyarrow.types.is_boolean(column.type):
@@ -233,9 +266,10 @@ def read_fields(path: bytes, format: str, options: dict[str, Any]) -> dict[str, 
     _checked(options, text)
     schema, read = _open(text, format)
     columns, weight = _manymeans.choose_columns(list(schema.names), path, options)
-    warnings, others = [], [j for j in columns if _is_period(schema.field(j)) or not _is_number(schema.field(j).type)]
+    warnings = []
+    others = [j for j in columns if _unknown_extension(schema.field(j)) or not _is_number(schema.field(j).type)]
     if others:
-        shown = ", ".join(f"column {j + 1} ('{schema.field(j).name}') ({schema.field(j).type})" for j in others)
+        shown = ", ".join(f"column {j + 1} ('{schema.field(j).name}') ({_shown_type(schema.field(j))})" for j in others)
         if not options["numeric_only"]:
             raise BadDataError(
                 f"[{text}] {shown} holds no numbers; choose with columns=, or leave out all such with numeric_only=True"
@@ -259,7 +293,8 @@ def read_fields(path: bytes, format: str, options: dict[str, Any]) -> dict[str, 
     if weight >= 0:
         weights = np.ascontiguousarray(_manymeans.arrow_points(read([weight]))[0][:, 0], dtype=np.float64)
     elif options["weights"]:
-        weights = _manymeans.read(options["weights"], PLAIN)["points"].astype(np.float64).ravel()
+        file = _manymeans.read(options["weights"], {**PLAIN, "header": options["header"], "rows": len(points)})
+        weights, warnings = file["points"].astype(np.float64).ravel(), warnings + file["warnings"]
     return {
         "points": _as_type(points, dtype, text),
         "bfloat16": False,

@@ -290,7 +290,8 @@ def _distances_of_block(block: Any, fitted: _Fitted, n_threads: int) -> npt.NDAr
 
 
 def _measured_block(block: Any, fitted: _Fitted, n_threads: int) -> npt.NDArray[Any]:
-    return fitted.measured(block, n_threads).array
+    array: npt.NDArray[Any] = fitted.measured(block, n_threads).array
+    return array
 
 
 def _labels(X: Any, fitted: _Fitted, n_threads: int | None) -> da.Array:

@@ -85,41 +85,76 @@ void for_sample(const PointsView& points, const RowWindow& window, const Sample&
   window.give_back(behind, points.n);
 }
 
-// Per column: true if x = first + row for every sampled row; integers, so that this is exact.
-class Sequences {
+// A column that may count the rows: in even steps, or one by one with a few holes, where rows were left out.
+struct Counter {
+  size_t column;
+  double first, step;  // values of the first row, and from it to the second
+  bool even, holed;
+};
+
+// Which integer columns count the rows. What a row says depends on this row alone, so that it is the same for all
+// ranks.
+class Counters {
  public:
-  // `first`: row 0 of all ranks.
-  explicit Sequences(const std::vector<double>& first) : columns_(first.size()) {
+  // `first` and `second`: rows 0 and 1 of all ranks.
+  Counters(const Dataset& points, const std::vector<double>& first, const std::vector<double>& second)
+      : columns_(first.size()) {
     for (size_t j = 0; j < first.size(); ++j) {
-      if (std::trunc(first[j]) == first[j] && std::fabs(first[j]) < 0x1p53) left_.push_back({j, first[j]});
+      const double step = second[j] - first[j];
+      if (std::trunc(first[j]) != first[j] || std::fabs(first[j]) >= 0x1p53) continue;
+      if (std::trunc(step) != step || step == 0) continue;
+      const bool measures = may_measure(points, j, first[j]);
+      if (step == 1 || !measures) left_.push_back({j, first[j], step, /*even=*/true, /*holed=*/!measures});
     }
   }
   bool any() const { return !left_.empty(); }
   // `number`: the row's number among the rows of all ranks.
   void look_at(const PointsView& points, int64_t row, int64_t number) {
-    std::erase_if(left_, [&](const auto& one) {
+    for (Counter& one : left_) {
       double value = 0;
-      widen(points.data, points.type, row * points.d + static_cast<int64_t>(one.first), 1, &value);
-      return value != one.second + static_cast<double>(number);
-    });
+      widen(points.data, points.type, row * points.d + static_cast<int64_t>(one.column), 1, &value);
+      const double at = static_cast<double>(number), holes = value - one.first - at;
+      one.even &= value == one.first + one.step * at;
+      one.holed &= std::trunc(holes) == holes && holes >= 0 && holes <= kSomeHoles + kMaxHoles * at;
+    }
+    std::erase_if(left_, [](const Counter& one) { return !one.even && !one.holed; });
   }
   void keep_those_of_all(Comm& comm) {
-    std::vector<int64_t> kept(columns_);
-    for (const auto& one : left_) kept[one.first] = 1;
-    comm.min(kept);
-    std::erase_if(left_, [&](const auto& one) { return kept[one.first] == 0; });
+    std::vector<int64_t> even(columns_), holed(columns_);
+    for (const Counter& one : left_) {
+      even[one.column] = one.even ? 1 : 0;
+      holed[one.column] = one.holed ? 1 : 0;
+    }
+    comm.min(even);
+    comm.min(holed);
+    for (Counter& one : left_) {
+      one.even = even[one.column] == 1;
+      one.holed = holed[one.column] == 1;
+    }
+    std::erase_if(left_, [](const Counter& one) { return !one.even && !one.holed; });
   }
-  const std::vector<std::pair<size_t, double>>& left() const { return left_; }
+  const std::vector<Counter>& left() const { return left_; }
 
  private:
+  static constexpr double kSomeHoles = 3, kMaxHoles = 0.25;  // at the first rows; for each row
+
+  // Years, and places along an axis, rise in steps, too.
+  static bool may_measure(const Dataset& points, size_t column, double first) {
+    constexpr double kFirstYear = 1500, kLastYear = 2200;
+    if (first >= kFirstYear && first <= kLastYear) return true;
+    if (column >= points.column_names.size()) return false;
+    const std::string name = lower_case(points.column_names[column]);
+    return name == "x" || name == "y" || name == "z";
+  }
+
   size_t columns_;
-  std::vector<std::pair<size_t, double>> left_;  // column, its first value
+  std::vector<Counter> left_;
 };
 
-// The first of all rows, on all ranks.
-std::vector<double> first_row(const PointsView& points, const Sample& sample, Comm& comm) {
+// This row of all ranks, on all ranks.
+std::vector<double> row_of_all(const PointsView& points, const Sample& sample, int64_t number, Comm& comm) {
   std::vector<double> row(static_cast<size_t>(points.d), -std::numeric_limits<double>::infinity());
-  if (points.n > 0 && sample.first == 0) widen_row(points, 0, row.data());
+  if (number >= sample.first && number < sample.first + points.n) widen_row(points, number - sample.first, row.data());
   comm.max(row);
   return row;
 }
@@ -187,12 +222,30 @@ bool is_named_like_id(const std::string& any_case) {
 // Names of ids, and also of other things: what such a column holds has to look like ids, too. objid and custId, but
 // also humid and grid.
 bool may_be_named_like_id(const std::string& any_case) {
-  const std::string name = lower_case(any_case);
-  constexpr std::string_view kNames[] = {"#",   "_1",    "ix",     "level_1", "no",     "no.",   "nr",  "nr.",
-                                         "obs", "oid",   "number", "recno",   "record", "rn",    "row", "s.no",
-                                         "seq", "s.no.", "serial", "sno",     "sr.no",  "sr.no."};
+  std::string name = lower_case(any_case);
+  constexpr std::string_view kWhole[] = {"#", "_1"};
+  constexpr std::string_view kNames[] = {"id",     "ix",       "level1", "no",  "nr",  "obs",   "oid",
+                                         "number", "recno",    "record", "rn",  "row", "rowno", "seq",
+                                         "serial", "serialno", "slno",   "sno", "srno"};
   constexpr size_t kMin = 4;  // two letters and "id"
-  return (name.size() >= kMin && name.ends_with("id")) || std::ranges::find(kNames, name) != std::end(kNames);
+  if ((name.size() >= kMin && name.ends_with("id")) || std::ranges::find(kWhole, name) != std::end(kWhole)) return true;
+  std::erase_if(name, [](char c) { return c == ' ' || c == '.' || c == '_' || c == '-'; });  // S.No, Sr No, row_no
+  return std::ranges::find(kNames, name) != std::end(kNames);
+}
+
+// Returns true for a name that programs give to a first column without one. Where the next column has the next such
+// name, no column had a name.
+bool is_named_by_place(const std::vector<std::string>& names, size_t column) {
+  constexpr std::pair<std::string_view, std::string_view> kNames[] = {{"X", "Y"},
+                                                                      {"X.1", "X.2"},
+                                                                      {"V1", "V2"},
+                                                                      {"_c0", "_c1"},
+                                                                      {"Column1", "Column2"},
+                                                                      {"column00", "column01"},
+                                                                      {"field_1", "field_2"}};
+  const auto known = std::ranges::find(kNames, names[column], [](const auto& pair) { return pair.first; });
+  if (known == std::end(kNames) || (column != 0 && known->first != "X.1")) return false;
+  return std::ranges::find(names, known->second) == names.end();
 }
 
 // The sorted values of a column in at most `most` rows, spread evenly over the rows of all ranks.
@@ -248,6 +301,10 @@ bool numbers_rows(const PointsView& points, size_t column, const Sample& sample,
   return true;
 }
 
+bool is_named_like_some_id(const Dataset& points, size_t column) {
+  return may_be_named_like_id(points.column_names[column]) || is_named_by_place(points.column_names, column);
+}
+
 // Returns true if the column holds ids, so that scaling it gains nothing.
 bool holds_ids(const Dataset& points, size_t column, const Sample& sample, Comm& comm) {
   if (column < points.column_names.size()) {
@@ -255,7 +312,8 @@ bool holds_ids(const Dataset& points, size_t column, const Sample& sample, Comm&
     if (is_named_like_id(name)) return true;
     // An index without a name counts anew in each of several files.
     if (sample.readable && name.empty() && has_integers(points.view, column, sample, comm)) return true;
-    if (sample.readable && may_be_named_like_id(name) && has_distinct_integers(points.view, column, sample, comm))
+    if (sample.readable && is_named_like_some_id(points, column) &&
+        has_distinct_integers(points.view, column, sample, comm))
       return true;
   }
   return sample.looked_at && numbers_rows(points.view, column, sample, comm);
@@ -268,7 +326,7 @@ void add_ids(const Dataset& points, const std::vector<bool>& warned, const Sampl
   for (size_t j = 0; j < warned.size(); ++j) {
     if (warned[j] || !holds_ids(points, j, sample, comm)) continue;  // the same on all ranks
     const std::string name = j < points.column_names.size() ? points.column_names[j] : "";
-    const bool named = is_named_like_id(name) || may_be_named_like_id(name);
+    const bool named = !name.empty() && (is_named_like_id(name) || is_named_like_some_id(points, j));
     const bool unnamed = name.empty() && !points.column_names.empty();
     warnings.push_back(fmt::format(
         "{} {}; leave it out: --exclude, or --id, which lets it name the rows",
@@ -276,6 +334,37 @@ void add_ids(const Dataset& points, const std::vector<bool>& warned, const Sampl
         named     ? "is named like an id, and ids measure nothing"
         : unnamed ? "has no name, as the index that pandas and R write, and numbers of rows measure nothing"
                   : "holds a number for each row, in some order, as an index does, and these measure nothing"));
+  }
+}
+
+bool is_date(double value) {
+  const auto date = static_cast<int64_t>(value);
+  const int64_t year = date / 10000, month = date / 100 % 100, day = date % 100;
+  const int64_t days = month == 2 ? 29 : month == 4 || month == 6 || month == 9 || month == 11 ? 30 : 31;
+  return year >= 1900 && year <= 2100 && month >= 1 && month <= 12 && day >= 1 && day <= days;
+}
+
+// Returns true if all integers of a column are dates, as 20240131. Few rows show that most columns hold none.
+bool holds_dates(const PointsView& points, size_t column, const Sample& sample, Comm& comm) {
+  constexpr int64_t kFew = 3, kSome = 64;
+  if (size_of(points.type) < 4) return false;
+  for (const int64_t most : {kFew, kSome}) {
+    const std::vector<double> values = sampled(points, column, sample, most, comm);
+    constexpr double kLast = 1e8;
+    if (!(values.front() > 0 && values.back() < kLast) || !std::ranges::all_of(values, is_date)) return false;
+    if (most == kSome && values.front() == values.back()) return false;
+  }
+  return true;
+}
+
+void add_dates(const Dataset& points, const std::vector<bool>& warned, const Sample& sample, Comm& comm,
+               std::vector<std::string>& warnings) {
+  for (size_t j = 0; j < warned.size(); ++j) {
+    if (warned[j] || !holds_dates(points.view, j, sample, comm)) continue;  // the same on all ranks
+    warnings.push_back(
+        fmt::format("{} holds dates as integers (YYYYMMDD), which are farther apart where a month ends; leave it out: "
+                    "--exclude, or make numbers of days of it",
+                    column_label(points, static_cast<int64_t>(j) + 1)));
   }
 }
 
@@ -288,25 +377,30 @@ std::vector<std::string> find_row_numbers(const Dataset& points, int64_t memory,
     add_ids(points, warned, sample, comm, warnings);
     return warnings;
   }
-  Sequences sequences(first_row(view, sample, comm));
+  const std::vector<double> first = row_of_all(view, sample, 0, comm), second = row_of_all(view, sample, 1, comm);
+  Counters counters(points, first, second);
   for (const int64_t number : {int64_t{0}, int64_t{1}, sample.all - 1}) {
     const int64_t row = number - sample.first;
-    if (row >= 0 && row < view.n) sequences.look_at(view, row, number);
+    if (row >= 0 && row < view.n) counters.look_at(view, row, number);
   }
   for_sample(view, reading_window(view, memory), sample, 2, [&](int64_t row) {
-    sequences.look_at(view, row, sample.first + row);
-    return sequences.any();
+    counters.look_at(view, row, sample.first + row);
+    return counters.any();
   });
   check_mapped(view.data);
-  sequences.keep_those_of_all(comm);
-  for (const auto& [j, first] : sequences.left()) {
-    warned[j] = true;
-    warnings.push_back(fmt::format(
-        "{} only counts the rows ({:.0f}, {:.0f}, {:.0f}, ...), and groups them by their place in the file; leave it "
-        "out: --columns chooses others",
-        column_label(points, static_cast<int64_t>(j) + 1), first, first + 1, first + 2));
+  counters.keep_those_of_all(comm);
+  for (const Counter& one : counters.left()) {
+    warned[one.column] = true;
+    const std::string how = one.even ? fmt::format("({:.0f}, {:.0f}, {:.0f}, ...)", one.first, one.first + one.step,
+                                                   one.first + 2 * one.step)
+                                     : fmt::format("(from {:.0f} on, with holes)", one.first);
+    warnings.push_back(
+        fmt::format("{} only counts the rows {}, and groups them by their place in the file; leave it out: --columns "
+                    "chooses others",
+                    column_label(points, static_cast<int64_t>(one.column) + 1), how));
   }
   add_ids(points, warned, sample, comm, warnings);
+  add_dates(points, warned, sample, comm, warnings);
   check_mapped(view.data);
   return warnings;
 }

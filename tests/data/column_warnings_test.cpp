@@ -86,6 +86,31 @@ TEST(ColumnWarnings, NamesOfIndexes) {
   }
 }
 
+// Names that R, Spark and others give to a first column without one, where they give none to the next.
+TEST(ColumnWarnings, NamesByPlace) {
+  const auto distinct = [](int64_t i) { return static_cast<double>((i * 37) % 101 + 500); };
+  const auto names = [&](const char* a, const char* b, auto values) {
+    return row_number_warnings(table(50, {a, b}, values, normal(1, 1)).dataset).size();
+  };
+  const std::pair<const char*, const char*> pairs[] = {{"X", "Y"},
+                                                       {"V1", "V2"},
+                                                       {"_c0", "_c1"},
+                                                       {"column00", "column01"},
+                                                       {"Column1", "Column2"},
+                                                       {"field_1", "field_2"}};
+  for (const auto& [name, next] : pairs) {
+    EXPECT_EQ(names(name, "mass", distinct), 1U) << name;
+    EXPECT_EQ(names(name, next, distinct), 0U) << name;
+    EXPECT_EQ(names(name, "mass", normal(2, 1)), 0U) << name;
+    EXPECT_EQ(row_number_warnings(table(50, {"mass", name}, normal(1, 1), distinct).dataset).size(), 0U) << name;
+  }
+  EXPECT_EQ(row_number_warnings(table(50, {"mass", "X.1"}, normal(1, 1), distinct).dataset).size(), 1U);
+  for (const char* name : {"rowNo", "S No", "S.No", "Sr No", "row_no", "Sl.No."}) {
+    EXPECT_EQ(names(name, "mass", distinct), 1U) << name;
+    EXPECT_EQ(names(name, "mass", normal(2, 1)), 0U) << name;
+  }
+}
+
 // Scaling silences what is said of the variance, and keeps the index among the columns.
 TEST(ColumnWarnings, AnIndexIsNotScaled) {
   const auto shuffled = [](int64_t i) { return static_cast<double>((i * 37) % 101); };
@@ -167,6 +192,48 @@ std::vector<std::string> of_ranks(const Columns& columns, int ranks) {
     EXPECT_EQ(found[static_cast<size_t>(r)], found[0]);
   }
   return found[0];
+}
+
+TEST(ColumnWarnings, CountersInStepsAndWithHoles) {
+  const auto steps = [](int64_t i) { return static_cast<double>(10 * i); };
+  const auto down = [](int64_t i) { return static_cast<double>(200 - i); };
+  const auto holes = [](int64_t i) { return static_cast<double>(i + i / 13); };
+  const auto counts = [](const char* name, auto values) {
+    const Columns columns = table(200, {name, "x1"}, values, normal(1, 1));
+    const auto warnings = row_number_warnings(columns.dataset);
+    std::vector<std::string> all = warnings;
+    for (const std::string& text : dominance(columns)) all.push_back(text);
+    for (const int ranks : {2, 5}) EXPECT_EQ(of_ranks(columns, ranks), all) << name;
+    return warnings.empty() ? "" : warnings[0];
+  };
+  EXPECT_TRUE(counts("key", steps).starts_with("column 1 ('key') only counts the rows (0, 10, 20, ...)"));
+  EXPECT_TRUE(counts("key", down).starts_with("column 1 ('key') only counts the rows (200, 199, 198, ...)"));
+  EXPECT_TRUE(counts("key", holes).starts_with("column 1 ('key') only counts the rows (from 0 on, with holes)"));
+  EXPECT_EQ(counts("x", steps), "") << "a place along an axis";
+  for (const int64_t every : {2, 10}) {
+    EXPECT_EQ(counts("year", [&](int64_t i) { return static_cast<double>(1500 + every * i); }), "") << every;
+  }
+  EXPECT_EQ(counts("year", [](int64_t i) { return static_cast<double>(1950 + i + i / 13); }), "");
+  EXPECT_EQ(counts("key", [](int64_t i) { return static_cast<double>(i % 20 * 10); }), "") << "the x of a grid";
+  EXPECT_EQ(counts("key", [](int64_t i) { return static_cast<double>(i / 20 * 10); }), "") << "its y";
+  EXPECT_EQ(counts("key", [](int64_t i) { return static_cast<double>(20 + i / 4); }), "") << "sorted ages";
+  EXPECT_EQ(counts("key", [](int64_t i) { return static_cast<double>(2 * i + i % 2); }), "") << "too many holes";
+  EXPECT_EQ(counts("key", [](int64_t i) { return 0.1 * static_cast<double>(i); }), "") << "a measured time";
+  EXPECT_EQ(counts("key", [random = std::mt19937(2)](int64_t) mutable { return static_cast<double>(random() % 256); }),
+            "")
+      << "pixels";
+}
+
+TEST(ColumnWarnings, DatesAsIntegers) {
+  const auto date = [](int64_t i) { return static_cast<double>(20240101 + i / 28 * 100 + i % 28); };
+  const auto found = [](auto values) {
+    const auto warnings = row_number_warnings(table(200, {"when", "x1"}, values, normal(1, 1)).dataset);
+    return warnings.empty() ? "" : warnings[0];
+  };
+  EXPECT_TRUE(found(date).starts_with("column 1 ('when') holds dates as integers (YYYYMMDD)")) << found(date);
+  EXPECT_EQ(found([&](int64_t i) { return date(i) + (i == 100 ? 40 : 0); }), "") << "one is none";
+  EXPECT_EQ(found([&](int64_t i) { return date(i) + 0.5; }), "");
+  EXPECT_EQ(found([](int64_t i) { return static_cast<double>(20150000 + (i * 7919) % 100000); }), "") << "prices";
 }
 
 TEST(ColumnWarnings, ShuffledNumbersOfRows) {

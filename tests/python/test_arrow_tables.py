@@ -201,3 +201,15 @@ def test_pyarrow_lists_and_codes_are_checked(make):
         for fit in (KMeans(1).fit, lambda given: manymeans.fit(given, 1)):
             with pytest.raises(manymeans.BadDataError, match="no valid table of Arrow"):
                 fit(wrong)
+
+
+def test_extension_types():
+    small = pyarrow.array([0, 1, 2, -1], pyarrow.int8())
+    truth = pyarrow.ExtensionArray.from_storage(pyarrow.bool8(), small)
+    for table in (pyarrow.table({"a": truth}), pyarrow.chunked_array([truth])):
+        assert manymeans.fit(table, 1).best().cluster_centers.tolist() == [[0.75]]
+    opaque = pyarrow.ExtensionArray.from_storage(pyarrow.opaque(pyarrow.int8(), "mood", "somebody"), small)
+    lists = pyarrow.ListArray.from_arrays(pyarrow.array([0, 2, 4], pyarrow.int32()), opaque)
+    for column in (opaque, lists):
+        with pytest.raises(manymeans.BadDataError, match="'a'.*the extension type 'arrow.opaque'"):
+            manymeans.fit(pyarrow.table({"a": column}), 1)

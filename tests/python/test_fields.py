@@ -146,6 +146,40 @@ def test_what_is_wrong_with_the_options(path, options, words):
         manymeans.read(path, **options)
 
 
+def write(table, path):
+    if path.suffix == ".parquet":
+        pyarrow.parquet.write_table(table, path)
+    else:
+        with pyarrow.ipc.new_file(path, table.schema) as file:
+            file.write_table(table)
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.arrow"])
+def test_extension_types(tmp_path, name):
+    path = tmp_path / name
+    small = pyarrow.array([0, 1, 2, -1], pyarrow.int8())
+    truth = pyarrow.ExtensionArray.from_storage(pyarrow.bool8(), small)
+    write(pyarrow.table({"a": truth, "b": [1.0, 2.0, 3.0, 4.0]}), path)
+    assert same(path, []).tolist() == [[0, 1], [1, 2], [1, 3], [1, 4]]
+    assert same(path, ["--columns", "a"], columns="a").dtype == np.float32
+    assert manymeans.read(path, columns="b", weights="a").weights.tolist() == [0, 1, 1, 1]
+    opaque = pyarrow.ExtensionArray.from_storage(pyarrow.opaque(pyarrow.int8(), "mood", "somebody"), small)
+    write(pyarrow.table({"a": opaque, "b": [1.0, 2.0, 3.0, 4.0]}), path)
+    with pytest.raises(manymeans.BadDataError, match=r"column 1 \('a'\) \(extension<arrow.opaque"):
+        manymeans.read(path)
+    unknown = pyarrow.field("a", pyarrow.int8(), metadata={"ARROW:extension:name": "somebody.mood"})
+    write(pyarrow.table([small], schema=pyarrow.schema([unknown])), path)
+    with pytest.raises(manymeans.BadDataError, match=r"column 1 \('a'\) \(extension<somebody.mood>\) holds no numbers"):
+        manymeans.read(path)
+    assert "extension<somebody.mood>" in (by_program(path) or "extension<somebody.mood>")
+
+
+def test_weights_of_a_text_file(tmp_path):
+    write(pyarrow.table({"x": [1.0, 2.0, 4.0]}), tmp_path / "a.parquet")
+    pandas.Series([2, 1, 3]).to_csv(tmp_path / "w.csv", index=False)
+    assert manymeans.read(tmp_path / "a.parquet", weights=tmp_path / "w.csv").weights.tolist() == [2, 1, 3]
+
+
 def test_what_is_wrong_with_the_file(tmp_path):
     gap = pyarrow.table({"x": [1.0, None], "v": [[1.0, 2.0], [3.0]]})
     pyarrow.parquet.write_table(gap, tmp_path / "gap.parquet")

@@ -143,6 +143,7 @@ bool append_to_file(const RowsWithMore& rows, const std::string& format, OutputF
 std::shared_ptr<arrow::DataType> type_of(TextKind kind) {
   switch (kind) {
     case TextKind::kInteger: return arrow::int64();
+    case TextKind::kUnsigned: return arrow::uint64();
     case TextKind::kNumber: return arrow::float64();
     case TextKind::kBytes: return arrow::binary();
     case TextKind::kText: break;
@@ -150,13 +151,19 @@ std::shared_ptr<arrow::DataType> type_of(TextKind kind) {
   return arrow::utf8();
 }
 
+template <class Integer, class Builder>
+arrow::Status append_integer(const Field& field, arrow::ArrayBuilder& builder) {
+  Integer value = 0;
+  parse_integer(field.text, value);
+  return static_cast<Builder&>(builder).Append(value);
+}
+
 arrow::Status append_cell(const Field& field, TextKind kind, char decimal, arrow::ArrayBuilder& builder) {
   if (is_null_cell(field, kind)) return builder.AppendNull();
   if (kind == TextKind::kNumber) return static_cast<arrow::DoubleBuilder&>(builder).Append(number_of(field, decimal));
-  if (kind != TextKind::kInteger) return static_cast<arrow::BinaryBuilder&>(builder).Append(text_of(field));
-  int64_t value = 0;
-  parse_integer(field.text, value);
-  return static_cast<arrow::Int64Builder&>(builder).Append(value);
+  if (kind == TextKind::kInteger) return append_integer<int64_t, arrow::Int64Builder>(field, builder);
+  if (kind == TextKind::kUnsigned) return append_integer<uint64_t, arrow::UInt64Builder>(field, builder);
+  return static_cast<arrow::BinaryBuilder&>(builder).Append(text_of(field));
 }
 
 std::shared_ptr<arrow::Schema> schema_of(const TextLayout& layout, const std::vector<TextKind>& kinds) {

@@ -64,6 +64,14 @@ Copy find_copy(arrow::Type::type type) {
   }
 }
 
+constexpr const char* kTruth = "arrow.bool8";  // every number but 0 is true
+constexpr const char* kTensor = "arrow.fixed_shape_tensor";
+
+std::string extension_name(const arrow::DataType& type) {
+  if (type.id() != arrow::Type::EXTENSION) return {};
+  return static_cast<const arrow::ExtensionType&>(type).extension_name();
+}
+
 // The storage type of an extension type: a list of fixed size for a tensor of fixed shape, for example.
 const arrow::DataType& storage_of(const arrow::DataType& type) {
   if (type.id() != arrow::Type::EXTENSION) return type;
@@ -140,6 +148,7 @@ std::optional<FieldProblem> copy_lists(const List& lists, int64_t first, int64_t
 
 // The type of the numbers in a field: its own, or its items' type; lists, dictionaries and extensions are undone.
 arrow::Type::type number_type(const arrow::DataType& type) {
+  if (extension_name(type) == kTruth) return arrow::Type::BOOL;
   const arrow::DataType& stored = storage_of(type);
   if (is_list(stored)) return number_type(*static_cast<const arrow::BaseListType&>(stored).value_type());
   if (stored.id() != arrow::Type::DICTIONARY) return stored.id();
@@ -157,7 +166,19 @@ bool holds_lists(const arrow::DataType& type) {
   return holds_lists(*static_cast<const arrow::DictionaryType&>(stored).value_type());
 }
 
+// Returns false for other extension types: their numbers may be codes, or in a unit that only the type tells.
+bool is_understood(const arrow::DataType& type, bool inside = false) {
+  const std::string name = extension_name(type);
+  if (name == kTruth) return !inside;
+  if (!name.empty() && name != kTensor) return false;
+  const arrow::DataType& stored = storage_of(type);
+  if (is_list(stored)) return is_understood(*static_cast<const arrow::BaseListType&>(stored).value_type(), true);
+  if (stored.id() != arrow::Type::DICTIONARY) return true;
+  return is_understood(*static_cast<const arrow::DictionaryType&>(stored).value_type(), true);
+}
+
 FieldKind kind_of(const arrow::DataType& type) {
+  if (!is_understood(type)) return FieldKind::kOther;
   const arrow::DataType& stored = storage_of(type);
   const bool lists = is_list(stored);
   const arrow::DataType& items = lists ? *static_cast<const arrow::BaseListType&>(stored).value_type() : stored;
@@ -190,6 +211,10 @@ std::optional<FieldProblem> copy_rows(const arrow::Array& array, int64_t first, 
   }
   const Run run{first, count, target.values, target.row_step, true, target.row_number, target.lost_column, &target};
   const int64_t done = copy_run(stored, run);
+  for (int64_t i = 0; extension_name(*array.type()) == kTruth && i < done; ++i) {
+    double& value = target.values[i * target.row_step];
+    value = value != 0 ? 1 : 0;
+  }
   if (done == count) return std::nullopt;
   return FieldProblem{done, fmt::format(": {}", kMissingValue)};
 }
@@ -222,7 +247,7 @@ class ArrowCells : public FieldCells {
   }
   std::optional<int64_t> first_length() const override { return length_of_first(*array_); }
   bool is_null(int64_t row) const override { return is_null_at(storage_of(*array_), row); }
-  std::string text(int64_t row) const override { return shown_scalar(*array_, row); }
+  std::string text(int64_t row) const override { return shown_scalar(storage_of(*array_), row); }
 
  private:
   std::shared_ptr<arrow::Array> array_;
@@ -239,15 +264,12 @@ std::optional<DataType> stored_type(arrow::Type::type type) {
   }
 }
 
-}  // namespace
-
-namespace {
-
-// Periods of pandas, which are stored as integers that mean nothing without their frequency.
-bool is_period(const arrow::Field& field) {
+// The extension type that only the metadata name, since this Arrow does not know it.
+std::string unknown_extension(const arrow::Field& field) {
   const auto& metadata = field.metadata();
   const int place = metadata ? metadata->FindKey("ARROW:extension:name") : -1;
-  return place >= 0 && metadata->value(place) == "pandas.period";
+  if (place < 0 || metadata->value(place) == kTensor) return {};
+  return metadata->value(place);
 }
 
 }  // namespace
@@ -259,7 +281,11 @@ std::vector<FieldInfo> fields_of(const arrow::Schema& schema) {
     FieldInfo& info = fields.emplace_back();
     info.name = field->name();
     info.type = type.ToString();
-    info.kind = is_period(*field) ? FieldKind::kOther : kind_of(type);
+    info.kind = kind_of(type);
+    if (const std::string extension = unknown_extension(*field); !extension.empty()) {
+      info.kind = FieldKind::kOther;
+      info.type = fmt::format("extension<{}>", extension);
+    }
     info.stored = stored_type(number_type(type));
     if (info.kind == FieldKind::kFixedList) info.fixed_length = fixed_length(type);
   }

@@ -84,6 +84,13 @@ def text(item):
 PLAIN = ("halffloat", "float", "double", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)))
 
 
+TRUTH, TENSOR = "arrow.bool8", "arrow.fixed_shape_tensor"
+
+
+def extension_name(type):
+    return type.extension_name if isinstance(type, pa.BaseExtensionType) else ""
+
+
 def storage(type):
     while isinstance(type, pa.BaseExtensionType):
         type = type.storage_type
@@ -96,6 +103,8 @@ def is_list(type):
 
 def number_type(type):
     """Give the type of the numbers in a field, lists, dictionaries and extensions undone."""
+    if extension_name(type) == TRUTH:
+        return pa.bool_()
     type = storage(type)
     return number_type(type.value_type) if is_list(type) or pa.types.is_dictionary(type) else type
 
@@ -104,7 +113,20 @@ def is_number(type):
     return str(type) in (*PLAIN, "bool") or pa.types.is_decimal128(type) or pa.types.is_decimal256(type)
 
 
+def is_understood(type, inside=False):
+    """Return false for other extension types: their numbers may be codes, or in a unit that only the type tells."""
+    name = extension_name(type)
+    if name == TRUTH:
+        return not inside
+    if name not in ("", TENSOR):
+        return False
+    type = storage(type)
+    return is_understood(type.value_type, True) if is_list(type) or pa.types.is_dictionary(type) else True
+
+
 def kind_of(type):
+    if not is_understood(type):
+        return "other"
     stored = storage(type)
     items = stored.value_type if is_list(stored) else stored
     inner = storage(items)
@@ -117,15 +139,21 @@ def kind_of(type):
     return "fixed" if pa.types.is_fixed_size_list(stored) else "list"
 
 
-def is_period(field):
-    """Return true for periods of pandas: integers that mean nothing without their frequency."""
-    return (field.metadata or {}).get(b"ARROW:extension:name") == b"pandas.period"
+def unknown_extension(field):
+    """Give the extension type that only the metadata name, since this pyarrow does not know it."""
+    name = (field.metadata or {}).get(b"ARROW:extension:name", b"").decode("utf-8", "surrogateescape")
+    return "" if name == TENSOR else name
+
+
+def kind_in(field):
+    return "other" if unknown_extension(field) else kind_of(field.type)
 
 
 def describe(schema):
     for field in schema:
-        kind = "other" if is_period(field) else kind_of(field.type)
-        yield from (field.name, str(field.type), kind, str(number_type(field.type)))
+        kind, unknown = kind_in(field), unknown_extension(field)
+        type = f"extension<{unknown}>" if unknown else str(field.type)
+        yield from (field.name, type, kind, str(number_type(field.type)))
         yield storage(field.type).list_size if kind == "fixed" else 1
 
 
@@ -175,7 +203,9 @@ def text_cells(array, tag):
 
 
 def number_cells(array):
-    array = plain(array)
+    is_truth, array = extension_name(array.type) == TRUTH, plain(array)
+    if is_truth:
+        array = pc.not_equal(array, 0)
     if pa.types.is_decimal(array.type):
         return text_cells(array.cast(pa.string()), "digits")
     if pa.types.is_boolean(array.type):
@@ -197,8 +227,8 @@ def list_cells(array):
     return ["list", validity_of(array), values_of(lengths, 8), *number_cells(items)]
 
 
-def cells_of(array):
-    kind = kind_of(array.type)
+def cells_of(array, field):
+    kind = kind_in(field)
     if kind == "other":
         return text_cells(shown(plain(array)), "text")
     return number_cells(array) if kind == "number" else list_cells(array)
@@ -347,8 +377,8 @@ class Target:
 
 def fields_in(items):
     """Give the fields that a request names: name, type, and whether it may hold nulls."""
-    types = (pa.int8(), pa.uint8(), pa.uint16(), pa.int32(), pa.uint32(), pa.int64(), pa.binary(), pa.string())
-    named = {str(type): type for type in (*types, pa.float16(), pa.float32(), pa.float64())}
+    types = [pa.int8(), pa.uint8(), pa.uint16(), pa.int32(), pa.uint32(), pa.int64(), pa.uint64(), pa.binary()]
+    named = {str(type): type for type in (*types, pa.string(), pa.float16(), pa.float32(), pa.float64())}
     return [
         pa.field(text(items[at]), named[text(items[at + 1])], number(items[at + 2]) != 0)
         for at in range(0, len(items), 3)
@@ -390,7 +420,7 @@ class Child:
         if batch is None:
             del self.started[number(reader)]
             return []
-        return [batch.num_rows, *itertools.chain.from_iterable(cells_of(column) for column in batch.columns)]
+        return [batch.num_rows, *itertools.chain.from_iterable(map(cells_of, batch.columns, batch.schema))]
 
     def create(self, format, *fields):
         self.target = Target(text(format), pa.schema(fields_in(fields)), is_new=True)

@@ -50,6 +50,7 @@ const char* name_in_arrow(CellType type) {
 const char* name_in_arrow(TextKind kind) {
   switch (kind) {
     case TextKind::kInteger: return "int64";
+    case TextKind::kUnsigned: return "uint64";
     case TextKind::kNumber: return "double";
     case TextKind::kBytes: return "binary";
     case TextKind::kText: break;
@@ -226,14 +227,18 @@ bool append_to_file(const RowsWithMore& rows, const std::string& format, OutputF
   return out.close();
 }
 
+template <class Integer>
+void add_integer(const Field& field, bool null, Column& column) {
+  Integer value = 0;
+  if (null) return column.add_null(value);
+  parse_integer(field.text, value);
+  column.add(value);
+}
+
 void add_cell(const Field& field, TextKind kind, char decimal, Column& column) {
   const bool null = is_null_cell(field, kind);
-  if (kind == TextKind::kInteger) {
-    int64_t value = 0;
-    if (null) return column.add_null(value);
-    parse_integer(field.text, value);
-    return column.add(value);
-  }
+  if (kind == TextKind::kInteger) return add_integer<int64_t>(field, null, column);
+  if (kind == TextKind::kUnsigned) return add_integer<uint64_t>(field, null, column);
   if (kind == TextKind::kNumber) return null ? column.add_null(0.0) : column.add(number_of(field, decimal));
   null ? column.add_null(std::string_view()) : column.add(std::string_view(text_of(field)));
 }

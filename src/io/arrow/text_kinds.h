@@ -14,8 +14,9 @@
 
 namespace manymeans {
 
-/// The type of a text column; each kind also holds the values of the kinds before it.
-enum class TextKind : uint8_t { kInteger, kNumber, kText, kBytes };
+/// The type of a text column: int64, uint64, float64, UTF-8, bytes. Its texts come back from it: what a number would
+/// lose stays text, such as an integer of 20 digits, and 1e5, which a writer of numbers would not write.
+enum class TextKind : uint8_t { kInteger, kUnsigned, kNumber, kText, kBytes };
 
 /// One a column; a column of gaps is text. Reads all rows. `memory` as in ReadOptions.
 std::vector<TextKind> find_kinds(const TextLayout& layout, int64_t memory);
@@ -25,6 +26,7 @@ std::string name_of(const TextLayout& layout, size_t column);
 
 /// An integer as it would be written again. A text that begins with a zero (007) is a name, and no number.
 bool parse_integer(std::string_view text, int64_t& value);
+bool parse_integer(std::string_view text, uint64_t& value);
 
 /// Returns true if such a cell becomes a null.
 bool is_null_cell(const Field& field, TextKind kind);

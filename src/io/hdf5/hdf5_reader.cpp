@@ -12,6 +12,8 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
+#include <limits>
 #include <tuple>
 #include <utility>
 
@@ -98,6 +100,20 @@ std::string find_dataset(hid_t file, const MemberPath& path) {
                           names.empty() ? "/group/name" : "/" + names[0]));
 }
 
+// The numbers of an attribute; nothing where there is none of this name, or it holds something else.
+std::vector<double> numbers_of(hid_t data, const char* name) {
+  constexpr hssize_t kMax = 64;
+  if (H5Aexists(data, name) <= 0) return {};
+  const Hdf5Handle attribute(H5Aopen(data, name, H5P_DEFAULT), H5Aclose);
+  const Hdf5Handle type(attribute ? H5Aget_type(attribute) : -1, H5Tclose);
+  const Hdf5Handle space(attribute ? H5Aget_space(attribute) : -1, H5Sclose);
+  if (!type || !space || type_name(type).empty() || is_bool(type)) return {};
+  const hssize_t count = H5Sget_simple_extent_npoints(space);
+  if (count < 1 || count > kMax) return {};
+  std::vector<double> numbers(static_cast<size_t>(count));
+  return H5Aread(attribute, H5T_NATIVE_DOUBLE, numbers.data()) < 0 ? std::vector<double>() : numbers;
+}
+
 class Hdf5Dataset {
  public:
   Hdf5Dataset(const MemberPath& path, std::shared_ptr<const MappedFile> file);
@@ -105,6 +121,10 @@ class Hdf5Dataset {
 
  private:
   void check_storage() const;
+  void check_units() const;
+  void find_gaps();
+  bool mark_gaps(std::byte* values, int64_t count) const;
+  Dataset read_values(const ReadOptions& options) const;
   [[noreturn]] void fail(const std::string& what) const { throw Error(ErrorCode::kBadData, where_, what); }
   Dataset read_packed(StoredMatrix matrix, ReadOptions options) const;
   int64_t rows_of_chunks(const StoredMatrix& matrix) const;
@@ -114,6 +134,8 @@ class Hdf5Dataset {
   std::shared_ptr<const MappedFile> bytes_;
   std::string where_;
   Hdf5Handle file_, data_, type_;
+  std::vector<double> gaps_;  // numbers that stand for gaps
+  hid_t gaps_type_ = -1;      // of the values in memory, if there are such numbers: float32 or float64
 };
 
 Hdf5Dataset::Hdf5Dataset(const MemberPath& path, std::shared_ptr<const MappedFile> file)
@@ -128,6 +150,52 @@ Hdf5Dataset::Hdf5Dataset(const MemberPath& path, std::shared_ptr<const MappedFil
   }
   if (!path.member.empty()) where_ += ":" + path.member;
   check_storage();
+  check_units();
+  find_gaps();
+}
+
+// As netCDF packs numbers (CF conventions). Who unpacks them rounds in one of several ways.
+void Hdf5Dataset::check_units() const {
+  for (const auto& [name, neutral] : {std::pair("scale_factor", 1.0), std::pair("add_offset", 0.0)}) {
+    for (const double found : numbers_of(data_, name)) {
+      if (found == neutral) continue;
+      fail(
+          fmt::format("the attribute {} is {}, so the numbers in it are packed; write a copy of the values "
+                      "themselves, as xarray and netCDF4 unpack them",
+                      name, found));
+    }
+  }
+}
+
+// Numbers that the CF conventions let stand for gaps. All numbers are read as a type that has NaN.
+void Hdf5Dataset::find_gaps() {
+  if (!type_ || is_bool(type_) || type_name(type_).empty()) return;
+  const size_t size = H5Tget_size(type_);
+  const bool fits = size < 4 || (size == 4 && H5Tget_class(type_) == H5T_FLOAT);
+  for (const char* name : {"_FillValue", "missing_value"}) {
+    for (const double number : numbers_of(data_, name)) {
+      const bool occurs = !fits || std::fabs(number) <= std::numeric_limits<float>::max();  // false for NaN, too
+      if (occurs && !std::isnan(number)) gaps_.push_back(fits ? static_cast<float>(number) : number);
+    }
+  }
+  if (!gaps_.empty()) gaps_type_ = fits ? H5T_NATIVE_FLOAT : H5T_NATIVE_DOUBLE;
+}
+
+// Puts NaN in the place of numbers that stand for gaps. Returns false for an integer that float64 does not hold.
+bool Hdf5Dataset::mark_gaps(std::byte* values, int64_t count) const {
+  const bool integers = H5Tget_class(type_) == H5T_INTEGER;
+  const auto mark = [&]<class T>(T* numbers) {
+    for (int64_t i = 0; i < count; ++i) {
+      if (std::ranges::find(gaps_, static_cast<double>(numbers[i])) != gaps_.end()) {
+        numbers[i] = std::numeric_limits<T>::quiet_NaN();
+      } else if (integers && std::abs(numbers[i]) >= 0x1p53) {
+        return false;
+      }
+    }
+    return true;
+  };
+  return gaps_type_ == H5T_NATIVE_FLOAT ? mark(reinterpret_cast<float*>(values))
+                                        : mark(reinterpret_cast<double*>(values));
 }
 
 // The values lie in this file, and take nothing but the library to read: a file names no other, and no code.
@@ -189,13 +257,14 @@ bool Hdf5Dataset::read_rows(int64_t first, int64_t rows, int64_t columns, std::b
   const Hdf5Handle in_memory(H5Screate_simple(2, count.data(), nullptr), H5Sclose);
   return in_file && in_memory &&
          H5Sselect_hyperslab(in_file, H5S_SELECT_SET, begin.data(), nullptr, count.data(), nullptr) >= 0 &&
-         H5Dread(data_, type_, in_memory, in_file, H5P_DEFAULT, to) >= 0;
+         H5Dread(data_, gaps_.empty() ? static_cast<hid_t>(type_) : gaps_type_, in_memory, in_file, H5P_DEFAULT, to) >=
+             0;
 }
 
 // Chunked or compressed: the library unpacks it; all rows only where their values decide the type.
 Dataset Hdf5Dataset::read_packed(StoredMatrix matrix, ReadOptions options) const {
   const int64_t all = matrix.n;
-  const bool is_typed = H5Tget_class(type_) != H5T_INTEGER || H5Tget_size(type_) < 4 || options.dtype;
+  const bool is_typed = H5Tget_class(type_) != H5T_INTEGER || H5Tget_size(type_) < 4 || options.dtype || !gaps_.empty();
   if (is_typed) {
     matrix.first = options.part.begin(all);
     matrix.n = options.part.end(all) - matrix.first;
@@ -207,7 +276,11 @@ Dataset Hdf5Dataset::read_packed(StoredMatrix matrix, ReadOptions options) const
   bool there = true;
   for (int64_t row = 0; row < matrix.n && there; row += some) {
     const int64_t count = std::min(some, matrix.n - row);
-    there = read_rows(matrix.first + row, count, matrix.d, to + row * matrix.row_step);
+    std::byte* const rows = to + row * matrix.row_step;
+    there = read_rows(matrix.first + row, count, matrix.d, rows);
+    if (there && !gaps_.empty() && !mark_gaps(rows, count * matrix.d)) {
+      fail("it has integers beyond 2^53 beside the numbers that stand for gaps (_FillValue); write them as float64");
+    }
     store.give_back(row, row + count);
   }
   if (!there) {
@@ -220,12 +293,26 @@ Dataset Hdf5Dataset::read_packed(StoredMatrix matrix, ReadOptions options) const
 }
 
 Dataset Hdf5Dataset::read(const ReadOptions& options) const {
+  Dataset result = read_values(options);
+  if (H5Aexists(data_, "MATLAB_class") > 0) {
+    result.warnings.push_back(where_ +
+                              " was written by MATLAB, which stores matrices transposed: its columns are the rows "
+                              "here; if they should not be, store the transposed matrix");
+  }
+  return result;
+}
+
+Dataset Hdf5Dataset::read_values(const ReadOptions& options) const {
   StoredMatrix matrix = find_shape();
+  if (!gaps_.empty()) {
+    const bool narrow = gaps_type_ == H5T_NATIVE_FLOAT;
+    matrix = StoredMatrix::dense(nullptr, matrix.n, matrix.d, narrow ? 4 : 8, narrow ? "<f4" : "<f8");
+  }
   const size_t size = static_cast<size_t>(matrix.n) * static_cast<size_t>(matrix.row_step);
   if (size == 0) return read_stored(matrix, nullptr, where_, options);
   const haddr_t offset = H5Dget_offset(data_);  // of what lies in one piece
   const size_t there = bytes_->bytes().size();
-  if (offset == HADDR_UNDEF) return read_packed(std::move(matrix), options);
+  if (offset == HADDR_UNDEF || !gaps_.empty()) return read_packed(std::move(matrix), options);
   if (offset > there || size > there - offset) {
     fail(fmt::format("the values take {} bytes from byte {} on, the file has {}; it is cut off", size, offset, there));
   }

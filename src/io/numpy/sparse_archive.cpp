@@ -259,7 +259,7 @@ Dataset read_sparse_points(const std::string& path, const ReadOptions& options) 
                         [] { return "there is not enough memory to read this file; give it fewer rows or values"; },
                         [&] {
                           Dataset result = read_matrix(path, options);
-                          if (!options.weights.empty()) result.weights = read_weight_file(result, options);
+                          if (!options.weights.empty()) read_weight_file(result, options);
                           return result;
                         });
 }

@@ -10,6 +10,7 @@
 #include "io/files/peeked_file.h"
 #include "io/table/preparation.h"
 #include "io/table/row_store.h"
+#include "io/table/text_fields.h"
 
 #include <fmt/format.h>
 
@@ -101,6 +102,14 @@ void check_is_text(const Reader& reader, const ReadOptions& options, const std::
               path + " is no text; a column of text files (.csv, .tsv, .txt) can name the rows");
 }
 
+bool are_numbers(const std::vector<std::string>& texts, char decimal) {
+  double value = 0;
+  std::string digits;
+  return std::ranges::all_of(texts, [&](const std::string& text) {
+    return parse_number(text, decimal, value, digits) == NumberKind::kNumber;
+  });
+}
+
 // Messages about "-" say what that is.
 template <class Use>
 auto naming_input(const std::string& path, Use&& use) {
@@ -188,7 +197,34 @@ std::string column_label(const Dataset& points, int64_t column) {
   return column_label(one_each ? points.source.numbers[at] : column, name);
 }
 
-std::vector<double> read_weight_file(const Dataset& points, const ReadOptions& options) {
+FirstLine find_first_line(const std::string& path, const ReadOptions& options, int64_t rows) {
+  std::error_code ignored;  // a pipe cannot be read twice
+  if (table_kind(path, options) != TableKind::kLines || !std::filesystem::is_regular_file(path, ignored)) return {};
+  ReadOptions first{.format = options.format, .dtype = DataType::kFloat64, .decimal = options.decimal};
+  if (first.decimal == 0 && options.like) first.decimal = options.like->source.decimal;
+  first.header = Header::kYes;
+  first.memory = options.memory;
+  first.part = {.first = 0, .last = 0};
+  Dataset table;
+  try {
+    table = read_rows(path, first);
+  } catch (const Error&) {
+    return {};  // the reading of its rows says what is wrong
+  }
+  const std::vector<std::string>& names = table.column_names;
+  const auto is_among_names = [&](const std::string& name) { return std::ranges::find(names, name) != names.end(); };
+  const bool known = options.like && !options.like->column_names.empty() &&
+                     std::ranges::all_of(options.like->column_names, is_among_names);
+  if (known || !are_numbers(names, table.source.decimal)) return {};
+  FirstLine line{options.header, true};
+  for (size_t j = 0; j < names.size(); ++j) line.may_name &= names[j] == fmt::format("{}", j);
+  if (rows == 0) return line;
+  const bool named = table.file_rows == rows && (line.may_name || options.header == Header::kYes);
+  line.header = named ? Header::kYes : table.file_rows + 1 == rows ? Header::kNo : Header::kAuto;
+  return line;
+}
+
+void read_weight_file(Dataset& points, const ReadOptions& options) {
   if (!is_points_path(options.weights)) {
     throw Error(
         ErrorCode::kUsage, "weights",
@@ -202,24 +238,28 @@ std::vector<double> read_weight_file(const Dataset& points, const ReadOptions& o
   plain.threads = options.threads;
   plain.part = options.part;
   plain.memory = options.memory;
-  const Dataset file = read_points(options.weights, plain);
+  plain.header = options.header;
   const int64_t rows = points.file_rows + std::ssize(points.dropped);
+  plain.header = find_first_line(options.weights, plain, rows).header;
+  const Dataset file = read_points(options.weights, plain);
   if (file.view.d != 1 || file.file_rows != rows) {
+    const bool one_more = file.first_line > 0 && file.file_rows == rows + 1 && file.column_names.empty();
     throw Error(ErrorCode::kBadData, options.weights,
-                fmt::format("{} rows of {} values found; one weight for each of the {} rows of {} is needed",
-                            file.file_rows, file.view.d, rows, points.path));
+                fmt::format("{} rows of {} values found; one weight for each of the {} rows of {} is needed{}",
+                            file.file_rows, file.view.d, rows, points.path,
+                            one_more ? "; if the first line is a name, --header yes says so" : ""));
   }
+  points.warnings.insert(points.warnings.end(), file.warnings.begin(), file.warnings.end());
   const double* values = static_cast<const double*>(file.view.data);
-  std::vector<double> weights;
+  points.weights.clear();
   auto gap = points.dropped.begin();
   for (int64_t row = 0; row < file.view.n; ++row) {
     if (gap != points.dropped.end() && *gap == row) {
       ++gap;
     } else {
-      weights.push_back(values[row]);
+      points.weights.push_back(values[row]);
     }
   }
-  return weights;
 }
 
 TableKind table_kind(const std::string& path, const ReadOptions& options) {
@@ -281,8 +321,7 @@ void check_some_rows(const Dataset& points) {
 Dataset read_points(const std::string& path, const ReadOptions& options) {
   Dataset result = read_rows(path, options);
   check_some_rows(result);
-  if (!options.weights.empty() && result.weights.empty() && result.view.n > 0)
-    result.weights = read_weight_file(result, options);
+  if (!options.weights.empty() && result.weights.empty() && result.view.n > 0) read_weight_file(result, options);
   return result;
 }
 

@@ -38,8 +38,8 @@ struct Reader {
 Dataset read_rows(const std::string& path, const ReadOptions& options);
 /// Reads all rows as a table, from which rules make points.
 RawTable read_raw(const std::string& path, ReadOptions options);
-/// Reads the weights of the points from the file that `options` name.
-std::vector<double> read_weight_file(const Dataset& points, const ReadOptions& options);
+/// Adds the weights of the file that `options` name, and the warnings of its reading, to the points.
+void read_weight_file(Dataset& points, const ReadOptions& options);
 /// Throws Error(kBadData) where there are no rows or no columns.
 void check_some_rows(const Dataset& points);
 

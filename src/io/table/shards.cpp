@@ -151,8 +151,7 @@ Dataset prepare_shards(const std::vector<std::string>& paths, const ReadOptions&
   RawTable all = put_together(std::move(tables), options);
   all.path = name_of_shards(paths);
   Dataset points = prepare_points(std::move(all), options);
-  if (!options.weights.empty() && points.weights.empty() && points.view.n > 0)
-    points.weights = read_weight_file(points, options);
+  if (!options.weights.empty() && points.weights.empty() && points.view.n > 0) read_weight_file(points, options);
   return points;
 }
 
@@ -175,8 +174,7 @@ Dataset read_shards(const std::vector<std::string>& paths, const ReadOptions& op
     take_beside_rows(points, pieces.back(), options);
   }
   put_together(points, pieces, options.memory);
-  if (!options.weights.empty() && points.weights.empty() && points.view.n > 0)
-    points.weights = read_weight_file(points, options);
+  if (!options.weights.empty() && points.weights.empty() && points.view.n > 0) read_weight_file(points, options);
   return points;
 }
 

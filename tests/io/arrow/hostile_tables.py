@@ -79,6 +79,19 @@ def lists():
     return pa.table(columns)
 
 
+def extensions():
+    small = pa.array([0, 1, 2, None, -1], pa.int8())
+    columns = {
+        "truth": pa.ExtensionArray.from_storage(pa.bool8(), small),
+        "opaque": pa.ExtensionArray.from_storage(pa.opaque(pa.int8(), "mood", "somebody"), small),
+        "number": pa.array([1.5, 2.5, 3.5, 4.5, 5.5]),
+        "unknown": small,
+    }
+    unknown = pa.field("unknown", pa.int8(), metadata={"ARROW:extension:name": "somebody.mood"})
+    fields = [pa.field(name, column.type) for name, column in columns.items()]
+    return pa.table(list(columns.values()), schema=pa.schema([*fields[:-1], unknown]))
+
+
 def main():
     folder = pathlib.Path(sys.argv[1])
     coded = pa.array([[1.0, 2.0]] * 3, pa.list_(pa.float64()))
@@ -93,6 +106,7 @@ def main():
         "empty": numbers().slice(0, 0),
         "sliced": numbers().slice(1, 3),
         "many": pa.table({"x": pa.array(range(100_000), pa.int32()), "y": pa.array([0.1] * 100_000)}),
+        "extensions": extensions(),
         "tensor": pa.table({"t": pa.FixedShapeTensorArray.from_numpy_ndarray(_cubes())}),
     }
     for name, table in tables.items():

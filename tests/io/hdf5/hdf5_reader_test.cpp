@@ -4,6 +4,8 @@
 #include "io/files.h"
 #include "io/table/reader.h"
 
+#include <cmath>
+
 namespace manymeans::test {
 namespace {
 
@@ -60,6 +62,39 @@ TEST_F(Hdf5, WhatCannotBeRead) {
     const std::string cut = folder.file("cut.h5", whole.substr(0, size));
     expect_error(ErrorCode::kBadData, {"cut.h5"}, [&] { read_points(cut); });
   }
+}
+
+TEST_F(Hdf5, Attributes) {
+  if (!is_built_in()) GTEST_SKIP() << "built without HDF5";
+  const std::string file = path("attributes.h5");
+  const auto gaps = [&](const std::string& name, DataType type) {
+    const Dataset found = read_points(file + ":/" + name);
+    EXPECT_EQ(found.view.type, type) << name;
+    const Values values = values_of(found.view);
+    EXPECT_EQ((Values{values[0], values[3]}), (Values{1, 4})) << name;
+    EXPECT_TRUE(std::isnan(values[1]) && std::isnan(values[2])) << name;
+  };
+  gaps("int16", DataType::kFloat32);
+  gaps("int64", DataType::kFloat64);
+  gaps("float32", DataType::kFloat32);
+  gaps("chunks", DataType::kFloat64);
+  ReadOptions filled{.rules = {.missing = Missing::kMean}};
+  EXPECT_EQ(values_of(read_points(file + ":/int16", filled).view), (Values{1, 4, 1, 4}));
+  const Dataset second = read_points(file + ":/int16", {.part = {.index = 1, .count = 2}});
+  EXPECT_TRUE(std::isnan(values_of(second.view)[0]));
+  EXPECT_EQ(read_points(file + ":/nan").view.type, DataType::kFloat32);
+  EXPECT_EQ(values_of(read_points(file + ":/odd").view), (Values{1, 2})) << "texts and flags are no gaps";
+  const auto bad = [&](const std::string& name, std::initializer_list<std::string> parts) {
+    expect_error(ErrorCode::kBadData, parts, [&] { read_points(file + ":/" + name); });
+  };
+  bad("scaled", {"/scaled", "scale_factor is 0.1", "packed"});
+  bad("moved", {"/moved", "add_offset is 5", "packed"});
+  bad("long", {"/long", "beyond 2^53"});
+  EXPECT_EQ(values_of(read_points(file + ":/neutral").view), (Values{1, 2}));
+  const Dataset matlab = read_points(file + ":/matlab");
+  ASSERT_EQ(matlab.warnings.size(), 1U);
+  EXPECT_NE(matlab.warnings[0].find("/matlab was written by MATLAB"), std::string::npos) << matlab.warnings[0];
+  EXPECT_TRUE(read_points(path("one_dataset.h5")).warnings.empty());
 }
 
 }  // namespace

@@ -88,5 +88,52 @@ TEST(Reader, AllAreListed) {
   EXPECT_FALSE(choices[0].description.empty());
 }
 
+// pandas writes 0 above a column without a name.
+TEST(Reader, TheNumberOfRowsDecidesAboutAFirstLine) {
+  const Folder folder;
+  const auto header = [&](const std::string& text, int64_t rows, const ReadOptions& options = {}) {
+    return find_first_line(folder.file("beside.csv", text), options, rows).header;
+  };
+  EXPECT_EQ(header("0\n5\n0\n", 2), Header::kYes);
+  EXPECT_EQ(header("0\n5\n0\n", 3), Header::kNo);
+  EXPECT_EQ(header("0\n5\n0\n", 4), Header::kAuto) << "neither";
+  EXPECT_EQ(header("0,1\n5,6\n", 1), Header::kYes);
+  EXPECT_EQ(header("2001\n0.5\n0.7\n0.9\n", 4), Header::kNo);
+  EXPECT_EQ(header("7\n5\n0\n", 2), Header::kAuto) << "names nothing";
+  EXPECT_EQ(header("7\n5\n0\n", 2, {.header = Header::kYes}), Header::kYes);
+  EXPECT_EQ(header("7\n5\n0\n", 3, {.header = Header::kYes}), Header::kNo);
+  EXPECT_EQ(header("weight\n5\n0\n", 2, {.header = Header::kNo}), Header::kAuto) << "text is recognised";
+  EXPECT_EQ(header("0\n5\n0\n", 0), Header::kAuto);
+  EXPECT_EQ(header("0\n5\n0\n", 0, {.header = Header::kNo}), Header::kNo);
+  EXPECT_EQ(header("1,0\n5,6\n", 0, {.header = Header::kNo, .like = PointsOfFit{{}, {"0", "1"}, 2}}), Header::kAuto)
+      << "the names of the points";
+  EXPECT_TRUE(find_first_line(folder / "beside.csv", {}, 0).may_name == false) << "1,0";
+  EXPECT_TRUE(find_first_line(folder.file("beside.csv", "0,1\n5,6\n"), {}, 0).may_name);
+  EXPECT_EQ(find_first_line(folder / "nowhere.csv", {}, 2).header, Header::kAuto);
+  const Values values{0, 1};
+  write_values(folder / "values.npy", values, "x");
+  EXPECT_EQ(find_first_line(folder / "values.npy", {.header = Header::kYes}, 1).header, Header::kAuto);
+}
+
+TEST(Reader, WeightsBelowANumberAsAName) {
+  const Folder folder;
+  ReadOptions options;
+  options.weights = folder.file("weights.csv", "0\n1.5\n2\n0\n");
+  const std::string points = folder.file("points.csv", "x,y\n1,2\n3,4\n5,7\n");
+  EXPECT_EQ(read_points(points, options).weights, (Values{1.5, 2, 0}));
+  EXPECT_TRUE(read_points(points, options).warnings.empty());
+  folder.file("weights.csv", "2001\n0.5\n0.7\n");
+  EXPECT_EQ(read_points(points, options).weights, (Values{2001, 0.5, 0.7})) << "the first lines look like a header";
+  folder.file("weights.csv", "9\n1.5\n2\n1\n");
+  expect_error(ErrorCode::kBadData, {"4 rows of 1 values found", "each of the 3 rows", "--header yes"},
+               [&] { read_points(points, options); });
+  options.header = Header::kYes;
+  EXPECT_EQ(read_points(points, options).weights, (Values{1.5, 2, 1}));
+  folder.file("weights.csv", "3 1\n5\n6\n7\n");
+  options.header = Header::kAuto;
+  EXPECT_EQ(read_points(points, options).weights, (Values{5, 6, 7}));
+  EXPECT_EQ(read_points(points, options).warnings.size(), 1U) << "of the size that the first line gives";
+}
+
 }  // namespace
 }  // namespace manymeans::test
