@@ -60,8 +60,9 @@ def compare(a: Any, b: Any) -> Comparison:
     ----------
     a, b : array-like of shape (n_samples,), Model, FitResult or estimator
         Labels: integers, floats with whole values, texts or categories. Each value is a class. A row has none where its
-        label is negative or missing (None, NaN, pandas.NA, ""). Or a model, a result (its best model), or a fitted
-        `KMeans`, whose labels are compared where both have them, and whose centres are where both have those.
+        label is negative or missing (None, NaN, pandas.NA, ""). Or a model, a result (its best model), or what has
+        ``labels_`` or ``cluster_centers_``, as fitted estimators have. Labels are compared where both have them, and
+        centres where both have those.
 
     Returns
     -------
@@ -82,8 +83,8 @@ def compare(a: Any, b: Any) -> Comparison:
     1.0
 
     """
-    labels_a, centers_a, classes_a = parts_of("a", a)
-    labels_b, centers_b, classes_b = parts_of("b", b)
+    labels_a, centers_a, classes_a, _ = parts_of("a", a)
+    labels_b, centers_b, classes_b, _ = parts_of("b", b)
     matched: list[tuple[int, int, float]] = []
     if centers_a is not None and centers_b is not None:
         if centers_a.shape[1] != centers_b.shape[1]:
@@ -103,22 +104,27 @@ class Parts(NamedTuple):
     labels: npt.NDArray[np.int64] | None
     centers: npt.NDArray[np.float64] | None
     classes: list[str] | None
+    metric: str = "euclidean"
 
 
 def parts_of(name: str, given: Any) -> Parts:
     """Take apart what a user passes as labels, a model or an estimator."""
-    given = given.best() if isinstance(given, FitResult) else given
+    fitted = getattr(given, "result_", given)
+    metric = fitted.metric if isinstance(fitted, FitResult) else getattr(given, "_metric", "euclidean")
+    if isinstance(fitted, FitResult) and not hasattr(given, "cluster_centers_"):
+        given = fitted.best()
     if isinstance(given, Model):
-        labels, centers, linear = given.labels, given.cluster_centers, given.linear
-    elif hasattr(given, "cluster_centers_"):
-        labels, centers, linear = getattr(given, "labels_", None), given.cluster_centers_, False
+        labels, centers = given.labels, None if given.linear else given.cluster_centers
+    elif hasattr(given, "cluster_centers_") or hasattr(given, "labels_"):
+        labels, centers = getattr(given, "labels_", None), getattr(given, "cluster_centers_", None)
     else:
         labels, classes = _labels_of(name, given)
         return Parts(labels, None, classes)
     return Parts(
         None if labels is None else _labels_of(name, labels)[0],
-        None if linear else np.ascontiguousarray(centers, dtype=np.float64),
+        None if centers is None else np.ascontiguousarray(centers, dtype=np.float64),
         None,
+        metric,
     )
 
 
@@ -128,7 +134,8 @@ def _labels_of(name: str, given: Any) -> tuple[npt.NDArray[np.int64], list[str] 
     if getattr(getattr(given, "type", None), "extension_name", "") == "pandas.period":
         raise BadDataError(f"[{name}] row 0 is a period of pandas; labels are whole numbers or texts")
     if labels.ndim != 1:
-        raise BadDataError(f"[{name}] has the shape {labels.shape}; a label for each row is needed, or a model")
+        what = f"has the shape {labels.shape}" if labels.ndim else f"is {given!r:.60}"
+        raise BadDataError(f"[{name}] {what}; a label for each row is needed, or a model")
     kind = labels.dtype.kind
     if kind in "bi" or (kind == "u" and not (labels > _MOST_LABEL).any()):
         return labels.astype(np.int64), None
