@@ -136,7 +136,7 @@ def consensus(
         X = opened(X, like=result)
         if result is not None:
             X = columns_of_fit(X, result.column_names)
-        points = plain_points(X)
+        points = plain_points(X, keep_sparse=True)
         points = points if result is None else result._in_units(points, n_threads)
         array, bfloat16 = points.array, points.bfloat16
     wanted = {
@@ -177,7 +177,7 @@ def _member(model: Model, *, with_labels: bool) -> dict[str, Any]:
     labels = None
     if with_labels:
         if model.labels is None:
-            raise UsageError("[X] is needed: models of a file have no labels; give the points")
+            raise UsageError("[X] is needed: models of a file, of shards or of dask have no labels; give the points")
         labels = np.ascontiguousarray(model.labels)
     return {
         "centers": np.ascontiguousarray(model.cluster_centers), "labels": labels, "inertia": float(model.inertia),

@@ -12,6 +12,7 @@ from . import _manymeans, _threads
 from ._errors import UsageError, warn
 from ._functions import library_options, run_fit_shards
 from ._input import Points, plain_centers, plain_points, plain_weights
+from ._opening import weights_of
 from ._parameters import check_callback, integer, switch
 from ._progress import Callback
 from ._result import FitResult
@@ -140,10 +141,11 @@ class Shard:
 
     Parameters
     ----------
-    X : array-like of shape (n_rows, n_features)
-        Points; there may be none. Points that the library can read are not copied, and must not be changed.
+    X : array-like of shape (n_rows, n_features) or Dataset
+        Points; there may be none. Points that the library can read are not copied, and must not be changed. A sparse
+        matrix is made dense.
     sample_weight : array-like of shape (n_rows,), optional
-        Weights, 0 or larger; for all shards or for none.
+        Weights, 0 or larger, by default the weights of a `Dataset`; for all shards or for none.
     first_row : int, default=0
         The number of rows in the shards before this one.
     n_threads : int, optional
@@ -197,7 +199,7 @@ class Shard:
         self._points: Points = plain_points(X, empty=True)
         self.n_rows: int = self._points.array.shape[0]
         self.first_row = integer("first_row", first_row, 0)
-        self._weights = plain_weights(sample_weight, self.n_rows)
+        self._weights = plain_weights(weights_of(X, sample_weight), self.n_rows)
         self._backend, self._algorithm, self._n_threads = backend, algorithm, n_threads
         self._open()
 
@@ -387,6 +389,7 @@ def fit_shards(
     seed: int = 0,
     model_seed: int | None = None,
     init: Any = "k-means||",
+    metric: str = "euclidean",
     max_iter: int = 300,
     tol: float = 1e-4,
     stop: str = "tol",
@@ -406,7 +409,7 @@ def fit_shards(
         in any order. It may ask a shard anywhere, again or twice; each shard's answer counts once.
     k : int, str or iterable of int, default=8
         Numbers of clusters, as in `fit`.
-    models, seed, model_seed, max_iter, tol, stop, empty, time_limit, strategy, callback, progress : optional
+    models, seed, model_seed, metric, max_iter, tol, stop, empty, time_limit, strategy, callback, progress : optional
         As in `fit`. The inertia of progress reports is not known.
     init : str or array-like of shape (k, n_features), default="k-means||"
         As in `fit`, but for the default: ``"k-means||"`` asks 13 questions, ``"k-means++"`` four for each centre.
