@@ -42,7 +42,7 @@ from ._input import (
     unmasked,
     unwrap,
 )
-from ._labelling import PreparedCenters, predict_points, transform_points
+from ._labelling import PreparedCenters, as_measured, predict_points, transform_points
 from ._outside import Ranges, warn_of_outside
 from ._profile import Profile, Remembered
 from ._progress import Callback
@@ -344,7 +344,8 @@ class _BaseEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterM
         result: FitResult | None = getattr(self, "result_", None)  # none where a user has set cluster_centers_
         if result is None:
             warn_of_outside(points, self._ranges)
-            return points
+            metric = getattr(self, "metric", "euclidean")
+            return as_measured(points, metric, self._fitted_centers(), self.n_threads)
         centers = vars(self).get("cluster_centers_")  # a user may have set others since
         own = centers is None or any(model.cluster_centers is centers for model in result.models)
         return result._scaled(points, self.n_threads, compare=own)

@@ -248,8 +248,8 @@ def fit(
         Seed of one model, as an earlier fit reported it: gives that model alone, with the same digest.
     init : str or array-like of shape (k, n_features), default="auto"
         ``"auto"``, ``"k-means++"``, ``"k-means||"``, ``"random"``, ``"first"``, or the initial centres: an array, a
-        frame, a `Dataset`, a `FitResult`, or the name of a file. Where they and `X` have names of columns, these say
-        which is which.
+        frame, a `Dataset`, a `Model`, a `FitResult` (its best model of this k), or the name of a file. Where they and
+        `X` have names of columns, these say which is which.
     metric : {"euclidean", "cosine"}, default="euclidean"
         ``"cosine"``: rows and centres are scaled to length one (spherical k-means); no row may be all zeros.
     min_size, max_size : int, default=0
@@ -342,10 +342,11 @@ def _fitted(given: dict[str, Any], *, search: bool = False) -> FitResult:
         if ranks is not None and isinstance(X, NAMES_OF_FILES):
             raise UsageError(f"[X] is {X!r:.60}; with comm, the rows of this rank are right")
         X = opened(X)
-        points = plain_points(X, empty=ranks is not None, keep_sparse=not search)
+        points = plain_points(X, empty=ranks is not None, keep_sparse=True)
         weights = plain_weights(weights_of(X, sample_weight), points.array.shape[0])
-        initial = _initial(init, points)
-        options = library_options(given) | {"init": init if initial is None else None}
+        options = library_options(given)
+        initial = _initial(init, points, options)
+        options["init"] = init if initial is None else None
         result = run_fit(
             points, weights, options, initial=initial, n_threads=given["n_threads"], callback=given["callback"],
             progress=switch("progress", given["progress"]), checkpoint=saved, ranks=ranks, search=search,
@@ -371,12 +372,13 @@ def _column_warnings(points: Points) -> list[str]:
     return [text.rpartition(advice)[0].replace("their place in the file", "their place") + advice for text in texts]
 
 
-def _initial(init: Any, points: Points) -> npt.NDArray[Any] | None:
+def _initial(init: Any, points: Points, options: dict[str, Any]) -> npt.NDArray[Any] | None:
     """Give initial centres that a user passes, also as a model or as the name of a file; None: `init` is a method."""
     if isinstance(init, str):
         methods = {method["name"] for method in _manymeans.info(devices=False)["inits"]}
         if init in methods or not os.path.isfile(init):
             return None
+    names: list[str] = []
     if isinstance(init, NAMES_OF_FILES):
         try:
             init = FitResult.load(init)
@@ -385,7 +387,13 @@ def _initial(init: Any, points: Points) -> npt.NDArray[Any] | None:
     if isinstance(init, FitResult):
         if init.scaling["kind"] != "none":
             raise UsageError("[init] this model was fitted to scaled points; its centres are in other units than X")
-        init = Dataset(init._of_kind(linear=False).best().cluster_centers, init.column_names, None, [])
+        names, ks = init.column_names, options["k"]
+        init = init._of_kind(linear=False).best(ks[0] if len(ks) == 1 else None)
+    if isinstance(init, Model):
+        metric = options.get("metric", "euclidean")  # a search has no other
+        if init._metric != metric:
+            raise UsageError(f"[init] this model is of metric {init._metric}, this fit of {metric}; use the same")
+        init = Dataset(init.cluster_centers, names, None, [])
     return plain_centers(init, "init", points.names)
 
 
@@ -536,12 +544,13 @@ def predict(
     [0, 0, 1]
 
     """
-    if isinstance(model, NAMES_OF_FILES) or hasattr(model, "cluster_centers_"):
+    is_result, kind = isinstance(model, FitResult), type(model)
+    if isinstance(model, NAMES_OF_FILES) or (not is_result and (hasattr(kind, "predict") or hasattr(kind, "_fields"))):
         raise UsageError(
-            f"[model] is {model!r:.60}; a FitResult is right (FitResult.load of a file, result_ of an estimator), "
-            "a Model, or centres"
+            f"[model] is {model!r:.60}; a FitResult is right (FitResult.load of a file, result of a Choice), a Model, "
+            "or centres. Estimators have a method predict"
         )
-    X = opened(X, model if isinstance(model, FitResult) else None)
+    X = opened(X, model if is_result else None)
     distances = switch("distances", distances)
     if isinstance(model, FitResult):
         centers = model._of_kind(linear=False).best(k, criterion).cluster_centers

@@ -8,12 +8,12 @@ from typing import Any
 from . import _threads
 from ._choose import Choice
 from ._errors import UsageError
-from ._input import plain_points, plain_weights
+from ._input import plain_weights
 from ._opening import opened, weights_of
 from ._page import page
 from ._parameters import integer, path_of
 from ._result import FitResult
-from ._tables import check_output, columns_of_fit, files_of
+from ._tables import check_output, files_of
 
 
 def report(
@@ -72,12 +72,8 @@ def report(
     """
     fitted, choice = _parts_of(result)
     shown = _shown_k(fitted, choice, k)
-    points = (
-        None
-        if X is None
-        else fitted._scaled(plain_points(columns_of_fit(opened(X, fitted), fitted.column_names)), n_threads)
-    )
-    weights = None if points is None else plain_weights(weights_of(X, sample_weight), len(points.array))
+    points = None if X is None else fitted._points_of(opened(X, fitted), n_threads)
+    weights = None if points is None else plain_weights(weights_of(X, sample_weight), points.array.shape[0])
     name = b"" if path is None else path_of("path", path)
     if name:
         check_output("path", name, files_of(fitted._source, X, sample_weight))
