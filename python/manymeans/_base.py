@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from numbers import Integral, Real
 from typing import Any
 
@@ -44,6 +44,7 @@ from ._input import (
 )
 from ._labelling import PreparedCenters, as_measured, predict_points, transform_points
 from ._outside import Ranges, warn_of_outside
+from ._parameters import Check, integer, real
 from ._profile import Profile, Remembered
 from ._progress import Callback
 from ._result import FitResult, Model
@@ -60,9 +61,16 @@ with contextlib.suppress(ImportError):
 INITS = ("k-means++", "random", "k-means||", "first", "auto")
 
 
+class _Whole(Interval):
+    """An integer in a range, and no bool, which scikit-learn takes for one."""
+
+    def is_satisfied_by(self, val: Any) -> bool:
+        return not isinstance(val, bool) and bool(super().is_satisfied_by(val))
+
+
 def at_least(least: int) -> Interval:
     """Give the constraint of an integer."""
-    return Interval(Integral, least, None, closed="left")
+    return _Whole(Integral, least, None, closed="left")
 
 
 @parameters
@@ -153,11 +161,11 @@ class Clustering(Fitting):
     )  # fmt: skip
 
 
-# The types that the library takes for a parameter with this annotation.
-_PLAIN: dict[str, Callable[[Any], Any]] = {"int": int, "float": float}
+# How a parameter with this annotation becomes what the library takes.
+_PLAIN: dict[str, Check] = {"int": integer, "float": real}
 
 
-def _as_is(value: Any) -> Any:
+def _as_is(name: str, value: Any) -> Any:
     return value
 
 
@@ -167,7 +175,7 @@ class _ObjectsError(BadDataError, TypeError):
 
 def _without_objects(X: Any) -> Any:
     """Give an array of numbers of a list or an array of objects, and anything else as it is."""
-    array = array_of(X, "X") if isinstance(X, (list, tuple)) else X
+    array = array_of(X, "X") if isinstance(X, (list, tuple, int)) else X
     if not isinstance(array, np.ndarray) or array.dtype.kind != "O":
         return X
     try:
@@ -254,14 +262,14 @@ class _FittingEstimator(Common, BaseEstimator):
             return None
         if points.on_device:
             return plain_weights(sample_weight, points.array.shape[0])
-        weights = sample_weight if isinstance(sample_weight, Real) else plain_numbers(sample_weight, "sample_weight")
+        weights = plain_numbers(sample_weight, "sample_weight")
         counted = points.numbers if points.is_sparse else points.array
-        return readable(_check_sample_weight(weights, counted, dtype=np.float64))
+        return readable(_check_sample_weight(weights if weights.ndim else float(weights), counted, dtype=np.float64))
 
     def _options(self) -> dict[str, Any]:
         """Give the parameters that are options of the library, and the seed."""
         options = {
-            name: _PLAIN.get(value.hint.split(" ")[0], _as_is)(getattr(self, name))
+            name: _PLAIN.get(value.hint.split(" ")[0], _as_is)(name, getattr(self, name))
             for name, value in self._parameters.items()
             if value.option and getattr(self, name) is not None
         }

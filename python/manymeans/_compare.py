@@ -156,7 +156,7 @@ def _number_of(label: Any) -> float:
         return -1.0 if label is None else math.nan
     try:
         return float(label)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return math.nan
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -11,14 +12,11 @@ from . import _manymeans, _threads
 from ._errors import UsageError, warn
 from ._input import plain_points
 from ._opening import opened
-from ._parameters import integer
+from ._parameters import choice, integer
 from ._result import FitResult, Model
 from ._seeds import seed_of
 from ._tables import columns_of_fit
 from ._wording import in_python
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 
 class Consensus(NamedTuple):
@@ -127,6 +125,7 @@ def consensus(
     """
     result, models = _models_of(ensemble)
     count = integer("k", k)
+    choice("method", method, ("centroids", "matched"))
     if method == "matched":
         models = [model for model in models if model.k == count]
         if not models:
@@ -154,10 +153,13 @@ def consensus(
 
 def _models_of(given: Any) -> tuple[FitResult | None, list[Model]]:
     """Give the models that have begun, and the result that they belong to."""
-    if hasattr(given, "models_"):
-        given = given._fitted_result()
+    given = getattr(given, "result_", given)
     result = given if isinstance(given, FitResult) else None
     models: Iterable[Any] = given.models if isinstance(given, FitResult) else given
+    if not isinstance(models, Iterable):
+        raise UsageError(
+            f"[ensemble] is {given!r:.60}; a FitResult, an EnsembleKMeans that was fitted, or models are right"
+        )
     begun = []
     for model in models:
         if not isinstance(model, Model):

@@ -15,7 +15,7 @@ from ._errors import BadDataError, UsageError, warn, warn_of_stop
 from ._input import Points, Target, plain_centers, plain_points, plain_weights
 from ._labelling import as_measured, predict_points
 from ._opening import NAMES_OF_FILES, opened, weights_of
-from ._parameters import Check, between, check_callback, integer, optional, path_of, real, switch
+from ._parameters import Check, between, check_callback, integer, optional, path_of, real, switch, text_of
 from ._progress import Callback, Reporter
 from ._ranks import Ranks
 from ._reading import read
@@ -31,18 +31,14 @@ _OF_CHECKPOINTS = ("checkpoint", "checkpoint_every", "resume")
 def k_list(k: int | str | Iterable[int]) -> list[int]:
     """Give the numbers of clusters in 8, [8, 16], range(2, 20), ``"8,16"`` or ``"2..20:2"``."""
     if isinstance(k, str):
-        return _manymeans.parse_k_list(k)
+        return _manymeans.parse_k_list(text_of("k", k))
     if isinstance(k, Iterable) and not isinstance(k, bytes) and not (isinstance(k, np.ndarray) and k.ndim == 0):
         return [integer("k", one) for one in k]
     return [integer("k", k)]
 
 
-def _as_is(name: str, value: Any) -> Any:
-    return value  # the library checks it
-
-
 def _memory(name: str, value: Any) -> Any:
-    return value if isinstance(value, str) else integer(name, value, 0)
+    return text_of(name, value) if isinstance(value, str) else integer(name, value, 0)
 
 
 #: How the parameters of `fit`, `search` and `fit_shards` are checked that are options of the library. Signatures and
@@ -52,17 +48,17 @@ _OPTIONS: dict[str, Check] = {
     "models": integer,
     "seed": between(0, _MOST_SEED),
     "model_seed": optional(between(0, _MOST_SEED)),
-    "metric": _as_is,
+    "metric": text_of,
     "min_size": between(0),
     "max_size": between(0),
     "max_iter": between(0),
     "tol": real,
-    "stop": _as_is,
-    "empty": _as_is,
+    "stop": text_of,
+    "empty": text_of,
     "time_limit": optional(real),
-    "algorithm": _as_is,
-    "backend": _as_is,
-    "strategy": _as_is,
+    "algorithm": text_of,
+    "backend": text_of,
+    "strategy": text_of,
     "memory": optional(_memory),
     "time": real,
     "trials": between(1),

@@ -97,7 +97,8 @@ class Target(NamedTuple):
 
 
 def _is_dataframe(X: Any) -> bool:
-    return type(X).__module__.split(".")[0] == "pandas"
+    """Return whether this is of pandas, with values: a frame, column, index or array, but no scalar and no group."""
+    return type(X).__module__.split(".")[0] == "pandas" and hasattr(type(X), "__array__")
 
 
 def _is_arrow_type(dtype: Any) -> bool:
@@ -320,7 +321,7 @@ def _numbers_of(array: npt.NDArray[Any], name: str, columns: list[str] | None = 
         array = np.where(np.asarray(gaps, dtype=bool), np.nan, array)
     try:
         return array.astype(np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise BadDataError(f"{name} is of type {array.dtype} and cannot be made float64: {error}") from None
 
 

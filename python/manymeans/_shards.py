@@ -13,7 +13,7 @@ from ._errors import UsageError, warn
 from ._functions import library_options, run_fit_shards
 from ._input import Points, plain_centers, plain_points, plain_weights
 from ._opening import weights_of
-from ._parameters import check_callback, integer, switch
+from ._parameters import check_callback, instance, integer, switch
 from ._progress import Callback
 from ._result import FitResult
 
@@ -37,7 +37,8 @@ class Answer:
     """
 
     def __init__(self, question: bytes, answer: bytes) -> None:
-        self._question, self._answer = question, answer
+        self._question: bytes = instance("question", question, bytes)
+        self._answer: bytes = instance("answer", answer, bytes)
 
     def __add__(self, other: Answer) -> Any:
         if not isinstance(other, Answer):
@@ -70,7 +71,7 @@ class Answer:
             An object of this class. Bytes that are damaged are an error where the answer is used.
 
         """
-        end = 8 + int.from_bytes(data[:8], "little")
+        end = 8 + int.from_bytes(instance("data", data, bytes)[:8], "little")
         return cls(data[8:end], data[end:])
 
     def __reduce__(self) -> tuple[Any, tuple[bytes, bytes]]:
@@ -246,7 +247,7 @@ class Shard:
             When there is not enough memory.
 
         """
-        return self._shard.answer(question)
+        return self._shard.answer(instance("question", question, bytes))
 
     def shape(self) -> Shape:
         """Tell rows, columns and weights. O(n_rows).
@@ -279,7 +280,7 @@ class Shard:
             When rows are missing, or shards differ in columns, type or weights.
 
         """
-        question = _manymeans.scan_question(shape._answer)
+        question = _manymeans.scan_question(instance("shape", shape, Shape)._answer)
         return Scan(question, self.answer(question))
 
     def statistics(self, scan: Scan, models: Iterable[Any], previous: Iterable[Any] | None = None) -> Statistics:
@@ -307,8 +308,10 @@ class Shard:
             With what is wrong with the values of the first row that cannot be used.
 
         """
-        centers = [plain_centers(model, "models") for model in models]
-        before = [plain_centers(model, "previous") for model in previous or []]
+        instance("scan", scan, Scan)
+        centers = [plain_centers(model, "models") for model in instance("models", models, Iterable)]
+        past = () if previous is None else instance("previous", previous, Iterable)
+        before = [plain_centers(model, "previous") for model in past]
         question = _manymeans.statistics_question(scan._question, scan._answer, centers, before)
         return Statistics(question, self.answer(question))
 
@@ -343,6 +346,7 @@ def solve(statistics: Statistics) -> list[npt.NDArray[Any]]:
     [[1.5], [9.0]]
 
     """
+    instance("statistics", statistics, Statistics)
     return _manymeans.solve(statistics._question, statistics._answer)
 
 
@@ -378,7 +382,7 @@ def merge_answers(a: bytes, b: bytes) -> bytes:
     [2.0, 7.0]
 
     """
-    return _manymeans.merge_answers(a, b)
+    return _manymeans.merge_answers(instance("a", a, bytes), instance("b", b, bytes))
 
 
 def fit_shards(
