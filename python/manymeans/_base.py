@@ -538,8 +538,8 @@ class _Clusterer(_BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), default=None
-            Points to describe the clusters by; by default the points of the fit, as long as the program keeps them.
-            They are read twice.
+            Points to describe the clusters by, read twice. By default the points of the fit, as long as the program
+            keeps them and their weights. Lists are not remembered.
         sample_weight : array-like of shape (n_samples,), default=None
             Their weights.
 
@@ -557,7 +557,10 @@ class _Clusterer(_BaseEstimator):
         if own:
             kept = None if self._fitted_to is None else self._fitted_to.objects()
             if kept is None:
-                raise UsageError("[X] the points of the fit are gone, or were never here; pass them as X")
+                raise UsageError(
+                    "[X] the points of the fit or their weights are gone, or they were lists, which are not kept; pass "
+                    "them as X and sample_weight"
+                )
             X, sample_weight = kept
         points = self._points(X, reset=False)
         weights = self._weights(sample_weight, points)

@@ -22,7 +22,7 @@ from ._base import INITS, at_least
 from ._consensus import Consensus
 from ._declaring import parameter, parameters
 from ._errors import BadDataError, UsageError
-from ._functions import k_list, run_fit_shards
+from ._functions import run_fit_shards
 from ._imports import importing
 from ._input import Points, plain_centers, plain_numbers, plain_points
 from ._labelling import as_measured, predict_points, scaled, transform_points
@@ -514,7 +514,7 @@ class EnsembleKMeans(_OnDask, _ensemble.EnsembleKMeans):
         """Fit all models; parameters as in `KMeans.fit`."""
         X = _tall(X)
         options = self._options() | {
-            "k": k_list(self.n_clusters), "models": int(self.models_per_k),
+            "k": self._ks(), "models": int(self.models_per_k),
         }  # fmt: skip
         result = self._fit_partitions(X, sample_weight, options)
         self._keep_all(result)
