@@ -125,8 +125,7 @@ struct ChosenK {
 /// seven fits of all rows, or of 32,768 rows if there are more. The distances of the silhouette's sample are computed
 /// once for all k. Memory: the memory of the fit, and one set of reference data, or the rows of two members, or 70 MB
 /// of sums of distances. Throws what fit() throws; Error(kInterrupted) if it was stopped before two numbers of clusters
-/// had a model; Error(kUsage) for a `model_seed`, which names one model, and for weights and ranks, which criteria do
-/// not support.
+/// had a model; Error(kUsage) for a `model_seed`, which names one model, and for ranks, which criteria do not support.
 ChosenK choose_k(const PointsView& points, const ChooseOptions& options, const FitHooks& hooks = {});
 
 }  // namespace manymeans

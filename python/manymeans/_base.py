@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from numbers import Integral, Real
 from typing import Any
 
@@ -45,8 +45,9 @@ from ._input import (
     unwrap,
 )
 from ._integers import warn_of_rounded
-from ._labelling import PreparedCenters, predict_points, transform_points
+from ._labelling import PreparedCenters, as_measured, predict_points, transform_points
 from ._outside import Ranges, warn_of_outside
+from ._parameters import Check, integer, real
 from ._profile import Profile, Remembered
 from ._progress import Callback
 from ._result import FitResult, Model
@@ -63,9 +64,16 @@ with contextlib.suppress(ImportError):
 INITS = ("k-means++", "random", "k-means||", "first", "auto")
 
 
+class _Whole(Interval):
+    """An integer in a range, and no bool, which scikit-learn takes for one."""
+
+    def is_satisfied_by(self, val: Any) -> bool:
+        return not isinstance(val, bool) and bool(super().is_satisfied_by(val))
+
+
 def at_least(least: int) -> Interval:
     """Give the constraint of an integer."""
-    return Interval(Integral, least, None, closed="left")
+    return _Whole(Integral, least, None, closed="left")
 
 
 @parameters
@@ -156,11 +164,11 @@ class Clustering(Fitting):
     )  # fmt: skip
 
 
-# The types that the library takes for a parameter with this annotation.
-_PLAIN: dict[str, Callable[[Any], Any]] = {"int": int, "float": float}
+# How a parameter with this annotation becomes what the library takes.
+_PLAIN: dict[str, Check] = {"int": integer, "float": real}
 
 
-def _as_is(value: Any) -> Any:
+def _as_is(name: str, value: Any) -> Any:
     return value
 
 
@@ -170,7 +178,7 @@ class _ObjectsError(BadDataError, TypeError):
 
 def _without_objects(X: Any) -> Any:
     """Give an array of numbers of a list or an array of objects, and anything else as it is."""
-    array = array_of(X, "X") if isinstance(X, (list, tuple)) else X
+    array = array_of(X, "X") if isinstance(X, (list, tuple, int)) else X
     if not isinstance(array, np.ndarray) or array.dtype.kind != "O":
         return array if isinstance(array, np.ndarray) and array.dtype.kind in "iu" else X
     try:
@@ -260,14 +268,14 @@ class _FittingEstimator(Common, BaseEstimator):
         if points.on_device:
             return plain_weights(sample_weight, points.array.shape[0], X)
         check_rows("sample_weight", sample_weight, X)
-        weights = sample_weight if isinstance(sample_weight, Real) else plain_numbers(sample_weight, "sample_weight")
+        weights = plain_numbers(sample_weight, "sample_weight")
         counted = points.numbers if points.is_sparse else points.array
-        return readable(_check_sample_weight(weights, counted, dtype=np.float64))
+        return readable(_check_sample_weight(weights if weights.ndim else float(weights), counted, dtype=np.float64))
 
     def _options(self) -> dict[str, Any]:
         """Give the parameters that are options of the library, and the seed."""
         options = {
-            name: _PLAIN.get(value.hint.split(" ")[0], _as_is)(getattr(self, name))
+            name: _PLAIN.get(value.hint.split(" ")[0], _as_is)(name, getattr(self, name))
             for name, value in self._parameters.items()
             if value.option and getattr(self, name) is not None
         }
@@ -355,7 +363,8 @@ class _BaseEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterM
         result: FitResult | None = getattr(self, "result_", None)  # none where a user has set cluster_centers_
         if result is None:
             warn_of_outside(points, self._ranges)
-            return points
+            metric = getattr(self, "metric", "euclidean")
+            return as_measured(points, metric, self._fitted_centers(), self.n_threads)
         centers = vars(self).get("cluster_centers_")  # a user may have set others since
         own = centers is None or any(model.cluster_centers is centers for model in result.models)
         return result._scaled(points, self.n_threads, compare=own)
@@ -540,8 +549,8 @@ class _Clusterer(_BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), default=None
-            Points to describe the clusters by; by default the points of the fit, as long as the program keeps them.
-            They are read twice.
+            Points to describe the clusters by, read twice. By default the points of the fit, as long as the program
+            keeps them and their weights. Lists are not remembered.
         sample_weight : array-like of shape (n_samples,), default=None
             Their weights.
 
@@ -559,7 +568,10 @@ class _Clusterer(_BaseEstimator):
         if own:
             kept = None if self._fitted_to is None else self._fitted_to.objects()
             if kept is None:
-                raise UsageError("[X] the points of the fit are gone, or were never here; pass them as X")
+                raise UsageError(
+                    "[X] the points of the fit or their weights are gone, or they were lists, which are not kept; pass "
+                    "them as X and sample_weight"
+                )
             X, sample_weight = kept
         points = self._points(X, reset=False)
         weights = self._weights(sample_weight, points, X)

@@ -10,7 +10,7 @@ from ._errors import warn
 from ._functions import k_list
 from ._imports import importing
 from ._input import plain_points
-from ._opening import opened
+from ._opening import opened_without_weights
 from ._page import fragment
 from ._parameters import integer
 from ._result import FitResult
@@ -218,7 +218,7 @@ def choose_k(
     Raises
     ------
     UsageError
-        As `fit`; for a k above the number of rows that was asked for, too.
+        As `fit`; for a k above the number of rows that was asked for, too, and for points that were read with weights.
 
     Examples
     --------
@@ -228,7 +228,7 @@ def choose_k(
     3
 
     """
-    points = plain_points(opened(X))
+    points = plain_points(opened_without_weights(X, "choose_k"), keep_sparse=True)
     asked = [count for count in _DEFAULT_K if count <= points.array.shape[0]] if k is _DEFAULT_K else k_list(k)
     fit = {
         "k": asked, "models": integer("models", models), "seed": seed_of(seed), "init": init,

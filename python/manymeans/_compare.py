@@ -65,8 +65,9 @@ def compare(a: Any, b: Any) -> Comparison:
     ----------
     a, b : array-like of shape (n_samples,), Model, FitResult or estimator
         Labels: integers, floats with whole values, texts or categories. Each value is a class. A row has none where its
-        label is negative or missing (None, NaN, pandas.NA, ""). Or a model, a result (its best model), or a fitted
-        `KMeans`, whose labels are compared where both have them, and whose centres are where both have those.
+        label is negative or missing (None, NaN, pandas.NA, ""). Or a model, a result (its best model), or what has
+        ``labels_`` or ``cluster_centers_``, as fitted estimators have. Labels are compared where both have them, and
+        centres where both have those.
 
     Returns
     -------
@@ -125,17 +126,19 @@ class Parts(NamedTuple):
 
 def parts_of(name: str, given: Any) -> Parts:
     """Take apart what a user passes as labels, a model or an estimator."""
-    given = given.best() if isinstance(given, FitResult) else given
+    fitted = getattr(given, "result_", given)
+    if isinstance(fitted, FitResult) and not hasattr(given, "cluster_centers_"):
+        given = fitted.best()
     if isinstance(given, Model):
-        labels, centers, linear = given.labels, given.cluster_centers, given.linear
-    elif hasattr(given, "cluster_centers_"):
-        labels, centers, linear = getattr(given, "labels_", None), given.cluster_centers_, False
+        labels, centers = given.labels, None if given.linear else given.cluster_centers
+    elif hasattr(given, "cluster_centers_") or hasattr(given, "labels_"):
+        labels, centers = getattr(given, "labels_", None), getattr(given, "cluster_centers_", None)
     else:
         labels, classes = _labels_of(name, given)
         return Parts(labels, None, classes)
     return Parts(
         None if labels is None else _labels_of(name, labels)[0],
-        None if linear else np.ascontiguousarray(centers, dtype=np.float64),
+        None if centers is None else np.ascontiguousarray(centers, dtype=np.float64),
         None,
         space_of(given),
     )
@@ -185,7 +188,8 @@ def _labels_of(name: str, given: Any) -> tuple[npt.NDArray[np.int64], list[str] 
     if getattr(getattr(given, "type", None), "extension_name", "") == "pandas.period":
         raise BadDataError(f"[{name}] row 0 is a period of pandas; labels are whole numbers or texts")
     if labels.ndim != 1:
-        raise BadDataError(f"[{name}] has the shape {labels.shape}; a label for each row is needed, or a model")
+        what = f"has the shape {labels.shape}" if labels.ndim else f"is {shown(given)}"
+        raise BadDataError(f"[{name}] {what}; a label for each row is needed, or a model")
     kind = labels.dtype.kind
     if kind in "bi" or (kind == "u" and not (labels > _MOST_INTEGER).any()):
         return labels.astype(np.int64), None
@@ -216,7 +220,7 @@ def _number_of(label: Any) -> float:
         return -1.0 if label is None else math.nan
     try:
         return float(label)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return math.nan
 
 

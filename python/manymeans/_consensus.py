@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,14 +13,11 @@ from ._compare import Space, centers_in, space_of
 from ._errors import UsageError, warn
 from ._input import plain_points
 from ._opening import opened
-from ._parameters import integer
+from ._parameters import choice, integer
 from ._result import FitResult, Model
 from ._seeds import seed_of
 from ._tables import columns_of_fit
-from ._wording import in_python
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from ._wording import in_python, shown
 
 
 class Consensus(NamedTuple):
@@ -128,6 +126,7 @@ def consensus(
     """
     result, models = _models_of(ensemble)
     count = integer("k", k)
+    choice("method", method, ("centroids", "matched"))
     if method == "matched":
         models = [model for model in models if model.k == count]
         if not models:
@@ -136,7 +135,8 @@ def consensus(
     if X is not None:
         X = opened(X, like=result)
         result = models[0]._alone() if result is None else result
-        points = result._in_units(plain_points(columns_of_fit(X, result.column_names)), n_threads)
+        X = columns_of_fit(X, result.column_names)
+        points = result._in_units(plain_points(X, keep_sparse=True), n_threads)
         array, bfloat16 = points.array, points.bfloat16
     space = space_of(models[0])
     wanted = {
@@ -156,10 +156,13 @@ def consensus(
 
 def _models_of(given: Any) -> tuple[FitResult | None, list[Model]]:
     """Give the models that have begun, and the result that they belong to."""
-    if hasattr(given, "models_"):
-        given = given._fitted_result()
+    given = getattr(given, "result_", given)
     result = given if isinstance(given, FitResult) else None
     models: Iterable[Any] = given.models if isinstance(given, FitResult) else given
+    if not isinstance(models, Iterable):
+        raise UsageError(
+            f"[ensemble] is {shown(given)}; a FitResult, an EnsembleKMeans that was fitted, or models are right"
+        )
     begun = []
     for model in models:
         if not isinstance(model, Model):
@@ -181,7 +184,7 @@ def _member(model: Model, space: Space, *, with_labels: bool) -> dict[str, Any]:
     labels = None
     if with_labels:
         if model.labels is None:
-            raise UsageError("[X] is needed: models of a file have no labels; give the points")
+            raise UsageError("[X] is needed: models of a file, of shards or of dask have no labels; give the points")
         labels = np.ascontiguousarray(model.labels)
     return {
         "centers": centers, "labels": labels, "inertia": float(model.inertia),

@@ -9,10 +9,11 @@ import numpy.typing as npt
 
 from . import _manymeans, _threads
 from ._alignment import check_rows
-from ._compare import classes_of, parts_of
+from ._compare import Parts, classes_of, parts_of
 from ._errors import UsageError
-from ._input import Points, plain_points
-from ._opening import opened
+from ._input import Points, plain_points, sparse_points
+from ._labelling import as_measured
+from ._opening import opened_without_weights
 from ._parameters import integer
 from ._seeds import seed_of
 
@@ -71,7 +72,8 @@ def criteria(
     labels : array-like of shape (n_samples,), Model, FitResult or estimator
         Labels as `compare` takes them; rows without one are left out. Texts are numbered in the order of first
         appearance, and so are all labels where one is above 2**31 - 1. Or a model, a result (its best model) or a
-        fitted estimator that has the labels of `X`.
+        fitted estimator that has the labels of `X`. For the metric cosine, rows are scaled to length one, as the fit
+        scaled them.
     sample : int, default=1000
         Rows for which `silhouette` is computed, O(sample n_samples n_features); 0: none.
     random_state : int or numpy.random.RandomState, default=0
@@ -87,7 +89,7 @@ def criteria(
     Raises
     ------
     UsageError
-        For labels of another number of rows.
+        For labels of another number of rows, and for points that were read with weights.
     BadDataError
         For labels that are no whole numbers and no texts; for NaN and infinity in `X`.
 
@@ -99,19 +101,24 @@ def criteria(
     (50.0, 0.2)
 
     """
-    points, taken = plain_points(opened(X)), _labels_of(labels)
+    points, parts = plain_points(opened_without_weights(X, "criteria"), keep_sparse=True), parts_of("labels", labels)
+    taken = _labels_of(parts)
     check_rows("labels", labels, X)
+    if parts.centers is not None:
+        points = as_measured(points, parts.space.metric, parts.centers, n_threads)
     there = taken >= 0
     if not there.all() and len(there) == points.array.shape[0]:
-        points, taken = Points(np.ascontiguousarray(points.numbers[there])), taken[there]
+        rows = points.numbers[there]
+        points = sparse_points(rows) if points.is_sparse else Points(np.ascontiguousarray(rows))
+        taken = taken[there]
     wanted = {
         "sample": integer("sample", sample, 0), "seed": seed_of(random_state), "threads": _threads.effective(n_threads),
     }  # fmt: skip
     return Criteria(**_manymeans.criteria(points.array, points.bfloat16, taken.astype(np.uint32), wanted))
 
 
-def _labels_of(given: Any) -> npt.NDArray[np.int64]:
-    labels = parts_of("labels", given).labels
+def _labels_of(parts: Parts) -> npt.NDArray[np.int64]:
+    labels = parts.labels
     if labels is None:
         raise UsageError("[labels] this model has no labels; predict() gives those of rows")
     if labels.size and labels.max() > _MOST_LABEL:

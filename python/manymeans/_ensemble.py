@@ -91,7 +91,7 @@ class EnsembleKMeans(Clustering, _BaseEstimator):
 
     _keeps_sparse = True
     n_clusters: int | str | Iterable[int] = parameter(
-        default=8, accepts=[at_least(1), "array-like", range, str], kw_only=False, type="int, str or iterable of int",
+        default=8, accepts=[at_least(1), "array-like", range, str], kw_only=False, type="int, str or list-like of int",
         text="Numbers of clusters: ``8``, ``[8, 16]``, ``range(2, 21)``, ``\"8,16\"`` or ``\"2..20:2\"``.",
     )  # fmt: skip
     models_per_k: int = parameter(
@@ -176,11 +176,18 @@ class EnsembleKMeans(Clustering, _BaseEstimator):
         options = library_options({"time": time, "rounds": rounds, "trials": trials})
         return self._fit_all(X, sample_weight, options)
 
+    def _ks(self) -> list[int]:
+        ks = k_list(self.n_clusters)
+        twice = [k for k in ks if ks.count(k) > 1]
+        if twice:
+            raise UsageError(f"[n_clusters] {twice[0]} is given twice; models_per_k fits several models of each number")
+        return ks
+
     def _fit_all(self, X: Any, sample_weight: Any, search: dict[str, Any]) -> EnsembleKMeans:
         """Fit, or with options of a search, search for all models."""
         points = self._points(X, reset=True)
         weights = self._weights(sample_weight, points, X)
-        ks = k_list(self.n_clusters)
+        ks = self._ks()
         if max(ks, default=0) > points.array.shape[0]:
             raise ValueError(f"n_samples={points.array.shape[0]} should be >= n_clusters={max(ks)}.")
         initial = None
@@ -358,6 +365,11 @@ class EnsembleKMeans(Clustering, _BaseEstimator):
         -------
         names : ndarray of str
             ``ensemblekmeans0`` and so on.
+
+        Raises
+        ------
+        UsageError
+            For models of several numbers of clusters where `criterion` chose none. It is an AttributeError, too.
 
         """
         self._fitted_centers()  # says so where it is not clear which model that is

@@ -15,7 +15,7 @@ from ._errors import BadDataError, UsageError, warn, warn_of_stop
 from ._input import Points, Target, in_order, plain_centers, plain_points, plain_weights
 from ._labelling import predict_points
 from ._opening import NAMES_OF_FILES, opened, weights_of
-from ._parameters import Check, between, check_callback, integer, optional, path_of, real, switch
+from ._parameters import Check, between, check_callback, integer, optional, path_of, real, switch, text_of
 from ._progress import Callback, Reporter
 from ._ranks import Ranks
 from ._reading import read
@@ -31,18 +31,14 @@ _OF_CHECKPOINTS = ("checkpoint", "checkpoint_every", "resume")
 def k_list(k: int | str | Iterable[int]) -> list[int]:
     """Give the numbers of clusters in 8, [8, 16], range(2, 20), ``"8,16"`` or ``"2..20:2"``."""
     if isinstance(k, str):
-        return _manymeans.parse_k_list(k)
+        return _manymeans.parse_k_list(text_of("k", k))
     if isinstance(k, Iterable) and not isinstance(k, bytes) and not (isinstance(k, np.ndarray) and k.ndim == 0):
         return [integer("k", one) for one in k]
     return [integer("k", k)]
 
 
-def _as_is(name: str, value: Any) -> Any:
-    return value  # the library checks it
-
-
 def _memory(name: str, value: Any) -> Any:
-    return value if isinstance(value, str) else integer(name, value, 0)
+    return text_of(name, value) if isinstance(value, str) else integer(name, value, 0)
 
 
 #: How the parameters of `fit`, `search` and `fit_shards` are checked that are options of the library. Signatures and
@@ -52,17 +48,17 @@ _OPTIONS: dict[str, Check] = {
     "models": integer,
     "seed": between(0, _MOST_SEED),
     "model_seed": optional(between(0, _MOST_SEED)),
-    "metric": _as_is,
+    "metric": text_of,
     "min_size": between(0),
     "max_size": between(0),
     "max_iter": between(0),
     "tol": real,
-    "stop": _as_is,
-    "empty": _as_is,
+    "stop": text_of,
+    "empty": text_of,
     "time_limit": optional(real),
-    "algorithm": _as_is,
-    "backend": _as_is,
-    "strategy": _as_is,
+    "algorithm": text_of,
+    "backend": text_of,
+    "strategy": text_of,
     "memory": optional(_memory),
     "time": real,
     "trials": between(1),
@@ -248,8 +244,8 @@ def fit(
         Seed of one model, as an earlier fit reported it: gives that model alone, with the same digest.
     init : str or array-like of shape (k, n_features), default="auto"
         ``"auto"``, ``"k-means++"``, ``"k-means||"``, ``"random"``, ``"first"``, or the initial centres: an array, a
-        frame, a `Dataset`, a `FitResult`, or the name of a file. Where they and `X` have names of columns, these say
-        which is which.
+        frame, a `Dataset`, a `Model`, a `FitResult` (its best model of this k), or the name of a file. Where they and
+        `X` have names of columns, these say which is which.
     metric : {"euclidean", "cosine"}, default="euclidean"
         ``"cosine"``: rows and centres are scaled to length one (spherical k-means); no row may be all zeros.
     min_size, max_size : int, default=0
@@ -342,10 +338,11 @@ def _fitted(given: dict[str, Any], *, search: bool = False) -> FitResult:
         if ranks is not None and isinstance(X, NAMES_OF_FILES):
             raise UsageError(f"[X] is {shown(X)}; with comm, the rows of this rank are right")
         X = opened(X)
-        points = plain_points(X, empty=ranks is not None, keep_sparse=not search)
+        points = plain_points(X, empty=ranks is not None, keep_sparse=True)
         weights = plain_weights(weights_of(X, sample_weight), points.array.shape[0], X)
-        initial = _initial(init, points)
-        options = library_options(given) | {"init": init if initial is None else None}
+        options = library_options(given)
+        initial = _initial(init, points, options)
+        options["init"] = init if initial is None else None
         result = run_fit(
             points, weights, options, initial=initial, n_threads=given["n_threads"], callback=given["callback"],
             progress=switch("progress", given["progress"]), checkpoint=saved, ranks=ranks, search=search,
@@ -371,12 +368,13 @@ def _column_warnings(points: Points) -> list[str]:
     return [text.rpartition(advice)[0].replace("their place in the file", "their place") + advice for text in texts]
 
 
-def _initial(init: Any, points: Points) -> npt.NDArray[Any] | None:
+def _initial(init: Any, points: Points, options: dict[str, Any]) -> npt.NDArray[Any] | None:
     """Give initial centres that a user passes, also as a model or as the name of a file; None: `init` is a method."""
     if isinstance(init, str):
         methods = {method["name"] for method in _manymeans.info(devices=False)["inits"]}
         if init in methods or not os.path.isfile(init):
             return None
+    names: list[str] = []
     if isinstance(init, NAMES_OF_FILES):
         try:
             init = FitResult.load(init)
@@ -385,7 +383,13 @@ def _initial(init: Any, points: Points) -> npt.NDArray[Any] | None:
     if isinstance(init, FitResult):
         if init.scaling["kind"] != "none":
             raise UsageError("[init] this model was fitted to scaled points; its centres are in other units than X")
-        init = Dataset(init._of_kind(linear=False).best().cluster_centers, init.column_names, None, [])
+        names, ks = init.column_names, options["k"]
+        init = init._of_kind(linear=False).best(ks[0] if len(ks) == 1 else None)
+    if isinstance(init, Model):
+        metric = options.get("metric", "euclidean")  # a search has no other
+        if init._metric != metric:
+            raise UsageError(f"[init] this model is of metric {init._metric}, this fit of {metric}; use the same")
+        init = Dataset(init.cluster_centers, names, None, [])
     return plain_centers(init, "init", points.names)
 
 
@@ -537,12 +541,13 @@ def predict(
     [0, 0, 1]
 
     """
-    if isinstance(model, NAMES_OF_FILES) or hasattr(model, "cluster_centers_"):
+    is_result, kind = isinstance(model, FitResult), type(model)
+    if isinstance(model, NAMES_OF_FILES) or (not is_result and (hasattr(kind, "predict") or hasattr(kind, "_fields"))):
         raise UsageError(
-            f"[model] is {shown(model)}; a FitResult is right (FitResult.load of a file, result_ of an estimator), "
-            "a Model, or centres"
+            f"[model] is {shown(model)}; a FitResult is right (FitResult.load of a file, result of a Choice), a Model, "
+            "or centres. Estimators have a method predict"
         )
-    X = opened(X, model if isinstance(model, FitResult) else None)
+    X = opened(X, model if is_result else None)
     distances = switch("distances", distances)
     if isinstance(model, FitResult):
         centers = model._of_kind(linear=False).best(k, criterion).cluster_centers

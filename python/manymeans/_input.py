@@ -104,7 +104,8 @@ class Target(NamedTuple):
 
 
 def _is_dataframe(X: Any) -> bool:
-    return type(X).__module__.split(".")[0] == "pandas"
+    """Return whether this is of pandas, with values: a frame, column, index or array, but no scalar and no group."""
+    return type(X).__module__.split(".")[0] == "pandas" and hasattr(type(X), "__array__")
 
 
 def _is_arrow_type(dtype: Any) -> bool:

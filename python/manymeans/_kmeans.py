@@ -26,6 +26,7 @@ from ._base import (
 from ._declaring import parameter, parameters
 from ._functions import run_fit
 from ._input import Points, in_order
+from ._parameters import real
 from ._profile import Remembered
 from ._result import Criterion, FitResult
 from ._sklearn import checks_parameters
@@ -189,7 +190,7 @@ class KMeans(Clustering, _Clusterer):
         rounds = None if self.search_rounds is None else int(self.search_rounds)
         if rounds is None and isinstance(self.search, (bool, np.bool_)) and not self.search:
             return run_fit(points, weights, options, initial=initial, **self._shown())
-        seconds = None if isinstance(self.search, (bool, np.bool_)) else float(self.search)
+        seconds = None if isinstance(self.search, (bool, np.bool_)) else real("search", self.search)
         options = options | {"search_time": seconds, "rounds": rounds}
         return run_fit(points, weights, options, initial=initial, search=True, **self._shown())
 

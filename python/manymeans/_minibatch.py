@@ -124,7 +124,7 @@ class MiniBatchKMeans(_WithoutResult):
         "`partial_fit`, too). ``\"auto\"``: 3 for ``\"random\"`` or a callable, else 1.",
     )  # fmt: skip
     reassignment_ratio: float = parameter(
-        default=0.01, accepts=[Interval(Real, 0, None, closed="left")],
+        default=0.01, accepts=[Interval(Real, 0, 1, closed="both")],
         text="A centre that has less than this share of the weight of the heaviest moves to a random row of the batch.",
     )  # fmt: skip
 

@@ -20,7 +20,7 @@ from ._input import (
     unmasked,
     unwrap,
 )
-from ._wording import shown
+from ._parameters import switch, text_of
 
 _LARGEST_INTEGER = 2**53
 
@@ -106,27 +106,21 @@ def multiply(
     x, x_bfloat16 = _matrix(a, "a")
     y, y_bfloat16 = _matrix(b, "b")
     wanted = {
-        "transpose_a": _switch("transpose_a", transpose_a),
-        "transpose_b": _switch("transpose_b", transpose_b),
+        "transpose_a": switch("transpose_a", transpose_a),
+        "transpose_b": switch("transpose_b", transpose_b),
         "threads": _threads.effective(n_threads),
-        "backend": backend,
+        "backend": text_of("backend", backend),
         "a_bfloat16": x_bfloat16,
         "b_bfloat16": y_bfloat16,
     }
-    to = out
+    counts, to = switch("return_counts", return_counts), out
     if is_on_cuda(out):
         to = array_in_place(out)
     elif out is not None:
         _check_out(out)
     made, *counted = _manymeans.multiply(x, y, to, wanted)
     product = made if out is None else out
-    return (product, ProductCounts(*counted)) if return_counts else product
-
-
-def _switch(name: str, given: Any) -> bool:
-    if isinstance(given, (bool, np.bool_)):
-        return bool(given)
-    raise UsageError(f"[{name}] is {shown(given)}; True or False is right")
+    return (product, ProductCounts(*counted)) if counts else product
 
 
 def _check_out(out: Any) -> None:

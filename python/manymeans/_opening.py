@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from . import _manymeans, _threads
-from ._errors import Error, warn
+from ._errors import Error, UsageError, warn
 from ._fields import PLAIN, format_by_pyarrow, read_fields
 from ._input import Points
 from ._parameters import path_of
@@ -34,6 +34,21 @@ def opened(X: Any, like: Any = None) -> Any:
 def weights_of(X: Any, sample_weight: Any) -> Any:
     """Give the weights that a user passes, or else those that were read with the points."""
     return X.weights if sample_weight is None and isinstance(X, Dataset) else sample_weight
+
+
+def opened_without_weights(X: Any, function: str) -> Any:
+    """Read points as `opened` does, for a function that has no weights.
+
+    Raises
+    ------
+    UsageError
+        For points that were read with weights, which would be ignored.
+
+    """
+    X = opened(X)
+    if isinstance(X, Dataset) and X.weights is not None:
+        raise UsageError(f"[X] has weights, which {function} does not support; X.points has none")
+    return X
 
 
 def existing(path: bytes) -> bytes:

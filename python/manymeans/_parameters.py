@@ -71,6 +71,52 @@ def real(name: str, value: Any) -> float:
         raise UsageError(f"[{name}] is {shown(value)}; a number is right") from None
 
 
+def text_of(name: str, value: Any, errors: str = "strict") -> str:
+    """Give a str that the library can read; `errors` is as in ``str.encode``.
+
+    Raises
+    ------
+    UsageError
+        For anything else, and for surrogates that stand for no byte.
+
+    """
+    try:
+        if isinstance(value, str) and value.encode("utf-8", errors) is not None:
+            return value
+    except UnicodeEncodeError:
+        pass
+    raise UsageError(f"[{name}] is {shown(value)}; text is right, without lone surrogates")
+
+
+def choice(name: str, value: Any, choices: tuple[str | None, ...]) -> None:
+    """Refuse what is none of the choices.
+
+    Raises
+    ------
+    UsageError
+        For such.
+
+    """
+    if isinstance(value, (str, type(None))) and value in choices:
+        return
+    known = ", ".join(repr(choice) for choice in choices)
+    raise UsageError(f"[{name}] is {shown(value)}; {known} is right")
+
+
+def instance(name: str, value: Any, kind: type) -> Any:
+    """Give the value, unless it is of another class.
+
+    Raises
+    ------
+    UsageError
+        For such.
+
+    """
+    if isinstance(value, kind):
+        return value
+    raise UsageError(f"[{name}] is {shown(value)}; an object of {kind.__name__} is right")
+
+
 def switch(name: str, value: Any) -> bool:
     """Give a bool for True, False and NumPy's: ``"no"`` would count as true.
 

@@ -11,7 +11,7 @@ import numpy as np
 from . import _threads
 from ._errors import UsageError, warn
 from ._opening import dataset_of
-from ._parameters import integer, path_of, real, switch
+from ._parameters import choice, integer, path_of, real, switch, text_of
 from ._result import FitResult
 from ._tables import Dataset, files_of
 from ._wording import shown
@@ -107,12 +107,12 @@ def read(
         raise UsageError(f"[like] is {shown(like)}; a FitResult is right (result_ of an estimator, or FitResult.load)")
     chosen = _listed("columns", columns)
     if isinstance(missing, str):
-        _choice("missing", missing, ("error", "drop", "mean", "median"))
-    _choice("categories", categories, ("error", "drop", "onehot"))
-    _choice("decimal", decimal, (".", ",", None))
-    _choice("header", header, ("auto", "yes", "no"))
+        choice("missing", missing, ("error", "drop", "mean", "median"))
+    choice("categories", categories, ("error", "drop", "onehot"))
+    choice("decimal", decimal, (".", ",", None))
+    choice("header", header, ("auto", "yes", "no"))
     options = {
-        "format": format,
+        "format": text_of("format", format),
         "dtype": name,
         "columns": [_column("columns", column) for column in chosen],
         "exclude": [_column("exclude", column) for column in _listed("exclude", exclude)],
@@ -132,27 +132,20 @@ def read(
     }
     others = (*(os.path.abspath(path) for path in files_of(weights or None)),)
     table = dataset_of(file, options, others)
-    for text in table.warnings:
-        warn(text)
+    for warning in table.warnings:
+        warn(warning)
     return table
 
 
-def _listed(name: str, columns: str | int | Iterable[str | int]) -> list[str | int]:
+def _listed(name: str, columns: Any) -> list[str | int]:
     """Give a list of columns; a text is one, or several between commas, as on the command line."""
     if isinstance(columns, str):
         return [column.strip() for column in columns.split(",")] if "," in columns else [columns]
-    if isinstance(columns, (int, np.integer)):
+    if isinstance(columns, int) or getattr(columns, "ndim", 1) == 0:
         return [columns]
     if isinstance(columns, bytes) or not isinstance(columns, Iterable):
         raise UsageError(f"[{name}] is {shown(columns)}; names or numbers of columns are right, one or a list of them")
     return list(columns)
-
-
-def _choice(name: str, value: Any, choices: tuple[str | None, ...]) -> None:
-    if isinstance(value, (str, type(None))) and value in choices:
-        return
-    known = ", ".join(repr(choice) for choice in choices)
-    raise UsageError(f"[{name}] is {shown(value)}; {known} is right")
 
 
 def _finite(name: str, value: Any) -> float:
@@ -164,7 +157,7 @@ def _finite(name: str, value: Any) -> float:
 
 def _name_of_type(dtype: Any) -> str:
     if isinstance(dtype, str):
-        return dtype  # the library knows bfloat16 too
+        return text_of("dtype", dtype)  # the library knows bfloat16 too
     try:
         name: str = np.dtype(dtype).name
     except TypeError:
@@ -173,4 +166,9 @@ def _name_of_type(dtype: Any) -> str:
 
 
 def _column(name: str, value: str | int) -> str:
-    return value if isinstance(value, str) else str(integer(name, value))
+    if isinstance(value, str):
+        return text_of(name, value, "surrogateescape")
+    try:
+        return str(integer(name, value))
+    except UsageError:
+        raise UsageError(f"[{name}] is {shown(value)}; the name or number of a column is right") from None

@@ -16,7 +16,7 @@ from . import _manymeans, _threads
 from ._alignment import check_rows
 from ._base import Fitting, _FittingEstimator, at_least, initial_of
 from ._declaring import parameter, parameters
-from ._errors import UsageError
+from ._errors import BadDataError, UsageError
 from ._functions import run_regress
 from ._input import Points, Target, in_order, plain_numbers
 from ._labelling import matching
@@ -196,7 +196,12 @@ class RegressionClustering(Fitting, RegressorMixin, _FittingEstimator):
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
         check_rows("y", y, X)
         name = getattr(y, "name", None)
-        values = _check_y(plain_numbers(y, "y"), y_numeric=True, estimator=self)
+        given = plain_numbers(y, "y")
+        wrong = np.argwhere(~np.isfinite(given))
+        if wrong.size:
+            shown = str(given[tuple(wrong[0])]).replace("nan", "NaN").replace("inf", "infinity")
+            raise BadDataError(f"[y] row {wrong[0][0]} is {shown}; every target must be finite (leave out such rows)")
+        values = _check_y(given, y_numeric=True, estimator=self)
         check_consistent_length(points.array, values)
         column = np.ascontiguousarray(values.reshape(-1, 1), dtype=np.float64)  # so are the rows that it is part of
         return Target(column, name if isinstance(name, str) else "y")

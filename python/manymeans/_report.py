@@ -8,12 +8,12 @@ from typing import Any
 from . import _threads
 from ._choose import Choice
 from ._errors import UsageError
-from ._input import plain_points, plain_weights
+from ._input import plain_weights
 from ._opening import opened, weights_of
 from ._page import page
-from ._parameters import integer, path_of
+from ._parameters import integer, path_of, text_of
 from ._result import FitResult
-from ._tables import check_output, columns_of_fit, files_of
+from ._tables import check_output, files_of
 
 
 def report(
@@ -34,8 +34,8 @@ def report(
 
     Parameters
     ----------
-    result : FitResult, Choice or fitted estimator
-        The result of `fit`, `search` or `choose_k`, or an estimator that has a ``result_``.
+    result : FitResult, Choice, or fitted KMeans or EnsembleKMeans
+        The result of `fit`, `search` or `choose_k`, or an estimator that has a ``result_`` with centres.
     X : array-like of shape (n_samples, n_features), Dataset or path, optional
         The points of the fit. Without them the page has no centroids in their units, no silhouettes and no rows.
     path : str, bytes or path-like, optional
@@ -72,18 +72,14 @@ def report(
     """
     fitted, choice = _parts_of(result)
     shown = _shown_k(fitted, choice, k)
-    points = (
-        None
-        if X is None
-        else fitted._scaled(plain_points(columns_of_fit(opened(X, fitted), fitted.column_names)), n_threads)
-    )
-    weights = None if points is None else plain_weights(weights_of(X, sample_weight), len(points.array), X)
+    points = None if X is None else fitted._points_of(opened(X, fitted), n_threads)
+    weights = None if points is None else plain_weights(weights_of(X, sample_weight), points.array.shape[0], X)
     name = b"" if path is None else path_of("path", path)
     if name:
         check_output("path", name, files_of(fitted._source, X, sample_weight))
     wanted = {
-        "name": os.fsdecode(fitted._source.path) if title is None else title, "path": name, "k": shown,
-        "threads": _threads.effective(n_threads), "times": True, "whole": True,
+        "name": os.fsdecode(fitted._source.path) if title is None else text_of("title", title, "surrogateescape"),
+        "path": name, "k": shown, "threads": _threads.effective(n_threads), "times": True, "whole": True,
     }  # fmt: skip
     return page(fitted, choice, points, weights, wanted)
 
@@ -92,8 +88,10 @@ def _parts_of(result: Any) -> tuple[FitResult, Choice | None]:
     choice = result if isinstance(result, Choice) else None
     fitted = result.result if isinstance(result, Choice) else getattr(result, "result_", result)
     if not isinstance(fitted, FitResult):
-        kind = type(result).__name__
-        raise UsageError(f"[result] is {kind}; what fit, search or choose_k gave, or a fitted estimator is right")
+        raise UsageError(
+            f"[result] is {type(result).__name__}; what fit, search or choose_k gave, or a fitted KMeans or "
+            "EnsembleKMeans is right"
+        )
     return fitted._of_kind(linear=False), choice
 
 

@@ -12,7 +12,8 @@ from . import _manymeans, _threads
 from ._errors import UsageError, warn
 from ._functions import library_options, run_fit_shards
 from ._input import Points, plain_centers, plain_points, plain_weights
-from ._parameters import check_callback, integer, switch
+from ._opening import weights_of
+from ._parameters import check_callback, instance, integer, switch
 from ._progress import Callback
 from ._result import FitResult
 from ._wording import shown
@@ -37,7 +38,8 @@ class Answer:
     """
 
     def __init__(self, question: bytes, answer: bytes) -> None:
-        self._question, self._answer = question, answer
+        self._question: bytes = instance("question", question, bytes)
+        self._answer: bytes = instance("answer", answer, bytes)
 
     def __add__(self, other: Answer) -> Any:
         if not isinstance(other, Answer):
@@ -70,7 +72,7 @@ class Answer:
             An object of this class. Bytes that are damaged are an error where the answer is used.
 
         """
-        end = 8 + int.from_bytes(data[:8], "little")
+        end = 8 + int.from_bytes(instance("data", data, bytes)[:8], "little")
         return cls(data[8:end], data[end:])
 
     def __reduce__(self) -> tuple[Any, tuple[bytes, bytes]]:
@@ -141,10 +143,11 @@ class Shard:
 
     Parameters
     ----------
-    X : array-like of shape (n_rows, n_features)
-        Points; there may be none. Points that the library can read are not copied, and must not be changed.
+    X : array-like of shape (n_rows, n_features) or Dataset
+        Points; there may be none. Points that the library can read are not copied, and must not be changed. A sparse
+        matrix is made dense.
     sample_weight : array-like of shape (n_rows,), optional
-        Weights, 0 or larger; for all shards or for none.
+        Weights, 0 or larger, by default the weights of a `Dataset`; for all shards or for none.
     first_row : int, default=0
         The number of rows in the shards before this one.
     n_threads : int, optional
@@ -198,7 +201,7 @@ class Shard:
         self._points: Points = plain_points(X, empty=True)
         self.n_rows: int = self._points.array.shape[0]
         self.first_row = integer("first_row", first_row, 0)
-        self._weights = plain_weights(sample_weight, self.n_rows, X)
+        self._weights = plain_weights(weights_of(X, sample_weight), self.n_rows, X)
         self._backend, self._algorithm, self._n_threads = backend, algorithm, n_threads
         self._open()
 
@@ -245,7 +248,7 @@ class Shard:
             When there is not enough memory.
 
         """
-        return self._shard.answer(question)
+        return self._shard.answer(instance("question", question, bytes))
 
     def shape(self) -> Shape:
         """Tell rows, columns and weights. O(n_rows).
@@ -278,7 +281,7 @@ class Shard:
             When rows are missing, or shards differ in columns, type or weights.
 
         """
-        question = _manymeans.scan_question(shape._answer)
+        question = _manymeans.scan_question(instance("shape", shape, Shape)._answer)
         return Scan(question, self.answer(question))
 
     def statistics(self, scan: Scan, models: Iterable[Any], previous: Iterable[Any] | None = None) -> Statistics:
@@ -306,9 +309,11 @@ class Shard:
             With what is wrong with the values of the first row that cannot be used.
 
         """
+        instance("scan", scan, Scan)
         names = self._points.names
-        centers = [plain_centers(model, "models", names) for model in models]
-        before = [plain_centers(model, "previous", names) for model in previous or []]
+        centers = [plain_centers(model, "models", names) for model in instance("models", models, Iterable)]
+        past = () if previous is None else instance("previous", previous, Iterable)
+        before = [plain_centers(model, "previous", names) for model in past]
         question = _manymeans.statistics_question(scan._question, scan._answer, centers, before)
         return Statistics(question, self.answer(question))
 
@@ -343,6 +348,7 @@ def solve(statistics: Statistics) -> list[npt.NDArray[Any]]:
     [[1.5], [9.0]]
 
     """
+    instance("statistics", statistics, Statistics)
     return _manymeans.solve(statistics._question, statistics._answer)
 
 
@@ -378,7 +384,7 @@ def merge_answers(a: bytes, b: bytes) -> bytes:
     [2.0, 7.0]
 
     """
-    return _manymeans.merge_answers(a, b)
+    return _manymeans.merge_answers(instance("a", a, bytes), instance("b", b, bytes))
 
 
 def fit_shards(
@@ -389,6 +395,7 @@ def fit_shards(
     seed: int = 0,
     model_seed: int | None = None,
     init: Any = "k-means||",
+    metric: str = "euclidean",
     max_iter: int = 300,
     tol: float = 1e-4,
     stop: str = "tol",
@@ -408,7 +415,7 @@ def fit_shards(
         in any order. It may ask a shard anywhere, again or twice; each shard's answer counts once.
     k : int, str or iterable of int, default=8
         Numbers of clusters, as in `fit`.
-    models, seed, model_seed, max_iter, tol, stop, empty, time_limit, strategy, callback, progress : optional
+    models, seed, model_seed, metric, max_iter, tol, stop, empty, time_limit, strategy, callback, progress : optional
         As in `fit`. The inertia of progress reports is not known.
     init : str or array-like of shape (k, n_features), default="k-means||"
         As in `fit`, but for the default: ``"k-means||"`` asks 13 questions, ``"k-means++"`` four for each centre.

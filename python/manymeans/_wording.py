@@ -8,7 +8,7 @@ from typing import Any
 # The library's names for the arguments of a user of Python.
 _PARAMETERS = {
     "points": "X", "initial prototypes": "init", "prototypes": "centers", "weights": "sample_weight",
-    "every": "checkpoint_every", "members": "ensemble",
+    "every": "checkpoint_every", "members": "ensemble", "search_time": "time",
 }  # fmt: skip
 
 # Arrays, whose columns are counted as rows are. The columns of files are counted from 1, as in `columns=`.

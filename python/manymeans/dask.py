@@ -19,9 +19,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import _ensemble, _kmeans, _manymeans
 from ._base import INITS, at_least
+from ._consensus import Consensus
 from ._declaring import parameter, parameters
 from ._errors import BadDataError, UsageError
-from ._functions import k_list, run_fit_shards
+from ._functions import run_fit_shards
 from ._imports import importing
 from ._input import Points, plain_centers, plain_numbers, plain_points
 from ._labelling import as_measured, predict_points, scaled, transform_points
@@ -332,8 +333,11 @@ class _OnDask:
     def _fit_partitions(self, X: Any, sample_weight: Any, options: dict[str, Any]) -> FitResult:
         algorithm = "auto" if self.algorithm in ("lloyd", "elkan") else self.algorithm
         names = [str(name) for name in X.columns] if _is_frame(X) else None
-        partitions = Partitions(X, sample_weight, n_threads=self.n_threads, backend=self.backend, algorithm=algorithm)
         initial = None if isinstance(self.init, str) else plain_centers(self.init, "init", names)
+        for size in ("min_size", "max_size"):
+            if getattr(self, size):
+                raise UsageError(f"[{size}] needs all rows in one process; manymeans.{type(self).__name__} has them")
+        partitions = Partitions(X, sample_weight, n_threads=self.n_threads, backend=self.backend, algorithm=algorithm)
         options = options | {"backend": None, "init": self.init if initial is None else None}
         result = run_fit_shards(partitions.ask, options, initial=initial, names=names, **self._shown())  # type: ignore[attr-defined]
         self.n_features_in_ = result.models[0].cluster_centers.shape[1]
@@ -510,7 +514,7 @@ class EnsembleKMeans(_OnDask, _ensemble.EnsembleKMeans):
         """Fit all models; parameters as in `KMeans.fit`."""
         X = _tall(X)
         options = self._options() | {
-            "k": k_list(self.n_clusters), "models": int(self.models_per_k),
+            "k": self._ks(), "models": int(self.models_per_k),
         }  # fmt: skip
         result = self._fit_partitions(X, sample_weight, options)
         self._keep_all(result)
@@ -518,6 +522,16 @@ class EnsembleKMeans(_OnDask, _ensemble.EnsembleKMeans):
             self.labels_ = _labels(X, _Fitted(self.best_.cluster_centers, self.metric), self.n_threads)
         self._warn(result.warnings)
         return self
+
+    def search(self, X: Any, y: Any = None, sample_weight: Any = None, **options: Any) -> EnsembleKMeans:
+        """Raise an error: a search needs all rows in one process."""
+        raise UsageError("[search] a search needs all rows in one process; manymeans.EnsembleKMeans has them")
+
+    def consensus(self, k: int, X: Any = None, **options: Any) -> Consensus:
+        """Find the clusters on which the models agree, in rows of this process; parameters as in one process."""
+        if X is None or is_dask(X):
+            raise UsageError("[X] a consensus needs all rows in one process; give them as an array")
+        return super().consensus(k, X, **options)
 
     def predict(self, X: Any, k: int | None = None) -> Any:
         """Label points by the best model: lazily, in the chunks of a dask `X`."""

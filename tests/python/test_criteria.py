@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import sklearn.cluster
 from sklearn.metrics import calinski_harabasz_score, davies_bouldin_score, pairwise_distances, silhouette_score
 
 import manymeans
@@ -102,3 +103,36 @@ def test_choose_k_judges_two_to_twenty_where_nobody_says_others():
     assert [evidence.k for evidence in manymeans.choose_k(X[:5], **little).evidence] == [1, 2, 3, 4, 5]
     with pytest.raises(manymeans.UsageError, match="only 5 rows"):
         manymeans.choose_k(X[:5], range(2, 21), **little)
+
+
+@pytest.mark.parametrize(
+    "of", [lambda data: manymeans.criteria(data, [0, 0, 1]), lambda data: manymeans.choose_k(data, [2])]
+)
+def test_weights_that_were_read_are_refused_where_there_are_none(of, tmp_path):
+    (tmp_path / "a.csv").write_text("x,w\n1,2\n2,1\n9,3\n")
+    with pytest.raises(
+        manymeans.UsageError, match=r"^\[X\] has weights, which \w+ does not support; X.points has none"
+    ):
+        of(manymeans.read(tmp_path / "a.csv", weights="w"))
+    of(manymeans.read(tmp_path / "a.csv", columns="x"))
+
+
+def test_rows_are_measured_as_the_model_measures_them():
+    X = np.random.default_rng(0).normal(size=(200, 4)) * np.arange(1, 201)[:, None]
+    unit = X / np.linalg.norm(X, axis=1)[:, None]
+    kmeans = manymeans.KMeans(4, metric="cosine", random_state=0).fit(X)
+    expected = manymeans.criteria(unit, kmeans.labels_)
+    for given in (kmeans, kmeans.result_, kmeans.result_.best()):
+        assert manymeans.criteria(X, given)[1:6] == pytest.approx(expected[1:6], rel=1e-9)
+    assert manymeans.criteria(X, kmeans.labels_).bic != pytest.approx(expected.bic, rel=0.1)
+
+
+def test_whatever_has_labels_is_judged():
+    X = np.random.default_rng(0).normal(size=(200, 2))
+    kinds = sklearn.cluster.DBSCAN(eps=0.3), sklearn.cluster.KMeans(3, n_init=1), sklearn.cluster.MeanShift()
+    for estimator in kinds:
+        estimator.fit(X)
+        assert repr(manymeans.criteria(X, estimator)) == repr(manymeans.criteria(X, estimator.labels_))
+    lines = manymeans.RegressionClustering(2, random_state=0).fit(X[:, :1], X[:, 0] ** 2)
+    assert repr(manymeans.criteria(X, lines)) == repr(manymeans.criteria(X, lines.labels_))
+    assert manymeans.compare(lines, lines.labels_).adjusted_rand == 1

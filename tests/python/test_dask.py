@@ -299,3 +299,26 @@ def test_a_killed_worker_changes_no_bit(client, mixture, tmp_path, monkeypatch, 
     assert len(list(tmp_path.iterdir())) > times, "nobody was killed"
     monkeypatch.undo()
     same(found, here(mixture, n_clusters=12, stop="strict"))
+
+
+@pytest.mark.parametrize("option", [{"min_size": 2}, {"max_size": 4000}, {"search": True}, {"search_rounds": 2}])
+def test_it_is_refused_before_rows_are_counted(mixture, option):
+    X = da.from_array(mixture, chunks=(800, 6)).map_blocks(
+        lambda block: pytest.fail("rows were read"), meta=mixture[:0]
+    )
+    with pytest.raises(manymeans.UsageError, match="needs all rows in one process"):
+        there(X, **option)
+
+
+def test_a_search_and_a_consensus_need_all_rows(mixture):
+    X = da.from_array(mixture, chunks=(800, 6))
+    ensemble = md.EnsembleKMeans([3, 4], models_per_k=2, random_state=0)
+    with pytest.raises(manymeans.UsageError, match=r"\[search\] a search needs all rows in one process; manymeans.Ens"):
+        ensemble.search(X, rounds=1)
+    ensemble.fit(X)
+    for rows in (None, X):
+        with pytest.raises(manymeans.UsageError, match=r"\[X\] a consensus needs all rows in one process; give them"):
+            ensemble.consensus(3, rows)
+    assert ensemble.consensus(3, mixture).counts.sum() == len(mixture)
+    with pytest.raises(manymeans.UsageError, match=r"\[X\] is needed: models of a file, of shards or of dask have no"):
+        manymeans.consensus(ensemble, 3)

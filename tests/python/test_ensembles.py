@@ -263,7 +263,9 @@ def test_files_of_the_command_line_are_read_here(program, points_file, mixture, 
     assert KMeans.load(model, k=6).n_clusters == 6
     assert EnsembleKMeans.load(model, criterion="inertia").best_.k == 6
     assert not hasattr(loaded, "best_")
-    with pytest.raises(manymeans.UsageError, match=r"k = 3, 6.*say which k, or by which criterion"):
+    with pytest.raises(
+        manymeans.UsageError, match=r"k = 3, 6.*say which k, as in result.best\(3\), or by which criterion"
+    ):
         KMeans.load(model)
     with pytest.raises(manymeans.UsageError, match=r"k = 3, 6.*set criterion before fit or in load"):
         loaded.predict(mixture)

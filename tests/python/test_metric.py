@@ -107,3 +107,25 @@ def test_a_metric_that_is_none(X):
 def test_ensembles(X):
     ensemble = EnsembleKMeans([3, 5], models_per_k=2, metric="cosine", random_state=0).fit(X)
     assert (ensemble.predict(X, k=5) == ensemble.best_of_k_[5].labels).all()
+
+
+def test_initial_centres_of_another_metric_are_refused(X):
+    for metric, other in (("euclidean", "cosine"), ("cosine", "euclidean")):
+        result = manymeans.fit(X, 4, metric=metric)
+        assert manymeans.fit(X, 4, metric=metric, init=result).best().n_iter <= 1
+        for init in (result, result.best()):
+            with pytest.raises(
+                manymeans.UsageError, match=rf"\[init\] this model is of metric {metric}, this fit of {other}"
+            ):
+                manymeans.fit(X, 4, metric=other, init=init)
+    with pytest.raises(manymeans.UsageError, match="metric cosine"):
+        manymeans.search(X, 4, rounds=1, init=manymeans.fit(X, 4, metric="cosine"))
+
+
+def test_centres_that_were_set_by_hand(X):
+    fitted, by_hand = KMeans(4, metric="cosine", random_state=0).fit(X), KMeans(4, metric="cosine")
+    by_hand.cluster_centers_ = fitted.cluster_centers_
+    by_hand.n_features_in_ = X.shape[1]
+    assert by_hand.score(X) == fitted.score(X)
+    assert np.array_equal(by_hand.transform(X), fitted.transform(X))
+    assert np.array_equal(by_hand.predict(X), fitted.labels_)

@@ -5,6 +5,7 @@ import pathlib
 import warnings
 
 import numpy as np
+import pandas
 import pytest
 
 import manymeans
@@ -225,3 +226,98 @@ def test_names_of_columns_of_any_bytes_go_through_model_files(X, tmp_path):
 def test_wrong_options_say_what_is_right(options, words, X):
     with pytest.raises(manymeans.UsageError, match=words):
         manymeans.fit(X, 2, **options)
+
+
+SHARD = manymeans.Shard([[0.0], [1.0], [5.0]])
+SCAN = SHARD.scan(SHARD.shape())
+BIG, LONE = 10**400, "\ud800"
+OF_PANDAS = [pandas.NA, pandas.NaT, pandas.Timestamp("2020-01-01"), pandas.DataFrame({"a": [1.0]}).groupby("a")]
+USES = {
+    "answer": (SHARD.answer, [None, "x", object()]),
+    "scan": (SHARD.scan, [None, "x", b"x"]),
+    "statistics": (lambda value: SHARD.statistics(value, [[[0.0]]]), [None, SHARD.shape()]),
+    "models": (lambda value: SHARD.statistics(SCAN, value), [None, 5]),
+    "previous": (lambda value: SHARD.statistics(SCAN, [[[0.0]]], value), [5, object()]),
+    "solve": (manymeans.solve, [None, "x", SCAN]),
+    "merge": (lambda value: manymeans.merge_answers(value, b""), [None, "x"]),
+    "Statistics": (lambda value: manymeans.Statistics(value, b""), [None, "x"]),
+    "from_bytes": (manymeans.Answer.from_bytes, [None, "x"]),
+    "points": (lambda value: manymeans.fit(value, 1), [*OF_PANDAS, [[BIG]]]),
+    "weights": (lambda value: manymeans.fit([[1.0]], 1, sample_weight=value), [*OF_PANDAS, BIG]),
+    "weights of an estimator": (lambda value: KMeans(1).fit([[1.0]], sample_weight=value), [*OF_PANDAS, BIG]),
+    "init": (lambda value: manymeans.fit([[1.0]], 1, init=value), [*OF_PANDAS, BIG, LONE]),
+    "model": (lambda value: manymeans.predict(value, [[1.0]]), [*OF_PANDAS, BIG, manymeans.BisectingKMeans()]),
+    "labels": (lambda value: manymeans.compare(value, [0]), [OF_PANDAS[-1], [1.5], [BIG], KMeans(1)]),
+    "tol": (lambda value: KMeans(1, tol=value).fit([[1.0]]), [BIG]),
+    "search": (lambda value: KMeans(1, search=value).fit([[1.0]]), [BIG]),
+    "ensemble": (lambda value: manymeans.consensus(value, 1), [None, 5, pathlib.Path("x"), EnsembleKMeans()]),
+    "method": (lambda value: manymeans.consensus(manymeans.fit([[1.0]], 1), 1, method=value), [None, LONE, np.ones(2)]),
+    "title": (lambda value: manymeans.report(manymeans.fit([[1.0]], 1), title=value), [5, LONE]),
+    "return_counts": (lambda value: manymeans.multiply([[1.0]], [[1.0]], return_counts=value), ["no", None]),
+    "k": (lambda value: manymeans.fit([[1.0]], value), [LONE, None, BIG]),
+    "stop": (lambda value: manymeans.fit([[1.0]], 1, stop=value), [LONE, None, np.ones(2)]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("use", USES)
+def test_what_is_wrong_is_an_error_of_this_package(use):
+    call, values = USES[use]
+    for value in values:
+        with pytest.raises(manymeans.Error):
+            call(value)
+
+
+@pytest.mark.parametrize("name", ["columns", "exclude", "id", "weights", "format", "dtype"])
+def test_read_says_what_names_columns(name, tmp_path):
+    (tmp_path / "a.csv").write_text("a,b\n1,2\n3,4\n")
+    for value in (LONE, [LONE], 2.5, np.ones(2)):
+        with pytest.raises(manymeans.Error, match=name):
+            manymeans.read(tmp_path / "a.csv", **{name: value})
+    assert manymeans.read(tmp_path / "a.csv", columns=np.array(2)).column_names == ["b"]
+    with pytest.raises(manymeans.UsageError, match=r"\[weights\] is \['a'\]; the name or number of a column is right"):
+        manymeans.read(tmp_path / "a.csv", weights=["a"])
+
+
+@pytest.mark.parametrize("estimator", [KMeans, EnsembleKMeans, manymeans.MiniBatchKMeans, manymeans.BisectingKMeans])
+@pytest.mark.parametrize("name", ["n_clusters", "max_iter"])
+def test_a_bool_is_no_integer_of_an_estimator(estimator, name):
+    with pytest.raises(ValueError, match=rf"'{name}' parameter of {estimator.__name__} must be an int"):
+        estimator(**{name: True}).fit([[1.0], [2.0]])
+
+
+def test_a_share_is_at_most_one():
+    with pytest.raises(ValueError, match="reassignment_ratio"):
+        manymeans.MiniBatchKMeans(1, reassignment_ratio=2.0).fit([[1.0], [2.0]])
+
+
+def test_what_is_advised_can_be_done(X):
+    result = manymeans.fit(X, [2, 3], models=2)
+    ensemble = EnsembleKMeans([2, 3], random_state=0).fit(X)
+    for use in (
+        lambda: manymeans.compare(result, result), lambda: manymeans.criteria(X, result),
+        lambda: manymeans.fit(X, [2, 3], init=result), lambda: manymeans.compare(ensemble, ensemble),
+    ):  # fmt: skip
+        with pytest.raises(manymeans.UsageError, match=r"say which k, as in result.best\(2\), or"):
+            use()
+    assert manymeans.compare(result.best(2), result.best(2)).adjusted_rand == 1
+    for init in (result, result.best(2)):
+        assert manymeans.fit(X, 2, init=init).best().inertia <= result.best(2).inertia
+    for estimator in (manymeans.BisectingKMeans(2), manymeans.MiniBatchKMeans(2)):
+        with pytest.raises(manymeans.UsageError, match=r"\[model\] is \w+KMeans.*Estimators have a method predict"):
+            manymeans.predict(estimator.fit(X), X)
+        with pytest.raises(manymeans.UsageError, match="a fitted KMeans or EnsembleKMeans is right"):
+            manymeans.report(estimator)
+    for wrong in (manymeans.choose_k(X, [2], models=1), manymeans.RegressionClustering(2).fit(X, X[:, 0])):
+        with pytest.raises(manymeans.UsageError, match=r"result of a Choice\), a Model, or centres"):
+            manymeans.predict(wrong, X)
+    with pytest.raises(manymeans.UsageError, match=r"\[n_clusters\] 2 is given twice; models_per_k fits"):
+        EnsembleKMeans([2, 2]).fit(X)
+    with pytest.raises(manymeans.UsageError, match=r"^\[time\] a search without a limit"):
+        manymeans.search(X, 3, time=0)
+
+
+def test_an_init_file_gives_the_best_model_of_this_k(X, tmp_path):
+    result = manymeans.fit(X, [2, 3], models=2)
+    result.save(tmp_path / "many.npz")
+    found = manymeans.fit(X, 3, init=tmp_path / "many.npz", max_iter=0).best()
+    assert np.array_equal(found.cluster_centers, result.best(3).cluster_centers)

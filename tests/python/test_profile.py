@@ -53,7 +53,7 @@ def test_points_that_are_gone_or_changed(mixture):
     X = mixture.copy()
     for gone in fitted, KMeans(3).fit(mixture[:50].tolist()), pickle.loads(pickle.dumps(fitted.fit(X))):
         if gone is not fitted:
-            with pytest.raises(manymeans.UsageError, match=r"\[X\] the points of the fit are gone"):
+            with pytest.raises(manymeans.UsageError, match=r"\[X\] the points of the fit or their weights are gone"):
                 gone.summary()
     assert fitted.summary()["size"].sum() == len(X)
     X[0] += 100
@@ -61,7 +61,7 @@ def test_points_that_are_gone_or_changed(mixture):
         fitted.summary()
     assert fitted.summary(X)["size"].sum() == len(X)
     del X
-    with pytest.raises(manymeans.UsageError, match=r"\[X\] the points of the fit are gone"):
+    with pytest.raises(manymeans.UsageError, match=r"\[X\] the points of the fit or their weights are gone"):
         fitted.summary()
 
 
@@ -89,3 +89,10 @@ def test_units_of_a_scaled_model(frame, program, tmp_path):
     assert np.abs(found[["age", "income", "height"]] - means.to_numpy()).max().max() < 0.05 * frame["income"].std()
     with pytest.raises(manymeans.UsageError, match="gone"):
         fitted.summary()
+
+
+def test_weights_that_are_gone_are_named(mixture):
+    X = mixture[:100].copy()
+    kmeans = KMeans(2, random_state=0).fit(X, sample_weight=np.ones(len(X)))
+    with pytest.raises(manymeans.UsageError, match=r"or their weights are gone.*pass them as X and sample_weight"):
+        kmeans.summary()

@@ -357,7 +357,7 @@ def test_bad_input(fitted):
     estimator, x, y, _ = fitted
     with pytest.raises(ValueError, match="y to be passed"):
         clone(estimator).fit(x, None)
-    with pytest.raises(ValueError, match="Input y contains NaN"):
+    with pytest.raises(ValueError, match=r"\[y\] row \d+ is NaN; every target must be finite"):
         clone(estimator).fit(x, np.where(np.arange(len(y)) == 7, np.nan, y))
     holed = x.copy()
     holed[4, 1] = np.nan

@@ -177,3 +177,17 @@ def test_a_callback_stops(mixture):
     )
     assert result.interrupted
     assert result.digest == manymeans.fit(mixture, 8, seed=4, stop="strict", init="k-means||", max_iter=2).digest
+
+
+def test_weights_that_were_read_with_the_points_count(tmp_path):
+    (tmp_path / "a.csv").write_text("x,w\n1,2\n2,1\n9,3\n8,1\n")
+    data = manymeans.read(tmp_path / "a.csv", weights="w")
+    shards = {"read": manymeans.Shard(data), "given": manymeans.Shard(data.points, data.weights)}
+    found = {name: manymeans.fit_shards(shard.answer, 2).digest for name, shard in shards.items()}
+    assert found["read"] == found["given"] != manymeans.fit_shards(manymeans.Shard(data.points).answer, 2).digest
+
+
+def test_metric_cosine(mixture):
+    found = manymeans.fit_shards(asking(cut(mixture, [700, 5000])), 5, seed=2, metric="cosine")
+    assert found.digest == manymeans.fit(mixture, 5, seed=2, metric="cosine", init="k-means||").digest
+    assert found.metric == "cosine"

@@ -205,3 +205,21 @@ def test_the_program_reads_what_scipy_writes(dtype, tmp_path, program):
         assert json.loads(done.stdout)["digest"] == expected
     with pytest.raises(manymeans.UsageError, match=r"scipy\.sparse\.load_npz"):
         manymeans.read(tmp_path / "counts.npz")
+
+
+def test_what_judges_reads_sparse_matrices(monkeypatch):
+    """Nothing makes them dense, and nothing changes."""
+    X = made(60, 20, 0.2)
+    dense, result = X.toarray(), manymeans.fit(X, [2, 3], models=3)
+    ways = {
+        "search": lambda X: manymeans.search(X, 3, rounds=3).digest,
+        "choose_k": lambda X: repr(manymeans.choose_k(X, [2, 3], models=2).table()),
+        "consensus": lambda X: manymeans.consensus(result, 3, X).digest,
+        "criteria": lambda X: repr(manymeans.criteria(X, result.best(3))),
+        "criteria of some": lambda X: repr(manymeans.criteria(X, np.arange(60) % 4 - 1)),
+        "report": lambda X: manymeans.report(result, X),
+    }
+    expected = {name: way(dense) for name, way in ways.items()}
+    monkeypatch.setattr(manymeans._input, "densify", lambda X: pytest.fail("it was made dense"))
+    for name, way in ways.items():
+        assert way(X) == expected[name], name
