@@ -149,8 +149,7 @@ void for_each_option(Options& options, Visitor&& visit) {
   visit(OptionInfo{"memory", "--memory", "SIZE",
                    "Most memory to use, as 256MiB or 2GB; 0: what the machine and its cgroup have. Points that do not "
                    "fit are read from their file in every pass, other arrays go to side files (docs/user/memory.md). "
-                   "With backend cuda or opencl: most memory of the device. Not for sparse points, nor for several "
-                   "backends of which one is cpu or reference. Never changes the answer."},
+                   "With backend cuda or opencl: most memory of the device. Never changes the answer."},
         options.memory);
 }
 
