@@ -140,7 +140,7 @@ def parts_of(name: str, given: Any) -> Parts:
         None if labels is None else _labels_of(name, labels)[0],
         None if centers is None else np.ascontiguousarray(centers, dtype=np.float64),
         None,
-        space_of(given),
+        _NO_SPACE if centers is None else space_of(given),
     )
 
 
