@@ -47,7 +47,7 @@ from ._input import (
 from ._integers import warn_of_rounded
 from ._labelling import PreparedCenters, as_measured, predict_points, transform_points
 from ._outside import Ranges, warn_of_outside
-from ._parameters import Check, integer, real
+from ._parameters import Check, integer, real, text_of
 from ._profile import Profile, Remembered
 from ._progress import Callback
 from ._result import FitResult, Model
@@ -165,11 +165,7 @@ class Clustering(Fitting):
 
 
 # How a parameter with this annotation becomes what the library takes.
-_PLAIN: dict[str, Check] = {"int": integer, "float": real}
-
-
-def _as_is(name: str, value: Any) -> Any:
-    return value
+_PLAIN: dict[str, Check] = {"int": integer, "float": real, "str": text_of}
 
 
 class _ObjectsError(BadDataError, TypeError):
@@ -275,7 +271,7 @@ class _FittingEstimator(Common, BaseEstimator):
     def _options(self) -> dict[str, Any]:
         """Give the parameters that are options of the library, and the seed."""
         options = {
-            name: _PLAIN.get(value.hint.split(" ")[0], _as_is)(name, getattr(self, name))
+            name: _PLAIN[value.hint.split(" ")[0]](name, getattr(self, name))
             for name, value in self._parameters.items()
             if value.option and getattr(self, name) is not None
         }
