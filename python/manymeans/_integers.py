@@ -1,4 +1,4 @@
-"""Integers that float32 or float64 cannot hold: that they are rounded is said, wherever they come from."""
+"""Warnings of integers that float32 or float64 rounds, from every source."""
 
 from __future__ import annotations
 
