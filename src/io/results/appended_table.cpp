@@ -186,10 +186,9 @@ std::string_view take_line(std::string_view& text) {
 // table come last, if there are any.
 void append_head(std::string_view head, const CellWriter& cells, const TextLayout& layout, size_t added,
                  std::string& text) {
-  constexpr std::string_view kMark = "\xef\xbb\xbf";  // of the order of bytes
-  if (head.starts_with(kMark)) {
-    text.append(kMark);
-    head.remove_prefix(kMark.size());
+  if (head.starts_with(kByteOrderMark)) {
+    text.append(kByteOrderMark);
+    head.remove_prefix(kByteOrderMark.size());
   }
   const std::string_view all = head;
   std::string_view last;

@@ -12,7 +12,6 @@ namespace {
 constexpr std::string_view kDigits = "0123456789";
 constexpr std::string_view kMinus = "\xe2\x88\x92";  // U+2212
 constexpr std::string_view kNoBreak = "\xc2\xa0";    // a blank between thousands
-constexpr std::string_view kMark = "\xef\xbb\xbf";   // of the order of bytes, where files were put together
 constexpr std::string_view kShownReturn = "\\x0d";   // as shown() writes it
 constexpr std::string_view kShownTab = "\\x09";
 
@@ -41,9 +40,10 @@ bool is_gap_sign(const OddText& odd) {
   return odd.numbers > 0 && (known || text.find_first_not_of("!#$%&'()*+,-./?\\_~") == text.npos);
 }
 
+// Files that were put together have a mark of the order of bytes before each line of names.
 bool is_name_again(const OddText& odd) {
   const std::string_view text = odd.text;
-  return !odd.column.empty() && text.substr(text.starts_with(kMark) ? kMark.size() : 0) == odd.column;
+  return !odd.column.empty() && text.substr(text.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0) == odd.column;
 }
 
 // What a comma as delimiter leaves between two decimal commas. Three digits behind a blank may belong to thousands.

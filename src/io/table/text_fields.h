@@ -11,6 +11,8 @@ namespace manymeans {
 
 /// Delimiter of files whose fields are separated by runs of blanks and tabs.
 constexpr char kBlanks = '\0';
+/// U+FEFF in UTF-8, which may begin a text file.
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 /// One field: without surrounding blanks and quotes, inner doubled quotes as they are.
 struct Field {

@@ -213,8 +213,10 @@ HeaderGuess guess_header(std::span<const Row> rows) {
     if (!is_text(first[f])) continue;
     const Below below = look_below(rows.subspan(1), f);
     if (below.numbers <= below.texts) continue;
-    almost_number |= is_almost_number(first[f].text);
-    if (is_almost_number(first[f].text)) continue;
+    if (is_almost_number(first[f].text)) {
+      almost_number = true;
+      continue;
+    }
     const bool signs = !is_gap(first[f].text) && !is_number_with_comma(first[f].text);
     if (is_name(first[f]) || (!has_numbers && signs))
       return has_numbers ? HeaderGuess::kPerhapsNames : HeaderGuess::kNames;

@@ -387,7 +387,9 @@ TextLayout find_layout(std::string_view text, const std::string& path, const Tex
   TextLayout layout;
   layout.decimal = form.decimal;
   layout.body = text;
-  while (layout.body.starts_with("\xef\xbb\xbf")) layout.body.remove_prefix(3);  // files put together have several
+  while (layout.body.starts_with(kByteOrderMark)) {  // files put together have several
+    layout.body.remove_prefix(kByteOrderMark.size());
+  }
   drop_empty_end(layout.body);
   refuse_other_line_ends(layout.body, path);
   const Head head = drop_head(layout, path);
