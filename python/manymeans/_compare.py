@@ -37,8 +37,8 @@ class Comparison(NamedTuple):
     rows, left_out : int
         Rows that have a label in both, and those that have not.
     centers : list of (int, int, float)
-        Of models: centres of a and of b, matched one to one so that the sum of the squared distances is least, and
-        their Euclidean distance in the units of a. Columns are matched by name if both models have names.
+        Of models: a centre of a, a centre of b, and their Euclidean distance in the units of a. Centres are matched one
+        to one, with the least sum of squared distances. Columns are matched by name if both models have names.
     classes_a, classes_b : list of str or None
         Where the labels of a or b are texts, or some are above 2**53 (integers: 2**63 - 1): the text of each number,
         in the order of first appearance.

@@ -243,9 +243,9 @@ def fit(
     model_seed : int, optional
         Seed of one model, as an earlier fit reported it: gives that model alone, with the same digest.
     init : str or array-like of shape (k, n_features), default="auto"
-        ``"auto"``, ``"k-means++"``, ``"k-means||"``, ``"random"``, ``"first"``, or the initial centres: an array, a
-        frame, a `Dataset`, a `Model`, a `FitResult` (its best model of this k), or the name of a file. Where they and
-        `X` have names of columns, these say which is which.
+        A method (``"auto"``, ``"k-means++"``, ``"k-means||"``, ``"random"``, ``"first"``), or the initial centres.
+        These are an array, a frame, a `Dataset`, a `Model`, a `FitResult` (its best model of this k), or the name of a
+        file. Columns are matched by name if the centres and `X` have names.
     metric : {"euclidean", "cosine"}, default="euclidean"
         ``"cosine"``: rows and centres are scaled to length one (spherical k-means); no row may be all zeros.
     min_size, max_size : int, default=0

@@ -240,7 +240,7 @@ _ADVICE = {
 
 
 def is_gap(value: Any) -> bool:
-    """Return whether this stands where a value is missing, beside NaN."""
+    """Return whether this value means a missing one. NaN is not tested here."""
     return value is None or value is np.ma.masked or type(value).__name__ in ("NAType", "NaTType")
 
 

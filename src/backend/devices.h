@@ -14,7 +14,7 @@ std::vector<std::string> devices();
 /// Devices that a backend of this name can be told to use: 0 for one that knows none.
 int device_count(std::string_view backend);
 
-/// What "opencl:1" names: a backend, and one of its devices where there is a number.
+/// A backend and, if the name has a number, one of its devices: "opencl:1".
 struct BackendName {
   std::string_view backend;
   std::optional<int> device;

@@ -1,5 +1,5 @@
-// Whole fits of linear models on every backend but the reference, and on the stand-in for devices: the reference's
-// answer, with every initialisation, swaps, ridges, weights and types, and after a checkpoint of any backend.
+// Whole fits of linear models give the reference's answer on every backend and on the asynchronous test device.
+// Cases vary initialisation, swaps, ridges, weights and types, and resume from a checkpoint of any backend.
 #include "backend/device/async_backend.h"
 #include "conformance/variants.h"
 #include "engine/tuned.h"

@@ -14,8 +14,8 @@
 
 namespace manymeans {
 
-/// The type of a text column: int64, uint64, float64, UTF-8, bytes. Its texts come back from it: what a number would
-/// lose stays text, such as an integer of 20 digits, and 1e5, which a writer of numbers would not write.
+/// The type of a text column: int64, uint64, float64, UTF-8 or bytes. Every text can be restored from its value. Texts
+/// that a number would change stay text: integers of 20 digits, and codes such as 1e5.
 enum class TextKind : uint8_t { kInteger, kUnsigned, kNumber, kText, kBytes };
 
 /// One a column; a column of gaps is text. Reads all rows. `memory` as in ReadOptions.

@@ -181,7 +181,7 @@ void Hdf5Dataset::find_gaps() {
   if (!gaps_.empty()) gaps_type_ = fits ? H5T_NATIVE_FLOAT : H5T_NATIVE_DOUBLE;
 }
 
-// Puts NaN in the place of numbers that stand for gaps. Returns false for an integer that float64 does not hold.
+// Replaces the numbers that mean gaps by NaN. Returns false for an integer that float64 does not hold.
 bool Hdf5Dataset::mark_gaps(std::byte* values, int64_t count) const {
   const bool integers = H5Tget_class(type_) == H5T_INTEGER;
   const auto mark = [&]<class T>(T* numbers) {
