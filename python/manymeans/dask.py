@@ -35,6 +35,7 @@ __all__ = ["EnsembleKMeans", "KMeans", "Partitions"]
 
 _FAN_IN = 8  # answers that are merged at a time
 _AT_ONCE = 16  # workers that are asked past the scheduler's queue, and whose answers are merged in one place
+_LOOK_EVERY = 0.5  # seconds between looks whether the workers that are asked still have their shards
 
 
 class Partitions:
@@ -108,23 +109,36 @@ class Partitions:
         shards anew where it likes, and reports the error if that does not help.
         """
         client = self._futures[0].client
-        places = self._places_of_shards()
-        if 0 < len(places) <= _AT_ONCE:
-            answers = client.run(_answer_here, _answer, places, question, workers=list(places), on_error="return")
-            if all(isinstance(answer, bytes) for answer in answers.values()):
-                return _merged(list(answers.values()))
+        answers = client.sync(self._answers_of_workers, client, question)
+        if answers:
+            return _merged(answers)
         tasks = client.map(_answer, self._futures, question=question, pure=False)
         while len(tasks) > _FAN_IN:
             tasks = [client.submit(_merged, tasks[i : i + _FAN_IN], pure=False) for i in range(0, len(tasks), _FAN_IN)]
         return _merged(client.gather(tasks))
 
-    def _places_of_shards(self) -> dict[str, list[Any]]:
-        """Give the keys of the shards on each worker, nothing as long as some are nowhere.
+    async def _answers_of_workers(self, client: Any, question: bytes) -> list[bytes]:
+        """Give an answer of each worker, nothing if one of them has none.
 
-        Asked before every question: a worker that has gone would be waited for.
+        A call to a worker that has gone tries to connect until it times out. So the call is given up when the scheduler
+        has noticed that the worker's shards are elsewhere.
         """
+        places = await self._places_of_shards(client)
+        if not 0 < len(places) <= _AT_ONCE:
+            return []
+        asked = client.run(_answer_here, _answer, places, question, workers=list(places), on_error="return")
+        answering = asyncio.ensure_future(asked)
+        while not (await asyncio.wait({answering}, timeout=_LOOK_EVERY))[0]:
+            if await self._places_of_shards(client) != places:
+                answering.cancel()
+                return []
+        answers = list(answering.result().values())
+        return answers if all(isinstance(answer, bytes) for answer in answers) else []
+
+    async def _places_of_shards(self, client: Any) -> dict[str, list[Any]]:
+        """Give the keys of the shards on each worker, nothing as long as some are nowhere."""
         places: dict[str, list[Any]] = {}
-        who_has = self._futures[0].client.who_has(self._futures)
+        who_has = await client.who_has(self._futures)
         for future in self._futures:
             workers = who_has.get(future.key, ())
             if not workers:

@@ -36,7 +36,7 @@ def cluster():
 @pytest.fixture
 def client(cluster):
     with Client(cluster) as connected:
-        connected.wait_for_workers(2)
+        connected.wait_for_workers(2, timeout=120)
         yield connected
 
 
@@ -257,20 +257,28 @@ def test_a_fit_in_a_task_leaves_its_thread_to_others(client, mixture):
     assert {task.result(timeout=60) for task in tasks} == {here(mixture, n_clusters=12, stop="strict").result_.digest}
 
 
-def test_a_worker_that_went_between_two_questions_is_not_waited_for(client, mixture):
+@pytest.mark.parametrize("noticed", [True, False])
+def test_a_worker_that_went_between_two_questions_is_not_waited_for(client, mixture, monkeypatch, noticed):
     partitions = md.Partitions(da.from_array(mixture, chunks=(1250, 6)))
-    asked = []
+    find_places, asked, stale = partitions._places_of_shards, [], []
+
+    async def places_of_shards(client):
+        return stale.pop() if stale else await find_places(client)
 
     def ask(question):
         asked.append(question)
         if len(asked) == 6:
+            if not noticed:  # the scheduler still names the worker when the next question is asked
+                stale.append(client.sync(find_places, client))
             client.run(os._exit, 1, workers=list(client.scheduler_info()["workers"])[:1], on_error="ignore")
         return partitions.ask(question)
 
+    monkeypatch.setattr(partitions, "_places_of_shards", places_of_shards)
     options = {"init": "random", "max_iter": 20, "seed": 1, "tol": 0.0, "stop": "strict"}
     with dask.config.set({"distributed.comm.timeouts.connect": "1h"}):  # who tries to connect to it does not end
         found = run_fit_shards(ask, {"k": [12], "models": 1} | options)
     assert len(asked) > 6
+    assert not stale
     assert found.digest == manymeans.fit(mixture, 12, **options).digest
 
 
