@@ -6,6 +6,7 @@
 #include "backend/two_nearest.h"
 #include "core/fixed_point.h"
 
+#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -30,6 +31,11 @@ struct InertiaSum {
   double farthest = 0;  ///< the largest d2 of a row with w' > 0
   SumFormat format;     ///< distance_format of it
   std::vector<int64_t> limbs;
+
+  /// The rounded sum in units of w', times 2^exponent. In other units, tiny weights would make every inertia zero.
+  double rounded(int exponent = 0) const {
+    return std::ldexp(rounded_sum(limbs.data(), format), exponent - format.shift);
+  }
 };
 
 /// Prototypes of one of a session's models.

@@ -33,13 +33,6 @@ class Stopwatch {
   std::chrono::steady_clock::time_point begin_;
 };
 
-// The next step of a model after a pass.
-enum class Verdict : uint8_t {
-  kGoesOn,  // with another pass
-  kWaits,   // for the next trial of its swap search
-  kDone,
-};
-
 // Models that are fitted together: one pass for all that are still active.
 class LloydRun {
  public:
@@ -53,6 +46,8 @@ class LloydRun {
     }
     if (context_.session == nullptr) own_session_ = context_.labelled.session(k, pool_.size());
     session_ = own_session_ ? own_session_.get() : context_.session;
+    trials_.emplace(SwapTrials::Services{context_.input, context_.upload, *session_, pool_}, context_.kind.swaps,
+                    seeded_together());
     const RuleScale scale{context_.input.shard.all, *std::max_element(k.begin(), k.end()),
                           prototype_of(context_.input).width(context_.input.points.d), context_.mean_variance};
     limits_ = limits_of(context_.rules, scale);
@@ -72,7 +67,10 @@ class LloydRun {
       measure_trials(active, stop);
       const std::vector<Member*> done = judge(active, stop);
       finish(done);
-      if (active.empty()) active = next_trials();
+      if (!active.empty()) continue;
+      active = std::exchange(waiting_, {});
+      const Stopwatch watch(cost_.update);
+      trials_->begin(active);
     }
     if (error_) std::rethrow_exception(error_);
     return cost_;
@@ -88,7 +86,6 @@ class LloydRun {
   void save(std::span<Member*> active, int passes);
   PassLimits limits(std::span<Member*> active) const;
   void follow(Member& member, PassModel& model);
-  static void follow_trial(Member& member, PassModel& model);
   void redo(Member& member, const Matrix& start, size_t updates);
   std::optional<StopReason> report(std::span<Member*> active);
   std::vector<Member*> judge(std::vector<Member*>& active, std::optional<StopReason> stop);
@@ -97,10 +94,7 @@ class LloydRun {
   void update(Member& member, bool first_pass);
   bool ends_trial(const Member& member, std::optional<StopReason> stop) const;
   void measure_trials(std::span<Member* const> active, std::optional<StopReason> stop);
-  void update_trial(Member& member);
   Verdict judge_trial(Member& member, std::optional<StopReason> stop);
-  std::vector<Member*> next_trials();
-  static double rounded_inertia(const InertiaSum& sum, int weight_exponent);
   void finish(std::span<Member* const> done);
   void finish(Member& member);
   void fetch(std::span<Member* const> done, std::span<const int> slots);
@@ -111,6 +105,7 @@ class LloydRun {
   ThreadPool& pool_;
   std::unique_ptr<Session> own_session_;  // null: there is one that stays
   Session* session_ = nullptr;
+  std::optional<SwapTrials> trials_;                               // of models in a swap search
   std::vector<Member*> waiting_;                                   // for the next trial of their swap searches
   std::vector<PassResult> last_;                                   // by slot
   PassLimits limits_;                                              // that the stop rules set
@@ -255,7 +250,7 @@ PassLimits LloydRun::limits(std::span<Member*> active) const {
   for (const Member* member : active) {
     if (member->stopping || member->repeats) passes = 1;
     const SwapState& search = member->search;
-    if (search.in_trial()) passes = std::min(passes, updates_of_trial(search) - search.steps + 1);
+    if (search.in_trial()) passes = std::min(passes, SwapTrials::passes_left(search));
     passes = std::min(passes, context_.options.max_iter - member->result.iterations + 1);
   }
   limits.passes = static_cast<int>(std::max<int64_t>(1, passes));
@@ -265,7 +260,7 @@ PassLimits LloydRun::limits(std::span<Member*> active) const {
 // Does the work of judge() and update() for passes that a backend made on its own. They did not end the fit, move a row
 // or meet a rule. A state may have come back.
 void LloydRun::follow(Member& member, PassModel& model) {
-  if (member.search.in_trial()) return follow_trial(member, model);
+  if (member.search.in_trial()) return SwapTrials::follow(member, model);
   const Matrix start = model.earlier.empty() ? Matrix() : member.prototypes;
   for (size_t p = 0; p < model.earlier.size(); ++p) {
     member.begun = true;
@@ -277,17 +272,6 @@ void LloydRun::follow(Member& member, PassModel& model) {
     member.stopping = true;
     member.result.stop_reason = cycle ? StopReason::kCycle : StopReason::kMaxIter;
     if (p + 1 < model.earlier.size()) return redo(member, start, p + 1);
-  }
-  if (!model.earlier.empty()) member.prototypes = std::move(model.last_prototypes);
-  member.state += model.result.hash_delta;
-}
-
-// A trial has no stop rules, and its last pass is the engine's to judge.
-void LloydRun::follow_trial(Member& member, PassModel& model) {
-  for (const PassResult& pass : model.earlier) {
-    member.state += pass.hash_delta;
-    ++member.result.iterations;
-    ++member.search.steps;
   }
   if (!model.earlier.empty()) member.prototypes = std::move(model.last_prototypes);
   member.state += model.result.hash_delta;
@@ -391,9 +375,8 @@ void LloydRun::update(Member& member, bool first_pass) {
     const ModelPrototypes model{member.slot, &member.prototypes};
     const InertiaSum sum = session_->rows().inertias({&model, 1})[0];
     state.inertia_before = member.last_inertia;
-    // In the units of w', or tiny weights would make every inertia zero.
-    state.inertia_now = member.last_inertia = rounded_inertia(sum, 0);
-    state.reported_inertia = rounded_inertia(sum, context_.input.weight_exponent);
+    state.inertia_now = member.last_inertia = sum.rounded();
+    state.reported_inertia = sum.rounded(context_.input.weight_exponent);
   }
   const Stopwatch watch(cost_.update);
   treat_empty_clusters(*session_, member, context_.options.empty, context_.input);
@@ -412,9 +395,8 @@ void LloydRun::update(Member& member, bool first_pass) {
 }
 
 bool LloydRun::ends_trial(const Member& member, std::optional<StopReason> stop) const {
-  if (!member.search.in_trial()) return false;
-  const bool strict = member.search.steps > 0 && last_[static_cast<size_t>(member.slot)].changed == 0;
-  return strict || member.search.steps >= updates_of_trial(member.search) || outer_reason(member, stop);
+  const int64_t changed = last_[static_cast<size_t>(member.slot)].changed;
+  return SwapTrials::ends(member.search, changed, outer_reason(member, stop));
 }
 
 // The inertias of all trials that this pass ends, by one reading of the points.
@@ -423,52 +405,14 @@ void LloydRun::measure_trials(std::span<Member* const> active, std::optional<Sto
   for (Member* member : active) {
     if (ends_trial(*member, stop)) ending.push_back(member);
   }
-  if (ending.empty()) return;
-  std::vector<ModelPrototypes> models;
-  for (const Member* member : ending) models.push_back({member->slot, &member->prototypes});
-  const std::vector<InertiaSum> sums = session_->rows().inertias(models);
-  for (size_t i = 0; i < ending.size(); ++i) ending[i]->search.inertia = rounded_inertia(sums[i], 0);
-}
-
-// An update without stop rules. Empty clusters keep their prototypes, whatever the policy of the fit is.
-void LloydRun::update_trial(Member& member) {
-  const Stopwatch watch(cost_.update);
-  treat_empty_clusters(*session_, member, EmptyPolicy::kKeep, context_.input);
-  member.prototypes = solve_prototypes(session_->statistics(member.slot), context_.input, member.prototypes, pool_);
-  ++member.result.iterations;
-  ++member.search.steps;
+  trials_->measure(ending);
 }
 
 Verdict LloydRun::judge_trial(Member& member, std::optional<StopReason> stop) {
-  if (!ends_trial(member, stop)) {
-    update_trial(member);
-    return Verdict::kGoesOn;
-  }
-  const std::optional<StopReason> outer = outer_reason(member, stop);
-  const bool success = keep_or_reject(member);
-  if (!outer && member.search.failures < context_.kind.swaps) return Verdict::kWaits;
-  if (!outer || !success) {
-    return_to_best(member, outer);
-    return Verdict::kGoesOn;
-  }
-  member.result.stop_reason = *outer;
-  return Verdict::kDone;
-}
-
-// The next trials of all that wait for them.
-std::vector<Member*> LloydRun::next_trials() {
+  if (ends_trial(member, stop)) return trials_->judge(member, outer_reason(member, stop));
   const Stopwatch watch(cost_.update);
-  const std::vector<Member*> members = std::exchange(waiting_, {});
-  const SwapContext context{context_.input, context_.upload, session_->rows(), pool_};
-  const size_t together = seeded_together();
-  for (size_t first = 0; first < members.size(); first += together) {
-    begin_trials(context, std::span(members).subspan(first, std::min(together, members.size() - first)));
-  }
-  return members;
-}
-
-double LloydRun::rounded_inertia(const InertiaSum& sum, int weight_exponent) {
-  return std::ldexp(rounded_sum(sum.limbs.data(), sum.format), weight_exponent - sum.format.shift);
+  trials_->update(member);
+  return Verdict::kGoesOn;
 }
 
 // The results of all members that are done after one pass.
@@ -483,7 +427,7 @@ void LloydRun::finish(std::span<Member* const> done) {
   }
   const std::vector<InertiaSum> inertias = session_->rows().inertias(models);
   for (size_t i = 0; i < done.size(); ++i) {
-    done[i]->result.inertia = rounded_inertia(inertias[i], context_.input.weight_exponent);
+    done[i]->result.inertia = inertias[i].rounded(context_.input.weight_exponent);
   }
   if (own_session_) fetch(done, slots);
   for (Member* member : done) finish(*member);

@@ -68,8 +68,7 @@ Prediction predict_by(RowSession& rows, const Matrix& prototypes, const PredictO
   if (options.inertia) {
     const ModelPrototypes model{0, &prototypes};
     const InertiaSum sum = rows.session->rows().inertias({&model, 1})[0];
-    result.inertia =
-        std::ldexp(rounded_sum(sum.limbs.data(), sum.format), rows.input.weight_exponent - sum.format.shift);
+    result.inertia = sum.rounded(rows.input.weight_exponent);
   }
   result.labels = rows.session->take_labels(0);
   return result;

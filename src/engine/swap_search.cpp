@@ -3,6 +3,7 @@
 #include "backend/make_seeding.h"
 #include "core/data_type.h"
 #include "data/gather.h"
+#include "engine/empty_clusters.h"
 #include "engine/removal_costs.h"
 #include "init/row_subsets.h"
 #include "prototype/prototype.h"
@@ -21,6 +22,11 @@ constexpr int64_t kFirstUpdates = 10;
 constexpr int64_t kTrialUpdates = 5;
 constexpr int64_t kCandidates = 16;
 constexpr double kMinGain = 0x1p-10;  // of the error, for a trial to succeed
+
+// Updates of the trial at hand before it is judged.
+int64_t updates_of_trial(const SwapState& search) {
+  return search.best.empty() ? kFirstUpdates : kTrialUpdates;
+}
 
 // One member's trial while it is put together.
 struct Trial {
@@ -49,7 +55,7 @@ Matrix all_but(const Matrix& prototypes, int64_t removed) {
 }
 
 // Finds the removal costs for searches whose best prototypes are new.
-void find_costs(const SwapContext& context, std::span<const Trial> trials) {
+void find_costs(const SwapTrials::Services& context, std::span<const Trial> trials) {
   std::vector<SwapState*> searches;
   std::vector<const Matrix*> models;
   for (const Trial& trial : trials) {
@@ -59,13 +65,13 @@ void find_costs(const SwapContext& context, std::span<const Trial> trials) {
     models.push_back(&search.best);
   }
   if (models.empty()) return;
-  std::vector<std::vector<double>> costs = removal_costs(context.input, models, context.rows, context.pool);
+  std::vector<std::vector<double>> costs = removal_costs(context.input, models, context.session.rows(), context.pool);
   for (size_t i = 0; i < searches.size(); ++i) searches[i]->costs = std::move(costs[i]);
 }
 
 // Makes trials of the members whose best prototypes leave some error. All members continue from these prototypes;
 // members for which a trial begins get others.
-std::vector<Trial> make_trials(const SwapContext& context, std::span<Member* const> members) {
+std::vector<Trial> make_trials(const SwapTrials::Services& context, std::span<Member* const> members) {
   std::vector<Trial> trials;
   for (Member* member : members) {
     return_to_best(*member, std::nullopt);
@@ -140,7 +146,7 @@ std::vector<std::vector<int64_t>> subsets_of(const Input& input, const Trial& tr
 }
 
 // Makes the candidates of all trials. A trial for which no row can be drawn has none.
-void make_candidates(const SwapContext& context, Seeding& seeding, std::span<Trial> trials) {
+void make_candidates(const SwapTrials::Services& context, Seeding& seeding, std::span<Trial> trials) {
   std::vector<std::vector<int64_t>> groups;
   std::vector<Trial*> drawn;
   const std::vector<std::vector<int64_t>> picked = draw(seeding, trials, rows_of_subset(context.input));
@@ -171,16 +177,7 @@ void begin_trial(const Trial& trial, int64_t chosen) {
   member.search.steps = 0;
 }
 
-}  // namespace
-
-void begin_search(Member& member) {
-  if (member.result.k > 1 && !member.search.in_trial()) member.search.steps = 0;
-}
-
-int64_t updates_of_trial(const SwapState& search) {
-  return search.best.empty() ? kFirstUpdates : kTrialUpdates;
-}
-
+// The trial at hand ends with search.inertia. Returns whether it succeeded, so that its prototypes are the best so far.
 bool keep_or_reject(Member& member) {
   SwapState& search = member.search;
   const bool first = search.best.empty();
@@ -195,15 +192,8 @@ bool keep_or_reject(Member& member) {
   return true;
 }
 
-void return_to_best(Member& member, std::optional<StopReason> reason) {
-  member.prototypes = member.search.best;
-  member.search.steps = -1;
-  if (!reason) return;
-  member.stopping = true;
-  member.result.stop_reason = *reason;
-}
-
-void begin_trials(const SwapContext& context, std::span<Member* const> members) {
+// Begins trials of members that are seeded together.
+void begin_together(const SwapTrials::Services& context, std::span<Member* const> members) {
   std::vector<Trial> trials = make_trials(context, members);
   if (trials.empty()) return;
   std::vector<int64_t> k;
@@ -216,6 +206,74 @@ void begin_trials(const SwapContext& context, std::span<Member* const> members) 
   for (const Trial& trial : trials) asked.push_back({trial.slot, &trial.candidates});
   const std::vector<int64_t> chosen = owner.seeding->choose(asked);
   for (size_t i = 0; i < trials.size(); ++i) begin_trial(trials[i], chosen[i]);
+}
+
+}  // namespace
+
+void begin_search(Member& member) {
+  if (member.result.k > 1 && !member.search.in_trial()) member.search.steps = 0;
+}
+
+void return_to_best(Member& member, std::optional<StopReason> reason) {
+  member.prototypes = member.search.best;
+  member.search.steps = -1;
+  if (!reason) return;
+  member.stopping = true;
+  member.result.stop_reason = *reason;
+}
+
+void SwapTrials::begin(std::span<Member* const> members) const {
+  for (size_t first = 0; first < members.size(); first += together_) {
+    begin_together(services_, members.subspan(first, std::min(together_, members.size() - first)));
+  }
+}
+
+int64_t SwapTrials::passes_left(const SwapState& search) {
+  return updates_of_trial(search) - search.steps + 1;
+}
+
+void SwapTrials::follow(Member& member, PassModel& model) {
+  for (const PassResult& pass : model.earlier) {
+    member.state += pass.hash_delta;
+    ++member.result.iterations;
+    ++member.search.steps;
+  }
+  if (!model.earlier.empty()) member.prototypes = std::move(model.last_prototypes);
+  member.state += model.result.hash_delta;
+}
+
+bool SwapTrials::ends(const SwapState& search, int64_t changed, std::optional<StopReason> outer) {
+  if (!search.in_trial()) return false;
+  const bool strict = search.steps > 0 && changed == 0;
+  return strict || search.steps >= updates_of_trial(search) || outer;
+}
+
+void SwapTrials::measure(std::span<Member* const> ending) const {
+  if (ending.empty()) return;
+  std::vector<ModelPrototypes> models;
+  for (const Member* member : ending) models.push_back({member->slot, &member->prototypes});
+  const std::vector<InertiaSum> sums = services_.session.rows().inertias(models);
+  for (size_t i = 0; i < ending.size(); ++i) ending[i]->search.inertia = sums[i].rounded();
+}
+
+void SwapTrials::update(Member& member) const {
+  Session& session = services_.session;
+  treat_empty_clusters(session, member, EmptyPolicy::kKeep, services_.input);
+  member.prototypes =
+      solve_prototypes(session.statistics(member.slot), services_.input, member.prototypes, services_.pool);
+  ++member.result.iterations;
+  ++member.search.steps;
+}
+
+Verdict SwapTrials::judge(Member& member, std::optional<StopReason> outer) const {
+  const bool success = keep_or_reject(member);
+  if (!outer && member.search.failures < max_failures_) return Verdict::kWaits;
+  if (!outer || !success) {
+    return_to_best(member, outer);
+    return Verdict::kGoesOn;
+  }
+  member.result.stop_reason = *outer;
+  return Verdict::kDone;
 }
 
 }  // namespace manymeans
