@@ -19,7 +19,7 @@ struct SessionPlan {
   int64_t max_spans = 1;         ///< of one model
   bool by_label_order = false;   ///< accumulate by cluster instead of with a copy of the statistics per thread
   bool carry_bounds = false;     ///< some models may have CarriedBounds
-  int64_t bounded_models = 0;    ///< so many at a time
+  int64_t bounded_models = 0;    ///< max number of models that carry bounds at the same time
   int64_t tiles_per_search = 1;  ///< tiles among which one thread looks for rows to label: a block, or with bounds more
   int64_t statistics_bytes = 0;  ///< of one copy
 };

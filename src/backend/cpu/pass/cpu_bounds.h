@@ -47,7 +47,7 @@ class CpuBounds {
     BoundsPolicy policy;
     TighteningChoice tightening;
     CarriedBounds bounds;
-    bool began = false;  // with them, at the latest now
+    bool began = false;  // the log (BoundsLog) has the first pass with bounds
   };
   struct Scratch {
     AlignedBuffer<float> nearest, others;  // of the rows that were screened

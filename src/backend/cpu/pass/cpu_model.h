@@ -18,8 +18,8 @@ struct CpuModel {
   Statistics statistics;
   int64_t passes = 0;
   double changed_share = 1;  // in the last pass
-  bool looks = true;         // in bytes first, unless that turned out not to pay
-  bool looked = false;       // in the last pass
+  bool looks = true;         // a pass may begin with a look in bytes; false once such a look did not pay
+  bool looked = false;       // the last pass began with a look
 };
 
 }  // namespace manymeans

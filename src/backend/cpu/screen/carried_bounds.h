@@ -90,7 +90,9 @@ class CarriedBounds {
   std::vector<double> rivals_shifts_;  // B_b
   std::vector<double> reaches_;        // T_b / 2
   std::vector<double> halves_;         // half the distance to the nearest other prototype; 0: not known
-  std::vector<double> owed_;           // k x k: how much longer than B_b the shifts of k may have been since any pass
+  // k x k, row b, column c: the max over earlier passes of (shifts of c since then) - (growth of B_b since then); at
+  // least 0.
+  std::vector<double> owed_;
   std::vector<float> gap_, reach_, half_;  // KeepTask
   std::vector<float> per_step_;            // 2 / last_shifts_
   std::vector<uint8_t> repeated_;

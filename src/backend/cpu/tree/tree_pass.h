@@ -43,8 +43,8 @@ class TreeLabels {
 /// The tree's data of one model.
 struct TreeState {
   bool labelled = false;
-  bool row_labels_are_old = false;  ///< the model's labels in the points' order are from an earlier pass
-  bool tree_is_old = false;         ///< those were changed since the last pass
+  bool row_labels_are_old = false;  ///< labels in the points' order lack the changes of the last passes over the tree
+  bool tree_is_old = false;         ///< the tree lacks changes that were made to the labels in the points' order
   std::vector<uint32_t> owners;     ///< of all nodes; kMixed: see its children, or its rows' labels
   TreeLabels labels;
 };
