@@ -156,7 +156,7 @@ void bind_consensus_flags(const Command& app, ConsensusCommand& command) {
       .group("Consensus");
   const auto set_method = [&command](const std::string& text) {
     check_choice("--method", text);
-    command.options.method = *consensus_method_from_name(text);
+    command.options.method = find_named<ConsensusMethod>(text).value();
   };
   app.add_option("--method", set_method,
                  "centroids (all centroids are clustered; models of any k) or matched (clusters of the models of this "

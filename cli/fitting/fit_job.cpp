@@ -123,7 +123,7 @@ void bind_job_flags(const Command& app, FitJob& job, const JobHelp& help) {
   }
   const auto set_scale = [&job](const std::string& text) {
     check_choice("--scale", text);
-    job.scale = scale_from_name(text).value();
+    job.scale = find_named<Scale>(text).value();
   };
   app.add_option("--scale", set_scale, help.scale).type_name("NAME").default_str("none").group("Reading");
   add_file_flag(app, "--model", job.model, help.model).group("Output");

@@ -22,18 +22,6 @@ void set(const char*, const std::string& text, std::vector<int64_t>& value) {
 void set(const char* flag, const std::string& text, std::optional<uint64_t>& value) {
   value = parse_number<uint64_t>(flag, text);
 }
-void set(const char* flag, const std::string& text, Strategy& value) {
-  check_choice(flag, text);
-  value = strategy_from_name(text).value();
-}
-void set(const char* flag, const std::string& text, Metric& value) {
-  check_choice(flag, text);
-  value = metric_from_name(text).value();
-}
-void set(const char* flag, const std::string& text, EmptyPolicy& value) {
-  check_choice(flag, text);
-  value = empty_policy_from_name(text).value();
-}
 void set(const char*, const std::string& text, ByteSize& value) {
   value = parse_byte_size(text);
 }
@@ -41,7 +29,13 @@ void set(const char* flag, const std::string& text, bool& value) {
   check_choice(flag, text);
   value = text == "true";
 }
+template <NamedValue Value>
+void set(const char* flag, const std::string& text, Value& value) {
+  check_choice(flag, text);
+  value = find_named<Value>(text).value();
+}
 template <class Number>
+  requires(!NamedValue<Number>)
 void set(const char* flag, const std::string& text, Number& value) {
   value = parse_number<Number>(flag, text);
 }
@@ -54,19 +48,15 @@ std::string shown_default(const std::vector<int64_t>& value) {
 std::string shown_default(const std::optional<uint64_t>&) {
   return {};
 }
-std::string shown_default(Metric value) {
-  return std::string(name_of(value));
-}
-std::string shown_default(Strategy value) {
-  return std::string(name_of(value));
-}
-std::string shown_default(EmptyPolicy value) {
+template <NamedValue Value>
+std::string shown_default(Value value) {
   return std::string(name_of(value));
 }
 std::string shown_default(ByteSize value) {
   return name_of(value);
 }
 template <class Value>
+  requires(!NamedValue<Value>)
 std::string shown_default(const Value& value) {
   return fmt::format("{}", value);
 }

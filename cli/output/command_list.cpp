@@ -1,5 +1,10 @@
 #include "output/command_list.h"
 
+#include <manymeans/consensus.h>
+#include <manymeans/io.h>
+#include <manymeans/options.h>
+#include <manymeans/regress.h>
+
 #include <algorithm>
 #include <string_view>
 
@@ -11,23 +16,27 @@ struct Values {
   std::string_view flag;
   std::vector<std::string> choices;
 };
+template <NamedValue Value>
+std::vector<std::string> texts_of() {
+  return {names_of<Value>().begin(), names_of<Value>().end()};
+}
 const std::vector<Values>& known_values() {
   static const std::vector<Values> all = {
       {"--init", {"auto", "k-means++", "k-means||", "random", "first"}},
-      {"--empty", {"farthest", "keep", "drop", "error"}},
+      {"--empty", texts_of<EmptyPolicy>()},
       {"--algorithm", {"auto", "matrix", "bounds", "kdtree", "brute"}},
       {"--backend", {"auto", "cpu", "reference", "cuda", "opencl"}},
-      {"--strategy", {"concatenated", "data", "task"}},
-      {"--metric", {"euclidean", "cosine"}},
+      {"--strategy", texts_of<Strategy>()},
+      {"--metric", texts_of<Metric>()},
       {"--dtype", {"float32", "float64", "float16", "bfloat16", "uint8", "int8"}},
       {"--header", {"yes", "no", "auto"}},
       {"--decimal", {".", ","}},
       {"--missing", {"error", "drop", "mean", "median"}},
       {"--categories", {"error", "drop", "onehot"}},
-      {"--scale", {"none", "standard", "minmax"}},
+      {"--scale", texts_of<Scale>()},
       {"--intercept", {"true", "false"}},
-      {"--gating", {"nearest", "prior", "columns"}},
-      {"--method", {"centroids", "matched"}},
+      {"--gating", texts_of<Gating>()},
+      {"--method", texts_of<ConsensusMethod>()},
   };
   return all;
 }

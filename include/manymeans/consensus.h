@@ -1,6 +1,7 @@
 // The agreement of the members of an ensemble.
 #pragma once
 
+#include <manymeans/names.h>
 #include <manymeans/options.h>
 #include <manymeans/points.h>
 
@@ -20,8 +21,8 @@ enum class ConsensusMethod : uint8_t {
   kCentroids,  ///< the centroids of all members are clustered; members may have any number of clusters
   kMatched,    ///< clusters are matched one to one to the clusters of the member of min inertia; all members have k
 };
-std::string_view name_of(ConsensusMethod method);  ///< "centroids" or "matched"
-std::optional<ConsensusMethod> consensus_method_from_name(std::string_view name);
+template <>
+std::span<const std::string_view> names_of<ConsensusMethod>();
 
 /// Labels where they lie, in an unsigned type of 1, 2 or 4 bytes.
 struct LabelsView {

@@ -1,6 +1,7 @@
 // Files: points and weights in, labels and values out. Output files appear whole or not at all.
 #pragma once
 
+#include <manymeans/names.h>
 #include <manymeans/points.h>
 
 #include <algorithm>
@@ -189,8 +190,8 @@ enum class Scale : uint8_t {
   kStandard,  ///< (x - mean) / standard deviation; constant columns become 0
   kMinMax,    ///< (x - min) / (max - min); constant columns become 0
 };
-std::string_view name_of(Scale scale);
-std::optional<Scale> scale_from_name(std::string_view name);
+template <>
+std::span<const std::string_view> names_of<Scale>();
 
 /// The offset and divisor of every column, as found in `points`: x' = (x - offset) / divisor.
 struct Scaling {

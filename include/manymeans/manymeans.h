@@ -17,6 +17,7 @@
 #include <manymeans/model_file.h>
 #include <manymeans/models_by_k.h>
 #include <manymeans/multiply.h>
+#include <manymeans/names.h>
 #include <manymeans/options.h>
 #include <manymeans/pass_counts.h>
 #include <manymeans/points.h>

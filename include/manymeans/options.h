@@ -2,6 +2,8 @@
 // command line, --help, JSON and the Python package.
 #pragma once
 
+#include <manymeans/names.h>
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -31,12 +33,12 @@ enum class Metric : uint8_t {
   kCosine,     ///< between directions: rows are scaled to length one, and so are prototypes (spherical k-means)
 };
 
-std::string_view name_of(Metric metric);
-std::string_view name_of(Strategy strategy);
-std::string_view name_of(EmptyPolicy policy);
-std::optional<Metric> metric_from_name(std::string_view name);
-std::optional<Strategy> strategy_from_name(std::string_view name);
-std::optional<EmptyPolicy> empty_policy_from_name(std::string_view name);
+template <>
+std::span<const std::string_view> names_of<Strategy>();
+template <>
+std::span<const std::string_view> names_of<EmptyPolicy>();
+template <>
+std::span<const std::string_view> names_of<Metric>();
 
 /// A number of bytes, as people write it: 4096, 256MiB, 1.5GB.
 struct ByteSize {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <manymeans/fit.h>
+#include <manymeans/names.h>
 #include <manymeans/options.h>
 #include <manymeans/points.h>
 #include <manymeans/result.h>
@@ -171,8 +172,8 @@ enum class Gating : uint8_t {
   kPrior,    ///< by the mean of all models, weighted by their clusters: clusters that overlap everywhere
   kColumns,  ///< by every model; the caller chooses
 };
-std::string_view name_of(Gating gating);  ///< "nearest", "prior", "columns"
-std::optional<Gating> gating_from_name(std::string_view name);
+template <>
+std::span<const std::string_view> names_of<Gating>();
 
 /// Predicted targets of features x (N x D): N x 1, or N x K for kColumns; float64. A model's prediction is the
 /// contract's RN(s + b_0). `nearest`: the lowest k of least sum of ((x_j - mean_kj) / scale_j)^2, j ascending, of the

@@ -50,15 +50,11 @@ Members members_of(const nb::list& given) {
 ConsensusOptions options_of(const nb::dict& wanted) {
   ConsensusOptions options;
   options.k = value_of<int64_t>(wanted, "k");
-  const auto method = value_of<std::string>(wanted, "method");
-  const auto found = consensus_method_from_name(method);
-  if (!found) throw Error(ErrorCode::kUsage, "method", "is '" + method + "'; must be centroids or matched");
-  options.method = *found;
+  options.method = value_named<ConsensusMethod>("method", value_of<std::string>(wanted, "method"));
   options.fits = value_of<int64_t>(wanted, "fits");
   options.pairs = value_of<int64_t>(wanted, "pairs");
   options.seed = value_of<uint64_t>(wanted, "seed");
-  const auto metric = value_of<std::string>(wanted, "metric");
-  options.metric = metric_from_name(metric).value_or(Metric::kEuclidean);
+  options.metric = value_named<Metric>("metric", value_of<std::string>(wanted, "metric"));
   options.backend = value_of<std::string>(wanted, "backend");
   options.threads = value_of<int>(wanted, "threads");
   return options;

@@ -212,13 +212,9 @@ void save(nb::handle path, const nb::dict& file) {
   for (nb::handle model : nb::cast<nb::list>(file["models"])) {
     stored.models.push_back(stored_model(nb::cast<nb::dict>(model)));
   }
-  const auto metric = metric_from_name(nb::cast<std::string>(file["metric"]));
-  if (!metric) throw Error(ErrorCode::kUsage, "metric", "must be euclidean or cosine");
-  stored.metric = *metric;
-  const auto kind = nb::cast<std::string>(file["scale_kind"]);
-  const auto scale = scale_from_name(kind);
-  if (!scale) throw Error(ErrorCode::kUsage, "scale", "is '" + kind + "'; must be none, standard or minmax");
-  stored.scaling = {*scale, nb::cast<std::vector<double>>(file["scale_offset"]),
+  stored.metric = value_named<Metric>("metric", nb::cast<std::string>(file["metric"]));
+  const auto scale = value_named<Scale>("scale", nb::cast<std::string>(file["scale_kind"]));
+  stored.scaling = {scale, nb::cast<std::vector<double>>(file["scale_offset"]),
                     nb::cast<std::vector<double>>(file["scale_divisor"])};
   stored.ranges = ranges_in(file["ranges"]);
   stored.column_names = all_bytes_of(file["column_names"]);

@@ -34,26 +34,7 @@ nb::dict as_dict(ModelResult& model) {
 
 }  // namespace
 
-void set_option(Metric& member, nb::handle value) {
-  const auto name = nb::cast<std::string>(value);
-  const auto metric = metric_from_name(name);
-  if (!metric) throw Error(ErrorCode::kUsage, "metric", "is '" + name + "'; must be euclidean or cosine");
-  member = *metric;
-}
-void set_option(EmptyPolicy& member, nb::handle value) {
-  const auto name = nb::cast<std::string>(value);
-  const auto policy = empty_policy_from_name(name);
-  if (!policy) throw Error(ErrorCode::kUsage, "empty", "is '" + name + "'; must be farthest, keep, drop or error");
-  member = *policy;
-}
-void set_option(Strategy& member, nb::handle value) {
-  const auto name = nb::cast<std::string>(value);
-  const auto strategy = strategy_from_name(name);
-  if (!strategy) throw Error(ErrorCode::kUsage, "strategy", "is '" + name + "'; must be concatenated, data or task");
-  member = *strategy;
-}
-
-void set_option(ByteSize& member, nb::handle value) {
+void set_option(const char*, ByteSize& member, nb::handle value) {
   if (nb::isinstance<nb::str>(value)) {
     member = parse_byte_size(nb::cast<std::string>(value));
   } else {

@@ -17,13 +17,14 @@
 namespace manymeans::python {
 
 template <class T>
-void set_option(T& member, nanobind::handle value) {
-  member = nanobind::cast<T>(value);
+void set_option(const char* name, T& member, nanobind::handle value) {
+  if constexpr (NamedValue<T>) {
+    member = value_named<T>(name, nanobind::cast<std::string>(value));
+  } else {
+    member = nanobind::cast<T>(value);
+  }
 }
-void set_option(Metric& member, nanobind::handle value);
-void set_option(EmptyPolicy& member, nanobind::handle value);
-void set_option(Strategy& member, nanobind::handle value);
-void set_option(ByteSize& member, nanobind::handle value);
+void set_option(const char* name, ByteSize& member, nanobind::handle value);
 
 /// What sets one option from a dict where that has it, and counts it, for for_each_option and its like.
 inline auto option_setter(const nanobind::dict& values, size_t& used) {
@@ -31,7 +32,7 @@ inline auto option_setter(const nanobind::dict& values, size_t& used) {
     if (!values.contains(info.name)) return;
     ++used;
     try {
-      set_option(member, values[info.name]);
+      set_option(info.name, member, values[info.name]);
     } catch (const nanobind::cast_error&) {
       const auto shown = nanobind::cast<std::string>(nanobind::repr(values[info.name]));
       throw Error(ErrorCode::kUsage, info.name, "is " + shown + ", which is of a wrong type or out of range");

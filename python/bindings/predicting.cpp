@@ -54,10 +54,8 @@ nb::object transform_points(const Predictor& predictor, const nb::object& points
 }
 
 Scaling scaling_in(const nb::dict& given) {
-  const auto kind = value_of<std::string>(given, "kind");
-  const auto scale = scale_from_name(kind);
-  if (!scale) throw Error(ErrorCode::kUsage, "scale", "is '" + kind + "'; must be none, standard or minmax");
-  return {*scale, value_of<std::vector<double>>(given, "offset"), value_of<std::vector<double>>(given, "divisor")};
+  const auto scale = value_named<Scale>("scale", value_of<std::string>(given, "kind"));
+  return {scale, value_of<std::vector<double>>(given, "offset"), value_of<std::vector<double>>(given, "divisor")};
 }
 
 // Names are only read for a warning.

@@ -81,15 +81,13 @@ nb::object predict_targets(const nb::object& points, bool bfloat16, const nb::di
   const std::span<const double> scales = values_of(model["feature_scales"]), weights = values_of(model["weights"]);
   const RegressionGate gate{
       matrix_of(nb::cast<AnyArray>(model["means"])), {scales.begin(), scales.end()}, {weights.begin(), weights.end()}};
-  const auto name = value_of<std::string>(wanted, "gating");
-  const auto gating = gating_from_name(name);
-  if (!gating) throw Error(ErrorCode::kUsage, "gating", "is '" + name + "'; must be nearest, prior or columns");
+  const auto gating = value_named<Gating>("gating", value_of<std::string>(wanted, "gating"));
   Waiting waiting;
   const PredictOptions options = predict_options(wanted, waiting);
   Matrix result;
   const bool brief =
       is_brief(static_cast<double>(view.n) * static_cast<double>(view.d) * static_cast<double>(points_of(models).n));
-  waiting.run([&] { result = regress_predict(view, points_of(models), gate, *gating, options); }, brief);
+  waiting.run([&] { result = regress_predict(view, points_of(models), gate, gating, options); }, brief);
   return to_numpy(std::move(result));
 }
 

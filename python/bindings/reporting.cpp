@@ -87,13 +87,13 @@ Given given_in(const nb::dict& result) {
     given.searches.push_back(search_in(model));
   }
   given.fit.provenance = provenance_in(nb::cast<nb::dict>(result["provenance"]));
-  given.fit.provenance.options.metric = metric_from_name(nb::cast<std::string>(result["metric"])).value();
+  given.fit.provenance.options.metric = value_named<Metric>("metric", nb::cast<std::string>(result["metric"]));
   given.fit.warnings = all_bytes_of(result["warnings"]);
   given.fit.interrupted = nb::cast<bool>(result["interrupted"]);
   given.columns = all_bytes_of(result["column_names"]);
   if (!result["chosen"].is_none()) given.chosen = chosen_in(nb::cast<nb::dict>(result["chosen"]));
   const auto scaling = nb::cast<nb::dict>(result["scaling"]);
-  given.scaling = {scale_from_name(nb::cast<std::string>(scaling["kind"])).value(),
+  given.scaling = {value_named<Scale>("scale", nb::cast<std::string>(scaling["kind"])),
                    nb::cast<std::vector<double>>(scaling["offset"]), nb::cast<std::vector<double>>(scaling["divisor"])};
   return given;
 }

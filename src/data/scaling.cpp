@@ -18,7 +18,6 @@
 
 namespace manymeans {
 namespace {
-constexpr std::array<std::string_view, 3> kNames = {"none", "standard", "minmax"};
 
 template <class T>
 void scale_rows(const PointsView& points, const Scaling& scaling, int64_t first, int64_t last, T* out) {
@@ -37,15 +36,10 @@ void scale_rows(const PointsView& points, const Scaling& scaling, int64_t first,
 
 }  // namespace
 
-std::string_view name_of(Scale scale) {
-  return kNames[static_cast<size_t>(scale)];
-}
-
-std::optional<Scale> scale_from_name(std::string_view name) {
-  for (size_t i = 0; i < kNames.size(); ++i) {
-    if (kNames[i] == name) return static_cast<Scale>(i);
-  }
-  return std::nullopt;
+template <>
+std::span<const std::string_view> names_of<Scale>() {
+  static constexpr std::array<std::string_view, 3> kNames = {"none", "standard", "minmax"};
+  return kNames;
 }
 
 namespace {

@@ -342,15 +342,10 @@ Consensus find(const PointsView& given, Members members, const ConsensusOptions&
 
 }  // namespace
 
-std::string_view name_of(ConsensusMethod method) {
-  return method == ConsensusMethod::kMatched ? "matched" : "centroids";
-}
-
-std::optional<ConsensusMethod> consensus_method_from_name(std::string_view name) {
-  for (const ConsensusMethod method : {ConsensusMethod::kCentroids, ConsensusMethod::kMatched}) {
-    if (name_of(method) == name) return method;
-  }
-  return std::nullopt;
+template <>
+std::span<const std::string_view> names_of<ConsensusMethod>() {
+  static constexpr std::array<std::string_view, 2> kNames = {"centroids", "matched"};
+  return kNames;
 }
 
 std::string Consensus::digest() const {

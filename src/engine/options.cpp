@@ -5,7 +5,7 @@
 #include "data/input.h"
 #include "engine/stop_rules.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -16,9 +16,6 @@
 namespace manymeans {
 namespace {
 
-constexpr std::array<std::string_view, 2> kMetrics = {"euclidean", "cosine"};
-constexpr std::array<std::string_view, 3> kStrategies = {"concatenated", "data", "task"};
-constexpr std::array<std::string_view, 4> kPolicies = {"farthest", "keep", "drop", "error"};
 constexpr int64_t kMaxModels = 1'000'000;
 
 struct Unit {
@@ -103,32 +100,25 @@ void check_sizes(const FitOptions& options) {
 
 }  // namespace
 
-std::string_view name_of(Metric metric) {
-  return kMetrics[static_cast<size_t>(metric)];
-}
-std::string_view name_of(Strategy strategy) {
-  return kStrategies[static_cast<size_t>(strategy)];
-}
-std::string_view name_of(EmptyPolicy policy) {
-  return kPolicies[static_cast<size_t>(policy)];
+void throw_unknown_name(const std::string& option, std::string_view name, std::span<const std::string_view> names) {
+  const auto head = names.first(names.size() - 1);
+  throw usage(option, fmt::format("is '{}'; must be {} or {}", name, fmt::join(head, ", "), names.back()));
 }
 
-std::optional<Metric> metric_from_name(std::string_view name) {
-  const auto at = std::find(kMetrics.begin(), kMetrics.end(), name);
-  if (at == kMetrics.end()) return std::nullopt;
-  return static_cast<Metric>(at - kMetrics.begin());
+template <>
+std::span<const std::string_view> names_of<Strategy>() {
+  static constexpr std::array<std::string_view, 3> kNames = {"concatenated", "data", "task"};
+  return kNames;
 }
-
-std::optional<Strategy> strategy_from_name(std::string_view name) {
-  const auto at = std::find(kStrategies.begin(), kStrategies.end(), name);
-  if (at == kStrategies.end()) return std::nullopt;
-  return static_cast<Strategy>(at - kStrategies.begin());
+template <>
+std::span<const std::string_view> names_of<EmptyPolicy>() {
+  static constexpr std::array<std::string_view, 4> kNames = {"farthest", "keep", "drop", "error"};
+  return kNames;
 }
-
-std::optional<EmptyPolicy> empty_policy_from_name(std::string_view name) {
-  const auto at = std::find(kPolicies.begin(), kPolicies.end(), name);
-  if (at == kPolicies.end()) return std::nullopt;
-  return static_cast<EmptyPolicy>(at - kPolicies.begin());
+template <>
+std::span<const std::string_view> names_of<Metric>() {
+  static constexpr std::array<std::string_view, 2> kNames = {"euclidean", "cosine"};
+  return kNames;
 }
 
 std::string name_of(ByteSize size) {

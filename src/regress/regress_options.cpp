@@ -11,7 +11,6 @@ namespace manymeans {
 namespace {
 
 constexpr std::array<std::string_view, 4> kInits = {"auto", "random-subsets", "kmeans", "kmeans-x"};
-constexpr std::array<std::string_view, 3> kGatings = {"nearest", "prior", "columns"};
 
 }  // namespace
 
@@ -38,14 +37,10 @@ void check(const RegressOptions& options) {
   }
 }
 
-std::string_view name_of(Gating gating) {
-  return kGatings[static_cast<size_t>(gating)];
-}
-
-std::optional<Gating> gating_from_name(std::string_view name) {
-  const auto at = std::ranges::find(kGatings, name);
-  if (at == kGatings.end()) return std::nullopt;
-  return static_cast<Gating>(at - kGatings.begin());
+template <>
+std::span<const std::string_view> names_of<Gating>() {
+  static constexpr std::array<std::string_view, 3> kNames = {"nearest", "prior", "columns"};
+  return kNames;
 }
 
 }  // namespace manymeans

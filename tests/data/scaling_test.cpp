@@ -99,8 +99,8 @@ TEST(Scaling, RefusesAnotherNumberOfColumns) {
 }
 
 TEST(Scaling, NamesRoundTrip) {
-  for (const char* name : {"none", "standard", "minmax"}) EXPECT_EQ(name_of(*scale_from_name(name)), name);
-  EXPECT_FALSE(scale_from_name("robust").has_value());
+  for (const char* name : {"none", "standard", "minmax"}) EXPECT_EQ(name_of(*find_named<Scale>(name)), name);
+  EXPECT_FALSE(find_named<Scale>("robust").has_value());
 }
 
 }  // namespace

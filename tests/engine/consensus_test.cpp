@@ -262,9 +262,9 @@ TEST(Consensus, RefusesWhatMakesNoSense) {
 
 TEST(Consensus, MethodsHaveNames) {
   for (const ConsensusMethod method : {ConsensusMethod::kCentroids, ConsensusMethod::kMatched}) {
-    EXPECT_EQ(consensus_method_from_name(name_of(method)), method);
+    EXPECT_EQ(find_named<ConsensusMethod>(name_of(method)), method);
   }
-  EXPECT_FALSE(consensus_method_from_name("vote"));
+  EXPECT_FALSE(find_named<ConsensusMethod>("vote"));
 }
 
 }  // namespace

@@ -100,15 +100,15 @@ TEST(ForEachOption, NamesEveryOptionOnce) {
 
 TEST(Names, RoundTrip) {
   for (const Strategy s : {Strategy::kConcatenated, Strategy::kData, Strategy::kTask}) {
-    EXPECT_EQ(strategy_from_name(name_of(s)), s);
+    EXPECT_EQ(find_named<Strategy>(name_of(s)), s);
   }
   for (const EmptyPolicy p : {EmptyPolicy::kFarthest, EmptyPolicy::kKeep, EmptyPolicy::kDrop, EmptyPolicy::kError}) {
-    EXPECT_EQ(empty_policy_from_name(name_of(p)), p);
+    EXPECT_EQ(find_named<EmptyPolicy>(name_of(p)), p);
   }
-  for (const Metric m : {Metric::kEuclidean, Metric::kCosine}) EXPECT_EQ(metric_from_name(name_of(m)), m);
-  EXPECT_FALSE(metric_from_name("angle"));
-  EXPECT_FALSE(strategy_from_name("both"));
-  EXPECT_FALSE(empty_policy_from_name(""));
+  for (const Metric m : {Metric::kEuclidean, Metric::kCosine}) EXPECT_EQ(find_named<Metric>(name_of(m)), m);
+  EXPECT_FALSE(find_named<Metric>("angle"));
+  EXPECT_FALSE(find_named<Strategy>("both"));
+  EXPECT_FALSE(find_named<EmptyPolicy>(""));
 }
 
 }  // namespace

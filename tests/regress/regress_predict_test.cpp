@@ -98,9 +98,9 @@ TEST(RegressPredict, NearestIsTheModelOfTheNearestMean) {
 
 TEST(RegressPredict, GatingsHaveNames) {
   for (const Gating gating : {Gating::kNearest, Gating::kPrior, Gating::kColumns}) {
-    EXPECT_EQ(gating_from_name(name_of(gating)), gating);
+    EXPECT_EQ(find_named<Gating>(name_of(gating)), gating);
   }
-  EXPECT_FALSE(gating_from_name("none"));
+  EXPECT_FALSE(find_named<Gating>("none"));
 }
 
 TEST(RegressPredict, WhatDoesNotAgreeIsRefused) {

@@ -126,7 +126,7 @@ ModelFile ModelLoader::run() {
   ModelFile result;
   if (version.number() == kMetricVersion) {
     const NpzArray name = file_.array("metric");
-    const auto metric = metric_from_name(name.text());
+    const auto metric = find_named<Metric>(name.text());
     if (!metric) name.fail("the metric '" + name.text() + "' is not known; euclidean and cosine are");
     result.metric = *metric;
   }
@@ -311,7 +311,7 @@ Matrix ModelLoader::load_matrix(const std::string& key, int64_t k) const {
 
 void ModelLoader::load_scaling(ModelFile& result, int64_t columns) const {
   const NpzArray kind = file_.array("scale_kind");
-  const auto scale = scale_from_name(kind.text());
+  const auto scale = find_named<Scale>(kind.text());
   if (!scale) kind.fail("the scaling '" + kind.text() + "' is not known; none, standard and minmax are");
   const int64_t count = *scale == Scale::kNone ? 0 : columns;
   const NpzArray divisor = file_.array("scale_divisor");
