@@ -112,11 +112,13 @@ std::string with_help(const std::string& wrong, const std::string& command) {
 }  // namespace
 
 int answer_parse_stop(const ParseStop& stop, const char* first_argument) {
-  if (stop.reason == ParseStop::Reason::kVersion) {
+  const bool names_none = !stop.command.commands.empty();
+  const bool mistaken = names_none && first_argument != nullptr && *first_argument != '-';  // fot --help
+  if (stop.reason == ParseStop::Reason::kVersion && !mistaken) {
     print("manymeans " + build_info().version + "\n");
     return 0;
   }
-  if (stop.reason == ParseStop::Reason::kHelp) {
+  if (stop.reason == ParseStop::Reason::kHelp && !mistaken) {
     print(help_page(stop.command));
     return 0;
   }
@@ -124,7 +126,6 @@ int answer_parse_stop(const ParseStop& stop, const char* first_argument) {
     print_error_stream(help_page(stop.command));
     return static_cast<int>(ErrorCode::kUsage);
   }
-  const bool names_none = !stop.command.commands.empty();
   if (names_none) {
     throw Error(ErrorCode::kUsage, "command line",
                 with_help(fmt::format("'{}' is not a command", shown(first_argument)) +
