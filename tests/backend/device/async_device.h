@@ -108,7 +108,9 @@ class AsyncRuntime final : public device::Runtime {
   void* allocate(size_t bytes, const char*) const override {
     return bytes == 0 ? nullptr : std::memset(::operator new(bytes), 0xcd, bytes);  // nobody clears it
   }
-  void free(void* memory) const noexcept override { ::operator delete(memory); }
+  void free(void* memory) const noexcept override {
+    if (device::devices_answer_now()) ::operator delete(memory);
+  }
   void* allocate_pinned(size_t bytes, const char* what) const override { return allocate(bytes, what); }
   void free_pinned(void* memory) const noexcept override { free(memory); }
   bool is_pinned(const void*) const override { return false; }

@@ -261,15 +261,19 @@ TEST(DeviceSession, ABatchEndsWhereFewLabelsChange) {
 // So many labels that they come in pieces, in the width of the session and in a narrower one.
 TEST(DeviceSession, LabelsOfManyRows) {
   ThreadPool pool(1);
-  const Case made = make_case(Family::kNormal, DataType::kFloat32, Weighting::kNone, {1100001, 1, {2, 257}}, 6);
-  ASSERT_GE(size_t{2} * 2 * static_cast<size_t>(made.shape.n), device::kMinStagedLabels);
+  std::vector<int64_t> k(20, 2);  // cheap models of the width that the last one asks for
+  k.push_back(257);
+  const Case made = make_case(Family::kNormal, DataType::kFloat32, Weighting::kNone, {110001, 1, k}, 6);
+  ASSERT_GE(k.size() * 2 * static_cast<size_t>(made.shape.n), device::kMinStagedLabels);
   const Input input = prepare_input(made.points(), made.weights, pool);
   Fit late(make_async_backend({}), input, made);
   Fit cpu(make_backend("cpu", {.threads = 2}), input, made);
   late.advance(1);
   cpu.advance(1);
-  late.session().fetch(std::vector<int>{0, 1}, std::vector<int>{0, 1});
-  for (int slot = 0; slot < 2; ++slot) {
+  std::vector<int> slots(k.size());
+  std::iota(slots.begin(), slots.end(), 0);
+  late.session().fetch(slots, slots);
+  for (const int slot : slots) {
     const Labels found = late.session().take_labels(slot);
     EXPECT_TRUE(std::ranges::equal(found.bytes(), cpu.session().labels(slot).bytes())) << slot;
   }
