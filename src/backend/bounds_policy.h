@@ -52,8 +52,8 @@ class BoundsPolicy {
  public:
   /// Shares of all rows.
   struct Rule {
-    double start_below = 0.01;    ///< begins after a pass that changed fewer labels
-    double worth_carrying = 0.5;  ///< a pass that keeps fewer labels without a look speaks against it
+    double start_below = 0.01;    ///< bounds begin after a pass that changed a smaller share of the labels
+    double worth_carrying = 0.5;  ///< a pass whose bounds keep a smaller share of the labels is a poor pass
   };
   explicit BoundsPolicy(BoundsUse use = BoundsUse::kNever) : BoundsPolicy(use, Rule()) {}
   BoundsPolicy(BoundsUse use, const Rule& rule) : carries_(use == BoundsUse::kAlways), use_(use), rule_(rule) {}

@@ -1,5 +1,5 @@
-// The variables of the environment that the library reads, all in one place. A variable that is empty counts as not
-// set. A value that means nothing is an Error(kUsage) that names the variable.
+// The variables of the environment that the library reads, all but TMPDIR (core/file_memory.cpp). A variable that is
+// empty counts as not set. A value that means nothing is an Error(kUsage) that names the variable.
 #pragma once
 
 #include <cstdint>

@@ -119,8 +119,8 @@ void check_shape(const PointsView& points, int64_t all);
 /// negative or not finite, or not as many as there are rows.
 double check_weights(std::span<const double> weights, int64_t rows, int64_t first_row);
 
-/// The weights' scale, from the largest of all rows as it was given: they are kept as w' = q * 2^(1 - bits), whatever
-/// it is. Throws Error(kBadData) where that is 0.
+/// Sets Input::weight_shift and Input::weight_exponent. `largest` is the largest weight of all rows, in the caller's
+/// units. Throws Error(kBadData) if it is 0.
 void set_weight_scale(Input& input, double largest);
 
 /// The input of a shard, weights quantised; without the formats of its sums, which follow from the columns of all
@@ -163,10 +163,11 @@ void check_overflow(const Input& input, double magnitude);
 /// Mean and variance of every column, from order-free sums. Reads the points once.
 std::vector<Moments> column_moments(const Input& input, ThreadPool& pool);
 
-/// Adds up what all ranks have summed, by the same formats.
+/// Adds the sums of all ranks, which have the same formats. Every rank gets the total.
 void sum_ranks(std::vector<MomentSums>& sums, Comm& comm);
-/// The sums that they come from, of the rows of a shard.
+/// Returns the formats of the sums from which column_moments() computes.
 std::vector<MomentFormats> moment_formats(const Input& input);
+/// Returns these sums over the rows of one shard.
 std::vector<MomentSums> sum_moments(const Input& input, const std::vector<MomentFormats>& formats, ThreadPool& pool);
 
 /// The mean of the columns' variances, which `tol` multiplies; summed over columns ascending.

@@ -24,9 +24,9 @@ struct MemoryTask {
   int threads = 1;
   bool oversamples = false;      ///< some model begins with k-means||
   int64_t terms = 0;             ///< of linear models: sums of a cluster; 0: those of centroids, the columns
-  bool clusters = false;         ///< linear models begin with the clusters of a k-means fit of the rows
-  bool copies_features = false;  ///< or of their features, of which there is a copy
-  bool swaps = false;            ///< linear models are searched by swaps
+  bool clusters = false;         ///< initial linear models come from the clusters of a k-means fit
+  bool copies_features = false;  ///< this k-means fit reads a copy of the features, not the rows with the target
+  bool swaps = false;            ///< linear models have a swap search
 };
 
 struct MemoryPlan {
@@ -34,8 +34,8 @@ struct MemoryPlan {
   RowWindow window = {};
   Storage labels = Storage::kMemory;   ///< of all models
   Storage seeding = Storage::kMemory;  ///< least distances of k-means++ and k-means||, 8 bytes a row and model
-  int64_t seeded_together = 0;         ///< models; 0: as many as the engine likes
-  // Bytes for what can be done without, in each of the sessions that run at the same time:
+  int64_t seeded_together = 0;         ///< models seeded at the same time; 0: models_seeded_together()
+  // Bytes for optional memory, in each of the sessions that run at the same time:
   int64_t copies = 0;      ///< a packed copy of the points, a kd-tree
   int64_t bounds = 0;      ///< carried from pass to pass
   int64_t sums = 0;        ///< statistics of each thread

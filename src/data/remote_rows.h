@@ -1,4 +1,5 @@
-// The rows of a fit that other processes have, as the one sees them that fits: it has their number, and their weights.
+// The rows that other processes hold, as seen by the process that fits. It knows the number of rows and their weights.
+// Values are fetched on request.
 #pragma once
 
 #include <manymeans/points.h>

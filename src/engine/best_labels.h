@@ -25,7 +25,7 @@ class BestLabels {
   void add(const Member& member);
   /// Returns whether the caller may read the labels of a model that was added: no added model is better than it.
   bool wants(const Member& member) const;
-  /// Takes the labels of all models that FitResult::best() does not name away.
+  /// Removes the labels of every model that is not the best of its k (FitResult::best()).
   void keep_best(FitResult& result) const;
 
  private:

@@ -17,13 +17,14 @@ namespace manymeans {
 Criteria criteria_of(const Input& input, std::span<const uint32_t> labels, const CriteriaOptions& options,
                      ThreadPool& pool);
 
-/// Labels that were judged without Criteria::silhouette.
+/// Labels, and their criteria, in which the sampled silhouette (Criteria::silhouette) is missing.
 struct JudgedLabels {
   const Labels* labels;
   Criteria* criteria;
 };
 
-/// Adds that to all of them, of one sample, whose distances are computed once: the bits that criteria_of() gives each.
+/// Adds the sampled silhouette to all of these criteria. One sample serves all labels, so each distance is computed
+/// once. The bits equal those of criteria_of().
 void add_sampled_silhouettes(const Input& input, std::span<const JudgedLabels> all, const CriteriaOptions& options,
                              ThreadPool& pool);
 

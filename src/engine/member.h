@@ -26,8 +26,8 @@ struct Member {
   std::optional<double> last_inertia;  ///< exact, of the pass before; only for the stop rule inertia
   std::vector<std::string> warnings;
   SwapState search;
-  SearchRecord sought;       ///< how far the search before the fit has come
-  bool sought_anew = false;  ///< the caller or the clock ended that search: a resumed fit continues it
+  SearchRecord sought;       ///< state of the search before the fit, as a checkpoint saves it
+  bool sought_anew = false;  ///< a stop ended that search: the checkpoint keeps `sought`, and a resumed fit searches on
   /// Set when the member comes from a checkpoint: rows that its last pass changed. The pass is done once more.
   std::optional<int64_t> repeats;
 

@@ -14,7 +14,7 @@
 
 namespace manymeans {
 
-/// The fields of Evidence with these names.
+/// The criteria of stability of one k. Evidence has fields of the same names.
 struct Stability {
   double prediction_strength = Criteria::kUndefined;
   double prediction_strength_error = Criteria::kUndefined;
@@ -23,8 +23,9 @@ struct Stability {
   double pac = Criteria::kUndefined;
 };
 
-/// By k, of ChooseOptions::bootstraps members; nothing where a fit was stopped or the time is over before the last
-/// split. Throws Error(kInterrupted) once the pool's flag is set. The input is of this rank alone.
+/// Returns the criteria for each k, from ChooseOptions::bootstraps members. Returns nothing if a fit was stopped, or if
+/// the time is over before the last split. Throws Error(kInterrupted) once the pool's flag is set. The input is of this
+/// rank alone.
 std::optional<std::map<int64_t, Stability>> find_stability(const Input& input, const ChooseOptions& options,
                                                            const FitHooks& hooks, const TimeLeft& time,
                                                            ThreadPool& pool);
