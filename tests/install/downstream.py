@@ -134,7 +134,7 @@ def compiled(build):
     library, others = set(), set()
     for entry in json.loads((build / "compile_commands.json").read_text()):
         file = pathlib.Path(entry["file"]).resolve()
-        if re.search(r" -o \S*/(manymeans|manymeans_hopper_screen)\.dir/", entry["command"]):
+        if re.search(r" -o \S*/(manymeans|manymeans_hopper_screen|manymeans_product|manymeans_product_hopper)\.dir/", entry["command"]):
             # Builds with tests have a kernel that never ends in the place of its stand-in.
             name = re.sub(r".*/(src|generated)/", "", str(file))
             library.add("endless_kernel" if "endless_kernel" in name else name)
