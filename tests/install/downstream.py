@@ -99,6 +99,9 @@ def use_pkg_config(arguments, root):
         source = arguments.source / "examples/quick_start.cpp"
         run(arguments.compiler, "-std=c++20", source, "-o", program, *flags, env=environment)
         check_program(program, env=environment)
+        product, source = arguments.work / "exact_product", arguments.source / "examples/exact_product.cpp"
+        run(arguments.compiler, "-std=c++20", source, "-o", product, *flags, env=environment)
+        run(product, env=environment)  # it fails where the product is not exact
     version = run("pkg-config", "--modversion", "manymeans", env=environment).strip()
     if run(root / "bin/manymeans", "--version") != f"manymeans {version}\n":
         sys.exit(f"the installed program has another version than manymeans.pc, {version}")
