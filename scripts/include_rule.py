@@ -145,12 +145,15 @@ def folder(parts, quoted, angled):
 
 def product(path, quoted, angled):
     if angled:
-        ours = angled.startswith("manymeans/") and angled.split("/")[1] not in VOCABULARY | {"multiply.h"}
-        return "product may use only multiply.h and the vocabulary of the public headers" if ours else None
+        return None if angled == "manymeans/multiply.h" else public_use("product", angled)
+    own = folder_in("product", path)
+    if quoted.startswith("product/"):
+        ours = folder_in("product", quoted) in (".", own)
+        return None if ours else f"no file outside product/{folder_in('product', quoted)}/ includes it"
     place = "/".join(quoted.split("/")[1:-1])
-    if quoted.startswith(("product/", "core/")) or (quoted.startswith("backend/") and place in ["", *OF_PRODUCT.get(folder_in("product", path), [])]):
+    if quoted.startswith("core/") or (quoted.startswith("backend/") and place in ["", *OF_PRODUCT.get(own, [])]):
         return None
-    return "product may include product/, core/, headers of backend/ itself, and what OF_PRODUCT in scripts/include_rule.py lists"
+    return "product includes core/, headers of backend/ itself, and what OF_PRODUCT in scripts/include_rule.py lists"
 
 
 def public_use(own, angled):
@@ -263,6 +266,8 @@ EXAMPLES = [
     ("product/cpu/a.cpp", '#include "backend/cuda/runtime/b.h"', False),
     ("product/cuda/a.cu", '#include "backend/cuda/runtime/b.h"', True),
     ("product/cuda/a.cu", '#include "backend/cuda/pass/b.h"', False),
+    ("product/cuda/a.cu", '#include "product/cpu/b.h"', False),
+    ("product/cuda/a.cu", "#include <core/b.h>", False),
     ("product/attic/a.cpp", '#include "core/b.h"', False),
     ("cli/a.cpp", "#include <manymeans/manymeans.h>", True),
     ("cli/a.cpp", '#include "flags/b.h"', True),
