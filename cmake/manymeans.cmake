@@ -35,6 +35,17 @@ elseif(MANYMEANS_SANITIZE)
 endif()
 target_link_libraries(manymeans_flags INTERFACE manymeans_hardening)
 
+# manymeans_library_flags(target): how files of the library are compiled, in src/ and in product/. One compilation serves a
+# static and a shared library: no macro says which.
+function(manymeans_library_flags target)
+  target_compile_features(${target} PUBLIC cxx_std_20)
+  if(MANYMEANS_COVERAGE)
+    # Counts may be lost where threads meet; whether a line ran is not.
+    target_compile_options(${target} PRIVATE --coverage -fprofile-update=single -fno-inline -O1)
+  endif()
+  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON DEFINE_SYMBOL "")
+endfunction()
+
 # manymeans_sources(file...): adds files of the current folder to the library. Code that reads input checks the indices of
 # standard containers. Arithmetic over rows does not: its indices come from the engine, and the checks would cost time.
 function(manymeans_sources)

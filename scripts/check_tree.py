@@ -11,7 +11,7 @@ import parameter_limit
 import prose
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-MAX_LINES = {"src": 600, "cli": 600, "include": 600, "scripts": 600, "CMakeLists.txt": 150}
+MAX_LINES = {"src": 600, "product": 600, "cli": 600, "include": 600, "scripts": 600, "CMakeLists.txt": 150}
 # Names that tools demand, so more than one file has them.
 SHARED_NAMES = {"CMakeLists.txt", "README.md", "__init__.py"}
 # Places that exist on one person's machine only.
@@ -22,7 +22,7 @@ QUOTE = re.compile(r"<!-- from (\S+) -->\n```\w*\n(.*?)```", re.DOTALL)
 
 # Pages that describe the tree as it is; others record what was measured.
 PAGES = ("docs/", "README", "HACKING", "CONTRIBUTING", "bench/results/EXPERIMENTS.md")
-README = re.compile(r"(?:src|cli|python|tests|scripts)/(?:.*/)?README\.md$|bench/README\.md$")  # of folders, likewise
+README = re.compile(r"(?:src|product|cli|python|tests|scripts)/(?:.*/)?README\.md$|bench/README\.md$")  # of folders, likewise
 
 # In a document: a file of the tree.
 REFERENCE = re.compile(r"`([\w./-]+\.(?:h|cpp|cu|cuh|py|md|cmake))`")
@@ -131,7 +131,7 @@ def check_calls(name, text):
     return [
         f"{name}: calls {call.rstrip('(')}; {instead} is for that"
         for call, (places, instead) in ONE_PLACE.items()
-        if name.startswith("src/") and call in text and base not in places
+        if name.startswith(("src/", "product/")) and call in text and base not in places
     ]
 
 
@@ -139,7 +139,7 @@ def check_views(name, text):
     return [
         f"{name}: {found} does not compile where clang builds the fuzzers; take the algorithm of namespace std"
         for found in sorted({match[0] for match in VIEWS.finditer(text)})
-        if name.startswith(("src/", "include/", "tests/fuzz/"))
+        if name.startswith(("src/", "product/", "include/", "tests/fuzz/"))
     ]
 
 
@@ -171,7 +171,7 @@ def check_types(names):
     """Two types of one name in one namespace: the linker takes one's destructor for the other's, without a word."""
     first, problems = {}, []
     for name in names:
-        if not name.startswith(("src/", "include/")) or not name.endswith((".h", ".cuh", ".cpp", ".cu")):
+        if not name.startswith(("src/", "product/", "include/")) or not name.endswith((".h", ".cuh", ".cpp", ".cu")):
             continue
         for found in types_of(text_of(name)):
             if first.setdefault(found, name) != name:

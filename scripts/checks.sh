@@ -11,8 +11,8 @@ listed() { git ls-files -z --cached --others --exclude-standard --deduplicate --
 mapfile -d '' cpp < <(listed '*.h' '*.cpp' '*.cu' '*.cuh')
 mapfile -d '' cmake < <(listed '*CMakeLists.txt' '*.cmake')
 mapfile -d '' shell < <(listed '*.sh' dev .ci/run)
-mapfile -d '' compiled < <(listed 'src/*.cpp' 'cli/*.cpp' 'python/*.cpp')
-mapfile -d '' cuda < <(listed 'src/backend/cuda/*.cpp' ':!src/backend/cuda/no_*.cpp')
+mapfile -d '' compiled < <(listed 'src/*.cpp' 'product/*.cpp' 'cli/*.cpp' 'python/*.cpp')
+mapfile -d '' cuda < <(listed 'src/backend/cuda/*.cpp' 'product/cuda/*.cpp' ':!*/cuda/no_*.cpp')
 
 if [ "$1" = --fix ]; then
   ruff format --quiet .
@@ -58,7 +58,7 @@ to_tidy() {
   [ "$scope" = changed ] || { printf '%s\n' "$listed" && return; }
   changed=$(git diff --name-only "$tidied" && git ls-files --others --exclude-standard)
   changed+=$'\n'$(sed -n '/\.h$/p' <<<"$changed" | while read -r header; do
-    { git grep -lE "#include [<\"]([^>\"]*/)?${header##*/}[>\"]" -- 'src/*.cpp' 'cli/*.cpp' 'python/*.cpp' || true; } | sed -n 1p
+    { git grep -lE "#include [<\"]([^>\"]*/)?${header##*/}[>\"]" -- 'src/*.cpp' 'product/*.cpp' 'cli/*.cpp' 'python/*.cpp' || true; } | sed -n 1p
   done)
   grep -Fx "$(sed -n '/\.cpp$/p' <<<"$changed")" <<<"$listed" || true
 }
@@ -70,7 +70,7 @@ tidy() {
   done | xargs -0 -r -n 1 -P "$(nproc)" clang-tidy -p "$build" --quiet 2> >(grep -v 'warnings generated' >&2)
 }
 
-# Host code of the cuda backend, which the build in BUILD does not compile. src/backend/cuda/README.md says why not the kernels.
+# Host code for CUDA, which the build in BUILD does not compile. src/backend/cuda/README.md says why not the kernels.
 tidy_cuda() {
   local toolkit
   toolkit=$(dirname "$(dirname "$(readlink -f "$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)")")")
@@ -78,7 +78,7 @@ tidy_cuda() {
     echo "there is no CUDA toolkit here: THE CUDA CODE IS NOT CHECKED"
     return
   fi
-  printf '%s\n' "${cuda[@]}" | to_tidy | tr '\n' '\0' | xargs -0 -r -P "$(nproc)" -I FILE clang-tidy --quiet FILE -- -std=c++20 -Isrc -Iinclude \
+  printf '%s\n' "${cuda[@]}" | to_tidy | tr '\n' '\0' | xargs -0 -r -P "$(nproc)" -I FILE clang-tidy --quiet FILE -- -std=c++20 -I. -Isrc -Iinclude \
     "-I$build/generated" -isystem "$toolkit/include" 2> >(grep -v 'warnings generated' >&2)
 }
 
@@ -89,7 +89,7 @@ check "C++ format" cpp_format
 check "Python style" ruff check --quiet .
 check "Python format" ruff format --check --quiet .
 check "clang-tidy" tidy
-check "clang-tidy of the cuda backend" tidy_cuda
+check "clang-tidy of CUDA's host code" tidy_cuda
 
 if [ ${#failed[@]} -gt 0 ]; then
   printf 'lint: failed: %s\n' "${failed[@]}" >&2

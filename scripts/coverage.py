@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Line coverage of src/ from a build with MANYMEANS_COVERAGE whose tests have run: ./dev coverage.
+"""Line coverage of src/ and product/ from a build with MANYMEANS_COVERAGE whose tests have run: ./dev coverage.
 
     scripts/coverage.py BUILD [--least PERCENT]
 
@@ -17,7 +17,8 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Compiled only for other machines or other builds. Kernels are templates over lanes, counted where they are compiled.
-ELSEWHERE = ["src/backend/cuda/", "src/backend/opencl/"]
+FOLDERS = ["src", "product"]
+ELSEWHERE = ["src/backend/cuda/", "src/backend/opencl/", "product/cuda/"]
 KERNELS = "src/backend/cpu/kernels/"
 INSTRUCTION_SETS = {KERNELS + "kernels_amx.cpp": "amx_tile", KERNELS + "avx512_bf16-inl.h": "avx512_bf16",
                     KERNELS + "kernels_avx512_bf16.cpp": "avx512_bf16", KERNELS + "avx512_vnni-inl.h": "avx512_vnni",
@@ -33,12 +34,18 @@ def left_out(name, flags):
     return f"this machine has no {needed}" if needed and needed not in flags else ""
 
 
+def folder_of(name):
+    """The folder whose share counts the file: product, src/core, src/backend/cpu."""
+    parts = name.split("/")[:-1]
+    return "/".join(parts[: 1 if parts[0] != "src" else 3 if parts[1] == "backend" else 2])
+
+
 def measure(build):
-    """{file of src/: (lines that ran, lines that can run, numbers of those that did not)}"""
+    """{file of FOLDERS: (lines that ran, lines that can run, numbers of those that did not)}"""
     report = build / "coverage.json"
-    subprocess.run([sys.executable, "-m", "gcovr", "--root", ROOT, "--filter", "src/", "--object-directory", build,
+    subprocess.run([sys.executable, "-m", "gcovr", "--root", ROOT, *(word for folder in FOLDERS for word in ("--filter", folder + "/")), "--object-directory", build,
                     "--gcov-ignore-errors", "no_working_dir_found", "--gcov-ignore-parse-errors", "all",
-                    "--merge-mode-functions", "separate", "--json", report, build / "src"], check=True)
+                    "--merge-mode-functions", "separate", "--json", report, *(build / folder for folder in FOLDERS)], check=True)
     found = {}
     for file in json.loads(report.read_text())["files"]:
         counts = {}
@@ -73,7 +80,7 @@ def main():
         if reason := left_out(name, flags):
             omitted[name] = f"{reason} ({lines} lines)"
             continue
-        folder = name.split("/")[1] if name.split("/")[1] != "backend" else "/".join(name.split("/")[1:3])
+        folder = folder_of(name)
         folders[folder][0] += ran
         folders[folder][1] += lines
     judged = {name: entry for name, entry in files.items() if name not in omitted}
@@ -81,18 +88,18 @@ def main():
         for name, (ran, lines, missed) in sorted(judged.items()):
             out.write(f"{name}: {100 * ran / max(1, lines):.1f} % of {lines} lines; never run: {ranges(missed) or 'none'}\n")
     for folder, (ran, lines) in sorted(folders.items()):
-        print(f"{100 * ran / lines:6.1f} %  {ran:6} of {lines:6}  src/{folder}")
+        print(f"{100 * ran / lines:6.1f} %  {ran:6} of {lines:6}  {folder}")
     for name, (ran, lines, missed) in sorted(judged.items()):
         if lines >= 5 and ran < 0.9 * lines:
             print(f"below 90 %: {name}, {100 * ran / lines:.1f} % of {lines}: {ranges(missed)}")
     for name, reason in sorted(omitted.items()):
         print(f"left out: {name}: {reason}")
-    for name in sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "src").rglob("*.c*")
+    for name in sorted(path.relative_to(ROOT).as_posix() for folder in FOLDERS for path in (ROOT / folder).rglob("*.c*")
                        if path.suffix in {".cpp", ".cu"} and path.relative_to(ROOT).as_posix() not in files):
         print(f"not compiled here: {name}")
     ran, lines = (sum(entry[index] for entry in folders.values()) for index in (0, 1))
     share = 100 * ran / max(1, lines)
-    print(f"{share:.1f} % of {lines} lines of src/ were run; {arguments.build}/coverage.txt lists the others")
+    print(f"{share:.1f} % of {lines} lines were run; {arguments.build}/coverage.txt lists the others")
     if share <= arguments.least:
         sys.exit(f"that is not above {arguments.least:g} %")
 

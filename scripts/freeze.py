@@ -23,7 +23,7 @@ import tempfile
 import time
 
 CASES = ("--seed", "20261128", "--cases", "300", "--seconds", "0.5", "--most-values", "400000", "--steps")
-KERNELS = re.compile(r"/backend/(cpu/kernels/[^/]*|cuda/.*\.cu|opencl/kernels/.*)\.o$")
+KERNELS = re.compile(r"/(backend/(cpu/kernels/[^/]*|cuda/.*\.cu|opencl/kernels/.*)|product\S*\.dir/cuda/.*\.cu)\.o$")
 # Rows, columns, and options of twelve fits of random points: few and many columns, models, clusters; all algorithms.
 FITS = """
 2000000   2 -k 16 -m 8 --max-iter 10
@@ -59,7 +59,7 @@ def digests(build, arguments):
 def kernels(build):
     """Hashes of the code of each object file: of the processor's, and of what devices get."""
     hashes = {}
-    for path in sorted((build / "src").rglob("*.o")):
+    for path in sorted(path for folder in ("src", "product") for path in (build / folder).rglob("*.o")):
         if not KERNELS.search(str(path)):
             continue
         with tempfile.NamedTemporaryFile() as code:

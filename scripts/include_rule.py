@@ -1,8 +1,9 @@
 """The include rule: which folder may include which. src/README.md explains it; this file is the rule.
 
     core <- comm <- data <- prototype <- {io, backend} <- init <- engine <- regress <- report <- public API <- {cli, examples, python}
+    {core, backend} <- product <- public API
 
-Inside a folder of src/ that has folders the same holds for these: FOLDERS names them, lowest first.
+Inside a folder that has folders the same holds for these: FOLDERS names them, lowest first.
 """
 
 import re
@@ -13,10 +14,18 @@ BACKENDS = ["reference", "cpu", "cuda", "opencl"]
 # Folders of src/ by height: a folder includes itself and what stands lower.
 HEIGHT = {"core": 0, "comm": 1, "data": 2, "prototype": 3, "io": 4, "backend": 4, "init": 5, "engine": 6, "regress": 7, "report": 8}
 
+# What product/, which multiplies matrices, includes of src/: all of core, the headers of backend/ itself, and folders of
+# backend/ for its own folders.
+OF_PRODUCT = {
+    ".": [],
+    "cpu": ["cpu/kernels"],
+    "cuda": ["device", "cuda/runtime", "cuda/tensor"],
+}
+
 # Folders inside one of these, lowest first: a file includes its own folder's and those of lower ones. "." is the outer folder itself.
 FOLDERS = {
     "src/backend": [".", "deduplicated", "balanced", "joined", "sharded", "remote", "device", "composite", *BACKENDS],
-    "src/backend/cpu": ["kernels", "sums", "screen", "tree", "choose", "pass", "sparse", "product", "."],
+    "src/backend/cpu": ["kernels", "sums", "screen", "tree", "choose", "pass", "sparse", "."],
     "src/backend/cuda": [
         "runtime",
         "device",
@@ -30,11 +39,11 @@ FOLDERS = {
         "queries",
         "pass",
         "linear",
-        "product",
         ".",
     ],
     "src/backend/opencl": ["kernels", "runtime", "tree", "pass", "linear", "."],
     "src/io": ["files", "table", "text", "binary", "numpy", "arrow", "hdf5", "results"],
+    "product": list(OF_PRODUCT),
     "cli": ["streams", "ranks", "output", "flags", "fitting", "commands", "."],
 }
 
@@ -49,7 +58,6 @@ VOCABULARY = {
     "error.h",
     "models_by_k.h",
     "points.h",
-    "multiply.h",
     "options.h",
     "result.h",
     "fit.h",
@@ -84,6 +92,8 @@ def violations(path, text):
             problem = public_header(parts[-1], quoted, angled)
         elif parts[0] == "src":
             problem = folder(parts[1:], quoted, angled) or upwards(path, quoted and "src/" + quoted)
+        elif parts[0] == "product":
+            problem = product(path, quoted, angled) or upwards(path, quoted)
         elif parts[0] in USERS:
             problem = user(parts[0], quoted, angled) or upwards(path, quoted and parts[0] + "/" + quoted)
         else:
@@ -133,6 +143,19 @@ def folder(parts, quoted, angled):
     return None
 
 
+def product(path, quoted, angled):
+    if angled:
+        return None if angled == "manymeans/multiply.h" else public_use("product", angled)
+    own = folder_in("product", path)
+    if quoted.startswith("product/"):
+        ours = folder_in("product", quoted) in (".", own)
+        return None if ours else f"no file outside product/{folder_in('product', quoted)}/ includes it"
+    place = "/".join(quoted.split("/")[1:-1])
+    if quoted.startswith("core/") or (quoted.startswith("backend/") and place in ["", *OF_PRODUCT.get(own, [])]):
+        return None
+    return "product includes core/, headers of backend/ itself, and what OF_PRODUCT in scripts/include_rule.py lists"
+
+
 def public_use(own, angled):
     if not angled.startswith("manymeans/"):
         return "write folders of src/ in quotes" if angled.split("/")[0] in HEIGHT else None
@@ -145,7 +168,7 @@ def public_use(own, angled):
 
 
 def upwards(path, included):
-    """What is wrong with the order of the folders inside a folder of src/, of `path` and of what it includes."""
+    """What is wrong with the order of the folders inside one of FOLDERS, of `path` and of what it includes."""
     if not included:
         return None
     for outer, order in FOLDERS.items():
@@ -226,6 +249,26 @@ EXAMPLES = [
     ("src/engine/a.cpp", '#include "backend/cpu/b.h"', False),
     ("src/engine/a.cpp", "#include <manymeans/manymeans.h>", False),
     ("src/attic/a.cpp", '#include "core/b.h"', False),
+    ("src/engine/a.cpp", '#include "product/b.h"', False),
+    ("src/engine/a.cpp", "#include <manymeans/multiply.h>", False),
+    ("product/a.cpp", "#include <manymeans/multiply.h>", True),
+    ("product/a.cpp", "#include <manymeans/io.h>", False),
+    ("product/a.cpp", "#include <fmt/format.h>", True),
+    ("product/a.cpp", '#include "core/b.h"', True),
+    ("product/a.cpp", '#include "b.h"', False),
+    ("product/a.cpp", '#include "backend/b.h"', True),
+    ("product/a.cpp", '#include "engine/b.h"', False),
+    ("product/a.cpp", '#include "product/cpu/b.h"', False),
+    ("product/a.cpp", '#include "backend/cpu/kernels/b.h"', False),
+    ("product/cpu/a.cpp", '#include "product/b.h"', True),
+    ("product/cpu/a.cpp", '#include "backend/cpu/kernels/b.h"', True),
+    ("product/cpu/a.cpp", '#include "backend/cpu/pass/b.h"', False),
+    ("product/cpu/a.cpp", '#include "backend/cuda/runtime/b.h"', False),
+    ("product/cuda/a.cu", '#include "backend/cuda/runtime/b.h"', True),
+    ("product/cuda/a.cu", '#include "backend/cuda/pass/b.h"', False),
+    ("product/cuda/a.cu", '#include "product/cpu/b.h"', False),
+    ("product/cuda/a.cu", "#include <core/b.h>", False),
+    ("product/attic/a.cpp", '#include "core/b.h"', False),
     ("cli/a.cpp", "#include <manymeans/manymeans.h>", True),
     ("cli/a.cpp", '#include "flags/b.h"', True),
     ("cli/flags/a.cpp", '#include "flags/b.h"', True),

@@ -7,7 +7,7 @@ it out: a type and a name stand side by side in lists of parameters, and in no l
 import re
 
 LIMIT = 5
-PLACES = ("src/", "cli/", "include/", "python/bindings/")
+PLACES = ("src/", "product/", "cli/", "include/", "python/bindings/")
 ENDINGS = (".h", ".cpp", ".inc", ".cu", ".cuh")
 
 # Comments, literals and lines of the preprocessor: their brackets and commas are no code.

@@ -10,7 +10,7 @@ import re
 import subprocess
 import sys
 
-PAGES = ("README.md", "HACKING.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/", "src/", "cli/", "python/", "tests/",
+PAGES = ("README.md", "HACKING.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/", "src/", "product/", "cli/", "python/", "tests/",
          "scripts/")
 LIMIT = 10  # of 100 sentences
 MAX_WORDS = 25

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# coverage [CTEST ARGS] run the tests (by default all but the conformance suites) and say which lines of src/ they run;
+# coverage [CTEST ARGS] run the tests (by default all but the conformance suites) and say which lines of the library they run;
 #                       fails below 90 %
 
 # shellcheck source=scripts/dev_functions.sh
 source "${BASH_SOURCE[0]%/commands/*}/dev_functions.sh"
 
-# Lines of src/ that the tests of the preset dev run. Needs what the tests need.
+# Lines of src/ and product/ that the tests of the preset dev run. Needs what the tests need.
 main() {
   lock
   need_packages "${build_needs[@]}" "${test_needs[@]}" python3:python3

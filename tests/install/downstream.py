@@ -99,6 +99,9 @@ def use_pkg_config(arguments, root):
         source = arguments.source / "examples/quick_start.cpp"
         run(arguments.compiler, "-std=c++20", source, "-o", program, *flags, env=environment)
         check_program(program, env=environment)
+        product, source = arguments.work / "exact_product", arguments.source / "examples/exact_product.cpp"
+        run(arguments.compiler, "-std=c++20", source, "-o", product, *flags, env=environment)
+        run(product, env=environment)  # it fails where the product is not exact
     version = run("pkg-config", "--modversion", "manymeans", env=environment).strip()
     if run(root / "bin/manymeans", "--version") != f"manymeans {version}\n":
         sys.exit(f"the installed program has another version than manymeans.pc, {version}")
@@ -134,7 +137,7 @@ def compiled(build):
     library, others = set(), set()
     for entry in json.loads((build / "compile_commands.json").read_text()):
         file = pathlib.Path(entry["file"]).resolve()
-        if re.search(r" -o \S*/(manymeans|manymeans_hopper_screen)\.dir/", entry["command"]):
+        if re.search(r" -o \S*/(manymeans|manymeans_hopper_screen|manymeans_product|manymeans_product_hopper)\.dir/", entry["command"]):
             # Builds with tests have a kernel that never ends in the place of its stand-in.
             name = re.sub(r".*/(src|generated)/", "", str(file))
             library.add("endless_kernel" if "endless_kernel" in name else name)

@@ -3,25 +3,12 @@
 
 #include "backend/backend.h"
 #include "backend/devices.h"
-#include "backend/multiplier.h"
 
 namespace manymeans {
 
-namespace {
-
-[[noreturn]] void refuse() {
+std::unique_ptr<Backend> make_cuda_backend(const BackendOptions&) {
   throw Error(ErrorCode::kUnavailable, "backend cuda",
               "this build has none (CMake option MANYMEANS_CUDA); use --backend cpu");
-}
-
-}  // namespace
-
-std::unique_ptr<Backend> make_cuda_backend(const BackendOptions&) {
-  refuse();
-}
-
-ProductCounts multiply_on_cuda(const ProductTask&, const ProductWork&) {
-  refuse();
 }
 
 std::vector<std::string> cuda_devices() {

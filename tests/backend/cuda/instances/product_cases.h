@@ -1,4 +1,4 @@
-// Shapes of matrix products that between them launch every kernel of cuda/product/.
+// Shapes of matrix products that between them launch every kernel of product/cuda/.
 #pragma once
 
 #include <manymeans/points.h>
