@@ -96,7 +96,7 @@ void bind_search_flags(const Command& app, SearchOptions& options) {
   const auto bind = binder(app);
   for_each_search_option(options, [&](const OptionInfo& about, auto& value) {
     const std::string_view name = about.name;
-    if (name == "metric" || name == "min_size" || name == "max_size") return;  // which a search knows nothing of
+    if (name == "min_size" || name == "max_size") return;  // which a search knows nothing of
     bind(about, value);
   });
 }
