@@ -86,7 +86,6 @@ constexpr std::string_view kJudgesAnySize =
     "judges clusters of any size: 'manymeans fit' keeps to sizes, with the k that was chosen";
 constexpr std::string_view kModelsOfAnySize = "fits linear models of any number of rows";
 constexpr Lack kLacks[] = {
-    {"choose", "metric", "knows Euclidean distances only: for angles scale the rows to length one beforehand"},
     {"regress", "metric", "compares residuals, not angles"},
     {"search", "min-size", kSearchesAnySize},
     {"search", "max-size", kSearchesAnySize},

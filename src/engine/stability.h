@@ -5,7 +5,6 @@
 #include <manymeans/fit.h>
 
 #include "core/threads.h"
-#include "data/input.h"
 #include "engine/time_left.h"
 
 #include <cstdint>
@@ -24,8 +23,8 @@ struct Stability {
 };
 
 /// By k, of ChooseOptions::bootstraps members; nothing where a fit was stopped or the time is over before the last
-/// split. Throws Error(kInterrupted) once the pool's flag is set. The input is of this rank alone.
-std::optional<std::map<int64_t, Stability>> find_stability(const Input& input, const ChooseOptions& options,
+/// split. Throws Error(kInterrupted) once the pool's flag is set. The points are of this rank alone.
+std::optional<std::map<int64_t, Stability>> find_stability(const PointsView& points, const ChooseOptions& options,
                                                            const FitHooks& hooks, const TimeLeft& time,
                                                            ThreadPool& pool);
 

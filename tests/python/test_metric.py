@@ -144,6 +144,19 @@ def test_searches(X):
     assert begun.best().inertia <= many.best().inertia
 
 
+def test_choosing_k(X):
+    little = {"models": 3, "references": 3, "bootstraps": 4, "metric": "cosine", "seed": 3}
+    choice = manymeans.choose_k(X, range(2, 9), **little)
+    assert choice.k == 6
+    for evidence in choice.evidence[1:]:
+        model = manymeans.fit(X, evidence.k, metric="cosine", model_seed=evidence.model_seed).best()
+        assert model.inertia == evidence.inertia
+        assert manymeans.criteria(X, model, random_state=3).bic == evidence.criteria.bic
+    longer = manymeans.choose_k(scipy.sparse.csr_matrix(4 * X), range(2, 9), n_threads=1, **little)
+    assert [its.gap for its in longer.evidence] == [its.gap for its in choice.evidence]
+    assert [its.stability for its in longer.evidence[1:]] == [its.stability for its in choice.evidence[1:]]
+
+
 def test_centres_that_were_set_by_hand(X):
     fitted, by_hand = KMeans(4, metric="cosine", random_state=0).fit(X), KMeans(4, metric="cosine")
     by_hand.cluster_centers_ = fitted.cluster_centers_
