@@ -86,7 +86,7 @@ void bind_search_flags(const Command& app, SearchOptions& options) {
   const auto bind = binder(app);
   for_each_search_option(options, [&](const OptionInfo& about, auto& value) {
     const std::string_view name = about.name;
-    if (name == "metric" || name == "min_size" || name == "max_size") return;  // which a search knows nothing of
+    if (name == "min_size" || name == "max_size") return;  // which a search knows nothing of
     bind(about, value);
   });
 }
@@ -110,7 +110,7 @@ void bind_choose_flags(const Command& app, FitOptions& fit, ChooseOptions& optio
   const auto bind = binder(app);
   for_each_option(fit, [&](OptionInfo about, auto& value) {
     const std::string_view name = about.name;
-    if (name == "metric" || name == "min_size" || name == "max_size" || name == "model_seed") return;
+    if (name == "min_size" || name == "max_size" || name == "model_seed") return;
     if (name == "k")
       about.help = "Numbers to choose from: a range 2..20, with a step 2..20:2, or a list. 1 is judged, too.";
     if (name == "models") about.help = "Models for each k, from different seeds; the best by inertia is judged.";
@@ -124,10 +124,12 @@ void bind_choose_flags(const Command& app, FitOptions& fit, ChooseOptions& optio
     }
     bind(about, value);
   });
-  bind(OptionInfo{"references", "--references", "COUNT",
-                  "Data sets without clusters, uniform in the box of the points, for the gap statistic; a tenth of the "
-                  "models is fitted to each. 0: no gap statistic, and no test whether there are clusters at all."},
-       options.references);
+  bind(
+      OptionInfo{"references", "--references", "COUNT",
+                 "Data sets without clusters, uniform in the box of the points (or directions all around), for the gap "
+                 "statistic; a tenth of the "
+                 "models is fitted to each. 0: no gap statistic, and no test whether there are clusters at all."},
+      options.references);
   bind(OptionInfo{"bootstraps", "--bootstraps", "COUNT",
                   "Members for each k that see different halves of the points, for the criteria of stability; an even "
                   "number. 0: none."},

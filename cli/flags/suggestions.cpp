@@ -81,15 +81,11 @@ const std::vector<Synonym>& synonyms() {
 struct Lack {
   std::string_view command, flag, reason;
 };
-constexpr std::string_view kEuclideanOnly =
-    "knows Euclidean distances only: for angles scale the rows to length one beforehand";
 constexpr std::string_view kSearchesAnySize = "keeps to no sizes of clusters: 'manymeans fit' without a search does";
 constexpr std::string_view kJudgesAnySize =
     "judges clusters of any size: 'manymeans fit' keeps to sizes, with the k that was chosen";
 constexpr std::string_view kModelsOfAnySize = "fits linear models of any number of rows";
 constexpr Lack kLacks[] = {
-    {"search", "metric", kEuclideanOnly},
-    {"choose", "metric", kEuclideanOnly},
     {"regress", "metric", "compares residuals, not angles"},
     {"search", "min-size", kSearchesAnySize},
     {"search", "max-size", kSearchesAnySize},

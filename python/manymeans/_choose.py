@@ -168,6 +168,7 @@ def choose_k(
     sample: int = 1000,
     seed: int | Any = 0,
     init: str = "auto",
+    metric: str = "euclidean",
     max_iter: int = 300,
     time_limit: float | None = None,
     backend: str = "auto",
@@ -199,6 +200,8 @@ def choose_k(
         Seed of models, references, members and sample.
     init : str, default="auto"
         As in `fit`.
+    metric : {"euclidean", "cosine"}, default="euclidean"
+        As in `fit`. With ``"cosine"`` the criteria are those of the rows of length one.
     max_iter : int, default=300
         Most iterations of a model.
     time_limit : float, optional
@@ -231,7 +234,7 @@ def choose_k(
     points = plain_points(opened_without_weights(X, "choose_k"), keep_sparse=True)
     asked = [count for count in _DEFAULT_K if count <= points.array.shape[0]] if k is _DEFAULT_K else k_list(k)
     fit = {
-        "k": asked, "models": integer("models", models), "seed": seed_of(seed), "init": init,
+        "k": asked, "models": integer("models", models), "seed": seed_of(seed), "init": init, "metric": metric,
         "max_iter": integer("max_iter", max_iter), "backend": backend, "threads": _threads.effective(n_threads),
     }  # fmt: skip
     if time_limit is not None:

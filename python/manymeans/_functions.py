@@ -386,9 +386,10 @@ def _initial(init: Any, points: Points, options: dict[str, Any]) -> npt.NDArray[
         names, ks = init.column_names, options["k"]
         init = init._of_kind(linear=False).best(ks[0] if len(ks) == 1 else None)
     if isinstance(init, Model):
-        metric = options.get("metric", "euclidean")  # a search has no other
-        if init._metric != metric:
-            raise UsageError(f"[init] this model is of metric {init._metric}, this fit of {metric}; use the same")
+        if init._metric != options["metric"]:
+            raise UsageError(
+                f"[init] this model is of metric {init._metric}, this fit of {options['metric']}; use the same"
+            )
         init = Dataset(init.cluster_centers, names, None, [])
     return plain_centers(init, "init", points.names)
 
@@ -418,6 +419,7 @@ def search(
     seed: int = 0,
     model_seed: int | None = None,
     init: Any = "auto",
+    metric: str = "euclidean",
     sample_weight: Any = None,
     max_iter: int = 300,
     tol: float = 1e-4,
@@ -454,7 +456,7 @@ def search(
         Most trials of a round: it has 4 at first, later a fourth of all before it. Part of the answer.
     models : int, default=1
         Searches for each k, from different seeds.
-    seed, model_seed, init, sample_weight : optional
+    seed, model_seed, init, metric, sample_weight : optional
         As in `fit`; a search begins with `init`.
     max_iter, tol, stop, empty : optional
         As in `fit`, of the fit that begins with what the search has found.

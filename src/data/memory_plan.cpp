@@ -6,6 +6,7 @@
 #include "core/fixed_point.h"
 #include "core/label_width.h"
 #include "core/memory.h"
+#include "core/sparse_rows.h"
 
 #include <fmt/format.h>
 
@@ -49,6 +50,11 @@ constexpr int64_t kSolvedTerm = 400;
 constexpr int64_t kSwapCandidates = 16;
 constexpr int64_t kExactSum = 560;  // what the removal of a prototype would cost, as a swap search adds it up
 constexpr int64_t kMinCopy = 2;     // bytes of a value, in bfloat16
+// Sparse points: in a first pass a row is a change of its thread, of all and of its cluster, in vectors that grow.
+// A row that is seeded has bounds. A session has some centres and their table; a thread has rows with their zeros.
+constexpr int64_t kSparseRow = 96;
+constexpr int64_t kSparseCentres = 64;
+constexpr int64_t kSparseHeld = 32;
 // Where the caller sets no limit, this part of the available memory is left to others once it becomes scarce.
 constexpr int64_t kReserveShare = 16;
 
@@ -78,15 +84,23 @@ int64_t active_clusters(const MemoryTask& task) {
 }
 
 int64_t model_bytes(const MemoryTask& task) {
-  const int64_t active = kActiveModel + task.threads * kModelOfThread + kSpan * task.points.d * 4;
-  return static_cast<int64_t>(task.k.size()) * kModel + active_models(task) * active;
+  const int64_t spans = is_sparse(task.points) ? sessions(task) * kSparseCentres * 3 : active_models(task) * kSpan;
+  const int64_t active = active_models(task) * (kActiveModel + task.threads * kModelOfThread);
+  return static_cast<int64_t>(task.k.size()) * kModel + active + spans * task.points.d * 4;
+}
+
+// A copy of sparse values that the fit has made counts, as pages of a file do.
+int64_t copied_bytes(const MemoryTask& task) {
+  if (!is_sparse(task.points) || !task.in_file) return 0;
+  const SparseView& view = sparse_view(task.points);
+  return view.entries * static_cast<int64_t>(size_of(view.type));
 }
 
 // Bytes that every fit needs on its threads. Sums of products have room for a whole segment, few as the rows may be.
 int64_t unavoidable_bytes(const MemoryTask& task) {
   const int64_t tiles = std::min(kHeldTiles, (task.points.n + kTileRows - 1) / kTileRows);
-  const int64_t held = task.terms > 0 ? kSegmentRows * 8 : tiles * kTileRows * 4;
-  return kProgram + task.points.d * kColumn + task.threads * (kWorker + held * task.points.d);
+  const int64_t held = is_sparse(task.points) ? kSparseHeld : task.terms > 0 ? kSegmentRows * 8 : tiles * kTileRows * 4;
+  return kProgram + copied_bytes(task) + task.points.d * kColumn + task.threads * (kWorker + held * task.points.d);
 }
 
 // The k-means fit by whose clusters a linear model begins; each session has one at a time.
@@ -159,7 +173,11 @@ struct RowBytes {
 
 RowBytes row_bytes(const MemoryTask& task) {
   RowBytes row;
-  if (task.in_file) row.points = task.points.d * static_cast<int64_t>(size_of(task.points.type));
+  if (is_sparse(task.points)) {
+    row.points = kSparseRow * sessions(task);
+  } else if (task.in_file) {
+    row.points = task.points.d * static_cast<int64_t>(size_of(task.points.type));
+  }
   for (const int64_t k : task.k) row.labels += label_width(k);
   row.labels += kMaxLabelBytes * sessions(task);  // a second set: while clusters are dropped, or of k-means||
   row.seeding = kSeedBytes * sessions(task);
@@ -252,7 +270,9 @@ std::string what_needs_less(const MemoryTask& task) {
 
 int64_t min_memory(const MemoryTask& task) {
   const RowBytes row = row_bytes(task);
-  return fixed_bytes(task) + std::min(window_bytes(task, row, chunk_rows(row, kMinChunk)), row.sum() * task.points.n);
+  const int64_t whole = row.sum() * task.points.n;
+  return fixed_bytes(task) +
+         (is_sparse(task.points) ? whole : std::min(window_bytes(task, row, chunk_rows(row, kMinChunk)), whole));
 }
 
 int64_t models_seeded_together(int64_t rows) {

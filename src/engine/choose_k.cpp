@@ -9,6 +9,7 @@
 #include "core/out_of_memory.h"
 #include "core/random.h"
 #include "data/input.h"
+#include "data/unit_rows.h"
 #include "engine/criteria_of_input.h"
 #include "engine/stability.h"
 #include "engine/stop_flag.h"
@@ -50,10 +51,6 @@ void check(const ChooseOptions& options, const FitHooks& hooks) {
   if (options.fit.model_seed) {
     throw Error(ErrorCode::kUsage, "model_seed",
                 "is for one model; give a seed, from which those of all models follow");
-  }
-  if (options.fit.metric != Metric::kEuclidean) {
-    throw Error(ErrorCode::kUsage, "metric",
-                "criteria are for Euclidean distances; scale rows to length one beforehand");
   }
   if (hooks.initial.data != nullptr) {
     throw Error(ErrorCode::kUsage, "initial", "there cannot be initial prototypes for every k; name a method");
@@ -127,11 +124,19 @@ void add_silhouettes(const Input& input, const ChooseOptions& options, ChosenK& 
   add_sampled_silhouettes(input, judged, {.sample = options.sample, .seed = options.fit.seed}, pool);
 }
 
+// Returns the sum of the bytes of `u` about its mean, doubled. It is nearly normal, and never zero.
+double about_normal(uint64_t u) {
+  int64_t sum = 0;
+  for (; u > 0; u >>= 8) sum += static_cast<int64_t>(u & 0xff);
+  return static_cast<double>(2 * sum - 2039);
+}
+
 // One set of reference data after the other, in the same memory.
 class References {
  public:
-  References(const Input& input, int64_t rows, uint64_t seed, ThreadPool& pool)
-      : seed_(seed),
+  References(const Input& input, int64_t rows, const FitOptions& options, ThreadPool& pool)
+      : seed_(options.seed),
+        directions_(options.metric == Metric::kCosine),
         pool_(pool),
         values_(Matrix::unwritten(rows, input.points.d, prototype_type(input.points.type))),
         least_(input.minimum),
@@ -147,9 +152,10 @@ class References {
       pool_.for_each_range(values_.rows(), kGrain, [&](int, int64_t first, int64_t last) {
         for (int64_t i = first * d; i < last * d; ++i) {
           const auto j = static_cast<size_t>(i % d);
-          const auto u = static_cast<double>(
-              random_u64(seed_, static_cast<uint64_t>(i), static_cast<uint32_t>(number), Purpose::kReferenceValue));
-          out[i] = static_cast<T>(least_[j] + width_[j] * (u * 0x1p-64));
+          const uint64_t u =
+              random_u64(seed_, static_cast<uint64_t>(i), static_cast<uint32_t>(number), Purpose::kReferenceValue);
+          const double in_box = least_[j] + width_[j] * (static_cast<double>(u) * 0x1p-64);
+          out[i] = static_cast<T>(directions_ ? about_normal(u) : in_box);
         }
       });
     });
@@ -158,6 +164,7 @@ class References {
 
  private:
   uint64_t seed_;
+  bool directions_;
   ThreadPool& pool_;
   Matrix values_;
   std::vector<double> least_, width_;
@@ -182,7 +189,7 @@ std::optional<LogInertias> fit_references(const Input& input, const ChooseOption
   quiet.labels = LabelsOf::kBest;
   const int64_t rows = reference_rows(input, fewer);
   const double of_more_rows = std::log(static_cast<double>(input.points.n) / static_cast<double>(rows));
-  References references(input, rows, options.fit.seed, pool);
+  References references(input, rows, options.fit, pool);
   for (int64_t number = 0; number < options.references; ++number) {
     if (time.over()) return std::nullopt;
     fewer.time_limit = time.seconds();
@@ -259,7 +266,8 @@ void decide(ChosenK& found) {
 }
 
 struct Judging {
-  const Input& input;
+  const PointsView& points;
+  const Input& input;  ///< of them, or of their rows of length one
   const ChooseOptions& options;
   const FitHooks& hooks;
   const TimeLeft& time;
@@ -291,7 +299,7 @@ void judge(const Judging& judging, ChosenK& found) {
   if (options.bootstraps > 0) {
     std::optional<std::map<int64_t, Stability>> stabilities;
     if (!found.interrupted)
-      stop.run([&] { stabilities = find_stability(judging.input, options, judging.hooks, judging.time, pool); });
+      stop.run([&] { stabilities = find_stability(judging.points, options, judging.hooks, judging.time, pool); });
     if (stabilities) {
       add_stability(*stabilities, found.evidence);
     } else {
@@ -334,11 +342,13 @@ ChosenK choose_k(const PointsView& points, const ChooseOptions& options, const F
     found.warnings = fitted.warnings;
     found.interrupted = fitted.interrupted;
     ThreadPool pool(thread_count(options.fit.threads), hooks.abort);
-    const Input input = prepare_input(points, {}, pool);
+    const RowCopy unit =
+        options.fit.metric == Metric::kCosine ? unit_rows(points, {pool.size(), options.fit.memory.bytes}) : RowCopy{};
+    const Input input = prepare_input(unit.owner ? unit.view : points, {}, pool);
     found.evidence = all_evidence(input, options, fitted, hooks.cancel, pool);
     found.interrupted |= is_set(hooks.cancel);
     check_choice(found, all, time.over());
-    judge({input, options, labelled, time}, found);
+    judge({points, input, options, labelled, time}, found);
     if (found.interrupted) found.warnings.push_back(about_stop(found, time.over()));
     check_mapped(points.data);
     decide(found);

@@ -138,9 +138,9 @@ MemoryPlan plan_memory_of(const Task& asked, const Backend& backend, const FitKi
                 fmt::format("the backend {} keeps to no limit; use cpu, cuda, opencl or reference", backend.name()));
   }
   if (points.n < 1 || points.d < 1) return {};  // an error of its own, or a rank without rows
-  if (is_sparse(points)) {
-    if (options.memory.bytes == 0) return {};
-    throw Error(ErrorCode::kUsage, "memory", "a fit of sparse points keeps to no limit; leave it out");
+  if (is_sparse(points) && options.memory.bytes == 0) return {};
+  if (is_sparse(points) && kind.search != nullptr) {
+    throw Error(ErrorCode::kUsage, "memory", "a search of sparse points keeps to no limit; leave it out");
   }
   MemoryTask task;
   task.points = points;
@@ -159,7 +159,7 @@ MemoryPlan plan_memory_of(const Task& asked, const Backend& backend, const FitKi
     task.copies_features = !asked.given() && options.init == kByFeatures;
   }
   if (options.memory.bytes == 0 && fits_easily(task)) return {};
-  task.in_file = lies_in_file(points.data, points.bytes());
+  task.in_file = is_sparse(points) ? options.metric == Metric::kCosine : lies_in_file(points.data, points.bytes());
   return plan_memory(task, options.memory.bytes);
 }
 

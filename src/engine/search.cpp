@@ -420,10 +420,6 @@ void check(const SearchOptions& options) {
   if (options.trials < 1 || options.trials > kMaxTrials) {
     throw usage("trials", fmt::format("{} is out of range; a round has 1 to {} trials", options.trials, kMaxTrials));
   }
-  if (options.metric != Metric::kEuclidean) {
-    throw usage("metric",
-                "a search is for Euclidean distances; scale rows to length one beforehand, or fit without a search");
-  }
   if (options.balanced())
     throw usage(options.min_size > 0 ? "min_size" : "max_size",
                 "a search knows nothing of the sizes of clusters; fit without a search");

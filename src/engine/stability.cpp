@@ -36,8 +36,8 @@ int halvings(int64_t rows) {
 }
 
 // The two parts of the rows that a split shows.
-Sides split(const Input& input, uint64_t seed, uint32_t number, ThreadPool& pool) {
-  const int64_t n = input.points.n;
+Sides split(const PointsView& points, uint64_t seed, uint32_t number, ThreadPool& pool) {
+  const int64_t n = points.n;
   const int shift = 64 - halvings(n);
   std::vector<uint8_t> side(static_cast<size_t>(n));
   pool.for_each_range(n, int64_t{1} << 14, [&](int, int64_t first, int64_t last) {
@@ -50,7 +50,7 @@ Sides split(const Input& input, uint64_t seed, uint32_t number, ThreadPool& pool
   for (int64_t row = 0; row < n; ++row) {
     if (const size_t its = side[static_cast<size_t>(row)]; its < 2) rows[its].push_back(row);
   }
-  return {Side{gather_rows(input, rows[0])}, Side{gather_rows(input, rows[1])}};
+  return {Side{gather_rows(points, rows[0])}, Side{gather_rows(points, rows[1])}};
 }
 
 // The k that both sides have rows for, but for 1.
@@ -106,19 +106,20 @@ struct Collected {
 
 class StabilitySearch {
  public:
-  StabilitySearch(const Input& input, const ChooseOptions& options, const FitHooks& hooks, ThreadPool& pool)
-      : input_(input), options_(options), hooks_(hooks), pool_(pool) {
+  StabilitySearch(const PointsView& points, const ChooseOptions& options, const FitHooks& hooks, ThreadPool& pool)
+      : points_(points), options_(options), hooks_(hooks), pool_(pool) {
     hooks_.checkpoint = {};
     how_.backend = options.fit.backend;
     how_.threads = options.fit.threads;
+    how_.metric = options.fit.metric;
     how_.abort = pool.abort();
-    RowPairs pairs(input.points.n, kPairs, options.fit.seed);
+    RowPairs pairs(points.n, kPairs, options.fit.seed);
     const std::vector<int64_t> rows = pairs.next(pairs.size());
-    sampled_ = gather_rows(input, rows);
+    sampled_ = gather_rows(points, rows);
   }
 
   bool add_split(uint32_t number, const TimeLeft& time) {
-    Sides sides = split(input_, options_.fit.seed, number, pool_);
+    Sides sides = split(points_, options_.fit.seed, number, pool_);
     FitOptions fewer = options_.fit;
     fewer.k = usable(options_.fit, sides);
     fewer.models = (fewer.models + 2) / 3;
@@ -174,7 +175,7 @@ class StabilitySearch {
     its.agreements.push_back(adjusted_rand(all[0], all[1]));
   }
 
-  const Input& input_;
+  const PointsView& points_;
   const ChooseOptions& options_;
   FitHooks hooks_;
   ThreadPool& pool_;
@@ -185,10 +186,10 @@ class StabilitySearch {
 
 }  // namespace
 
-std::optional<std::map<int64_t, Stability>> find_stability(const Input& input, const ChooseOptions& options,
+std::optional<std::map<int64_t, Stability>> find_stability(const PointsView& points, const ChooseOptions& options,
                                                            const FitHooks& hooks, const TimeLeft& time,
                                                            ThreadPool& pool) {
-  StabilitySearch search(input, options, hooks, pool);
+  StabilitySearch search(points, options, hooks, pool);
   for (int64_t number = 0; number < options.bootstraps / 2; ++number) {
     if (!search.add_split(static_cast<uint32_t>(number), time)) return std::nullopt;
   }

@@ -5,7 +5,6 @@
 #include <manymeans/fit.h>
 
 #include "core/threads.h"
-#include "data/input.h"
 #include "engine/time_left.h"
 
 #include <cstdint>
@@ -24,9 +23,9 @@ struct Stability {
 };
 
 /// Returns the criteria for each k, from ChooseOptions::bootstraps members. Returns nothing if a fit was stopped, or if
-/// the time is over before the last split. Throws Error(kInterrupted) once the pool's flag is set. The input is of this
+/// the time is over before the last split. Throws Error(kInterrupted) once the pool's flag is set. The points are of this
 /// rank alone.
-std::optional<std::map<int64_t, Stability>> find_stability(const Input& input, const ChooseOptions& options,
+std::optional<std::map<int64_t, Stability>> find_stability(const PointsView& points, const ChooseOptions& options,
                                                            const FitHooks& hooks, const TimeLeft& time,
                                                            ThreadPool& pool);
 

@@ -48,6 +48,30 @@ TEST(Search, IsThatOfTheContract) {
   }
 }
 
+// Rows near few directions and rows all around, of any length, some of them weightless.
+TEST(Search, OfDirectionsIsThatOfTheContract) {
+  for (const int64_t d : {2, 3, 7}) {
+    std::vector<float> x = mixture(300, d, static_cast<unsigned>(d), 9);
+    for (size_t i = 0; i < x.size(); ++i) x[i] *= 1 + static_cast<float>(i / static_cast<size_t>(d) % 13);
+    const PointsView points(x.data(), 300, d);
+    for (const int64_t k : {2, 12, 30}) {
+      SearchOptions options = rounds(k, 12);
+      options.metric = Metric::kCosine;
+      const std::vector<double> weights = k == 12 ? some_weights(300) : std::vector<double>();
+      const ModelResult expected = TextbookSearch(points, weights, options).run();
+      for (const Choice& backend : info().backends) {
+        if (!backend.available) continue;
+        options.backend = backend.name;
+        for (options.threads = 1; options.threads <= 2; ++options.threads) {
+          const SearchResult found = search(points, weights, options);
+          EXPECT_EQ(found.fit.models[0].digest(), expected.digest()) << backend.name << d << k;
+          EXPECT_LE(found.fit.models[0].inertia, found.searches[0].steps.back().inertia);
+        }
+      }
+    }
+  }
+}
+
 TEST(Search, HasOneAnswer) {
   const std::vector<float> x = mixture(1500, 4, 2, 12);
   const PointsView points(x.data(), 1500, 4);

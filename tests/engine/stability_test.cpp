@@ -46,8 +46,7 @@ ChooseOptions options_of(int64_t bootstraps) {
 std::map<int64_t, Stability> find(const std::vector<float>& values, const ChooseOptions& options) {
   ThreadPool pool(options.fit.threads == 0 ? 2 : options.fit.threads);
   const PointsView points(values.data(), std::ssize(values) / 2, 2);
-  const Input input = prepare_input(points, {}, pool);
-  const auto found = find_stability(input, options, {}, TimeLeft(0), pool);
+  const auto found = find_stability(points, options, {}, TimeLeft(0), pool);
   EXPECT_TRUE(found);
   return found.value_or(std::map<int64_t, Stability>());
 }
@@ -58,16 +57,17 @@ TEST(Stability, AStopIsSeenBetweenTheFits) {
   const ChooseOptions options = options_of(2);
   std::atomic<bool> stop = false;
   ThreadPool pool(1, &stop);
-  const Input input = prepare_input({values.data(), std::ssize(values) / 2, 2}, {}, pool);
+  const PointsView points(values.data(), std::ssize(values) / 2, 2);
   FitHooks hooks;
   hooks.progress = [&](const Progress&) { return stop = true; };
-  expect_error(ErrorCode::kInterrupted, {}, [&] { find_stability(input, options, hooks, TimeLeft(0), pool); });
+  expect_error(ErrorCode::kInterrupted, {}, [&] { find_stability(points, options, hooks, TimeLeft(0), pool); });
 }
 
 // One member, as the contract says: the rows that it sees, and the best of its models.
 struct TextbookMember {
   std::vector<float> rows;
   FitResult fitted;
+  PredictOptions by;
 
   TextbookMember(const std::vector<float>& values, const ChooseOptions& options, uint32_t split, uint64_t side) {
     for (size_t i = 0; i < values.size() / 2; ++i) {
@@ -76,6 +76,7 @@ struct TextbookMember {
       rows.push_back(values[2 * i]);
       rows.push_back(values[2 * i + 1]);
     }
+    by.metric = options.fit.metric;
     FitOptions how = options.fit;
     how.models = 2;  // a third of 4
     how.seed = random_u64(options.fit.seed, 2 * split + side, 0, Purpose::kDrawSeed);
@@ -83,7 +84,8 @@ struct TextbookMember {
   }
   PointsView view() const { return {rows.data(), std::ssize(rows) / 2, 2}; }
   std::vector<int64_t> labels(int64_t k, const PointsView& points) const {
-    const Labels found = predict(points, fitted.models[static_cast<size_t>(fitted.best(k))].prototypes.view()).labels;
+    const Matrix& prototypes = fitted.models[static_cast<size_t>(fitted.best(k))].prototypes;
+    const Labels found = predict(points, prototypes.view(), by).labels;
     std::vector<int64_t> all;
     for (int64_t row = 0; row < found.size(); ++row) all.push_back(found[row]);
     return all;
@@ -107,9 +109,14 @@ double strength(const std::vector<int64_t>& own, const std::vector<int64_t>& oth
   return least;
 }
 
-TEST(Stability, IsThatOfTheTextbook) {
+class StabilityBy : public testing::TestWithParam<Metric> {};
+
+INSTANTIATE_TEST_SUITE_P(All, StabilityBy, testing::Values(Metric::kEuclidean, Metric::kCosine));
+
+TEST_P(StabilityBy, IsThatOfTheTextbook) {
   const std::vector<float> values = three_clusters(200);
-  const ChooseOptions options = options_of(4);
+  ChooseOptions options = options_of(4);
+  options.fit.metric = GetParam();
   const std::map<int64_t, Stability> found = find(values, options);
   ASSERT_EQ(found.size(), 4u);
   for (const auto& [k, its] : found) {

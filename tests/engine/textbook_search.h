@@ -1,10 +1,14 @@
-// docs/developer/contract.md, "Search", once more: word by word, slowly, over the public fit().
+// docs/developer/contract.md, "Search", once more: word by word, slowly, over whole fits. With metric cosine these are
+// fits of the rows of length one by directions, which begin with prototypes as they are.
 #pragma once
 
+#include <manymeans/io.h>
 #include <manymeans/search.h>
 
 #include "core/random.h"
 #include "data/input.h"
+#include "engine/tuned.h"
+#include "prototype/direction.h"
 
 #include <algorithm>
 #include <array>
@@ -26,7 +30,9 @@ struct TextbookSwap {
 class TextbookSearch {
  public:
   TextbookSearch(const PointsView& points, std::vector<double> weights, SearchOptions options)
-      : points_(points),
+      : kind_{options.metric == Metric::kCosine ? direction() : centroid()},
+        unit_(options.metric == Metric::kCosine ? rows_of_length_one(points) : Matrix()),
+        points_(unit_.empty() ? points : unit_.view()),
         weights_(std::move(weights)),
         options_(std::move(options)),
         pool_(1),
@@ -34,10 +40,9 @@ class TextbookSearch {
         k_(static_cast<size_t>(options_.k[0])),
         d_(static_cast<size_t>(points.d)),
         key_(options_.model_seed.value_or(member_seed(options_.seed, options_.k[0], 0))) {
-    for (int64_t i = 0; i < points.n; ++i) {
-      std::vector<double>& row = x_.emplace_back();
-      for (int64_t j = 0; j < points.d; ++j) row.push_back(static_cast<const float*>(points.data)[i * points.d + j]);
-    }
+    options_.metric = Metric::kEuclidean;  // of the points as they are now
+    const auto* value = static_cast<const float*>(points_.data);
+    for (int64_t i = 0; i < points_.n; ++i, value += points_.d) x_.emplace_back(value, value + points_.d);
   }
 
   ModelResult run() {
@@ -46,7 +51,7 @@ class TextbookSearch {
     FitOptions last = options_;
     FitHooks hooks;
     hooks.initial = best_.prototypes.view();
-    ModelResult result = fit(points_, weights_, last, hooks).models[0];
+    ModelResult result = fit_kind(kind_, points_, weights_, last, hooks).models[0];
     return result;
   }
 
@@ -108,7 +113,7 @@ class TextbookSearch {
     options.empty = EmptyPolicy::kFarthest;
     FitHooks hooks;
     if (from != nullptr) hooks.initial = from->view();
-    return fit(points_, weights_, options, hooks).models[0];
+    return fit_kind(kind_, points_, weights_, options, hooks).models[0];
   }
 
   double e(const std::vector<double>& a, const std::vector<double>& b) const {
@@ -320,6 +325,8 @@ class TextbookSearch {
 
   double w(size_t row) const { return input_.weight(static_cast<int64_t>(row)); }
 
+  FitKind kind_;
+  Matrix unit_;  // the rows of length one, where they are asked for
   PointsView points_;
   std::vector<double> weights_;
   SearchOptions options_;

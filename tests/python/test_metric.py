@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse
 from sklearn.cluster import KMeans as SklearnKMeans
 from sklearn.preprocessing import normalize
 
@@ -120,6 +121,40 @@ def test_initial_centres_of_another_metric_are_refused(X):
                 manymeans.fit(X, 4, metric=other, init=init)
     with pytest.raises(manymeans.UsageError, match="metric cosine"):
         manymeans.search(X, 4, rounds=1, init=manymeans.fit(X, 4, metric="cosine"))
+
+
+def test_searches(X):
+    given = {"rounds": 5, "metric": "cosine", "seed": 2}
+    found = manymeans.search(X, 30, **given)
+    model = found.best()
+    assert np.linalg.norm(model.cluster_centers, axis=1) == pytest.approx(1)
+    many = manymeans.fit(X, 30, metric="cosine", models=20, seed=2)
+    assert model.inertia < many.best().inertia
+    assert (manymeans.predict(found, X) == model.labels).all()
+    sparse = scipy.sparse.csr_matrix(X)
+    for how in ({"n_threads": 1}, {"n_threads": 2}, {"backend": "reference"}, {"algorithm": "brute"}):
+        for rows in (X, sparse):
+            if how != {"algorithm": "brute"} or rows is X:
+                assert manymeans.search(rows, 30, **given, **how).digest == found.digest
+    again = EnsembleKMeans(30, metric="cosine", random_state=2).search(X, rounds=5)
+    assert again.answer_ == found.digest
+    kmeans = KMeans(30, metric="cosine", search_rounds=5, n_init=1, random_state=2).fit(3 * X)
+    assert kmeans.inertia_ == kmeans.result_.best().inertia < many.best().inertia
+    begun = manymeans.search(X, 30, rounds=1, metric="cosine", init=many)
+    assert begun.best().inertia <= many.best().inertia
+
+
+def test_choosing_k(X):
+    little = {"models": 3, "references": 3, "bootstraps": 4, "metric": "cosine", "seed": 3}
+    choice = manymeans.choose_k(X, range(2, 9), **little)
+    assert choice.k == 6
+    for evidence in choice.evidence[1:]:
+        model = manymeans.fit(X, evidence.k, metric="cosine", model_seed=evidence.model_seed).best()
+        assert model.inertia == evidence.inertia
+        assert manymeans.criteria(X, model, random_state=3).bic == evidence.criteria.bic
+    longer = manymeans.choose_k(scipy.sparse.csr_matrix(4 * X), range(2, 9), n_threads=1, **little)
+    assert [its.gap for its in longer.evidence] == [its.gap for its in choice.evidence]
+    assert [its.stability for its in longer.evidence[1:]] == [its.stability for its in choice.evidence[1:]]
 
 
 def test_centres_that_were_set_by_hand(X):

@@ -87,8 +87,6 @@ def test_ensembles(points):
     for wrong in ({"rounds": 0}, {"time": 0}, {"trials": 2.5}):
         with pytest.raises(UsageError, match=next(iter(wrong))):
             found.search(points, **wrong)
-    with pytest.raises(UsageError, match="metric"):
-        EnsembleKMeans(3, metric="cosine").search(points, rounds=1)
 
 
 def test_a_search_goes_on_from_its_checkpoint(points, tmp_path):

@@ -159,7 +159,10 @@ def test_indices_that_point_elsewhere(kind, part, value):
 
 def test_what_does_not_read_sparse_matrices_says_so():
     X = made(50, 10, 0.3)
-    for options in ({"memory": "1GB"}, {"algorithm": "kdtree"}, {"algorithm": "bounds"}):
+    assert manymeans.fit(X, 2, memory="1GB").digest == manymeans.fit(X, 2).digest
+    with pytest.raises(manymeans.UnavailableError, match=r"\(memory \d+MiB\)"):
+        manymeans.fit(X, 2, memory="1MiB")
+    for options in ({"algorithm": "kdtree"}, {"algorithm": "bounds"}):
         with pytest.raises(manymeans.UsageError, match="sparse"):
             manymeans.fit(X, 2, **options)
     with pytest.raises((manymeans.UsageError, manymeans.UnavailableError), match=r"sparse|backend|cuda"):

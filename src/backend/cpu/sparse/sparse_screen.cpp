@@ -81,6 +81,7 @@ void SparseScreen::fill_table(ThreadPool& pool) {
   const int64_t stride = (columns() + kSparseLanes - 1) / kSparseLanes * kSparseLanes;
   if (stride != stride_) {
     stride_ = stride;
+    table_ = {};  // before there is another one
     const auto size = static_cast<size_t>(stride);
     table_ = AlignedBuffer<float>(static_cast<size_t>(d) * size);
     for (auto* each : {&halves_, &norms_, &residuals_, &fixed_}) *each = AlignedBuffer<float>(size);

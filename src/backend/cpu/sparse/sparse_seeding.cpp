@@ -15,6 +15,7 @@ constexpr int64_t kRows = 256;                 // that a thread takes at a time
 constexpr int64_t kBlockRows = 1024;           // whose terms have a sum
 constexpr int64_t kCentres = 64;               // that are added together
 constexpr size_t kMaxFalls = size_t{1} << 23;  // that all models remember
+constexpr int64_t kFallBytes = 3 * 24;         // of a thread, whose vector grows, and of a model
 
 // The values of each row that are not zero.
 std::vector<WideSparseRow> sparse_rows_of(const Matrix& matrix) {
@@ -158,6 +159,13 @@ void SparseSeeding::trial(std::span<SeedTrial> trials) {
   for (SeedTrial& trial : trials) try_candidates(model(trial.slot), trial);
 }
 
+// Of a thread and model. Under a limit, bounds that are carried from pass to pass give their room: there are none.
+size_t SparseSeeding::max_falls() const {
+  const MemoryPlan& memory = shared_.input.memory;
+  const size_t room = memory.limited ? static_cast<size_t>(memory.bounds / kFallBytes) : kMaxFalls;
+  return std::min(room, kMaxFalls) / (models_.size() * workers_.size());
+}
+
 // The total, less by how much the terms of the rows that come nearer fall.
 void SparseSeeding::try_candidates(Model& state, SeedTrial& trial) {
   const auto count = static_cast<size_t>(trial.candidates->rows());
@@ -165,7 +173,7 @@ void SparseSeeding::try_candidates(Model& state, SeedTrial& trial) {
     worker.limbs.assign(count * kDistanceLimbs, 0);
     worker.nearer.clear();
   }
-  const size_t most = kMaxFalls / (models_.size() * workers_.size());
+  const size_t most = max_falls();
   for_each_nearer_centre(state, *trial.candidates, [&](Worker& worker, const NearerCentre& found) {
     const double weight = shared_.input.weight(found.row);
     int64_t* limbs = worker.limbs.data() + found.centre * static_cast<size_t>(kDistanceLimbs);
@@ -186,7 +194,7 @@ void SparseSeeding::try_candidates(Model& state, SeedTrial& trial) {
 }
 
 void SparseSeeding::remember(Model& state, const Matrix& candidates) {
-  const size_t most = kMaxFalls / (models_.size() * workers_.size());
+  const size_t most = max_falls();
   state.tried = {};
   state.nearer.clear();
   if (std::ranges::any_of(workers_, [&](const Worker& worker) { return worker.nearer.size() > most; })) return;

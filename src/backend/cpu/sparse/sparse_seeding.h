@@ -52,6 +52,7 @@ class SparseSeeding final : public Seeding {
   void lower(Model& state, const Matrix& centres);
   bool add_tried(Model& state, const Matrix& centre);
   void try_candidates(Model& state, SeedTrial& trial);
+  size_t max_falls() const;
   void remember(Model& state, const Matrix& candidates);
   // Calls body(worker, NearerCentre) for each row and each of `centres` that is nearer than the row's least distance.
   template <class Body>
