@@ -89,9 +89,8 @@ int64_t model_bytes(const MemoryTask& task) {
   return static_cast<int64_t>(task.k.size()) * kModel + active + spans * task.points.d * 4;
 }
 
-// A copy of sparse values that the fit has made counts, as pages of a file do.
 int64_t copied_bytes(const MemoryTask& task) {
-  if (!is_sparse(task.points) || !task.in_file) return 0;
+  if (!task.copied) return 0;
   const SparseView& view = sparse_view(task.points);
   return view.entries * static_cast<int64_t>(size_of(view.type));
 }

@@ -18,6 +18,7 @@ enum class Strategy : uint8_t;
 struct MemoryTask {
   PointsView points;
   bool in_file = false;  ///< the points lie in a mapped file: their pages count, but can be given back
+  bool copied = false;   ///< sparse points: the fit has made a copy of their values
   bool weights = false;
   std::vector<int64_t> k;  ///< of every model
   Strategy strategy = {};  ///< by default kConcatenated

@@ -159,7 +159,8 @@ MemoryPlan plan_memory_of(const Task& asked, const Backend& backend, const FitKi
     task.copies_features = !asked.given() && options.init == kByFeatures;
   }
   if (options.memory.bytes == 0 && fits_easily(task)) return {};
-  task.in_file = is_sparse(points) ? options.metric == Metric::kCosine : lies_in_file(points.data, points.bytes());
+  task.in_file = !is_sparse(points) && lies_in_file(points.data, points.bytes());
+  task.copied = is_sparse(points) && options.metric == Metric::kCosine;
   return plan_memory(task, options.memory.bytes);
 }
 
