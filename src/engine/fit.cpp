@@ -517,16 +517,8 @@ FitResult Fit::report(const Cost& cost) {
   return result;
 }
 
-// A fit, and what giving back its memory took: its phases add up to the whole.
-FitResult fit_and_free(const Task& task, const FitPlace& place) {
-  using Clock = std::chrono::steady_clock;
-  const auto begin = Clock::now();
-  FitResult result = Fit(task, place).run();
-  add_rest("free", std::chrono::duration<double>(Clock::now() - begin).count(), result.provenance);
-  return result;
-}
-
 FitResult fit_at(const Task& task, const FitPlace& place) {
+  using Clock = std::chrono::steady_clock;
   const FpEnvironmentGuard guard;
   const CheckpointOptions& checkpoint = task.hooks.checkpoint;
   if (checkpoint.every < 0) {
@@ -541,7 +533,12 @@ FitResult fit_at(const Task& task, const FitPlace& place) {
   return or_unavailable([] { return "memory"; }, too_much,
                         [&] {
                           check(task.options);
-                          return fit_and_free(task, place);
+                          const auto begin = Clock::now();
+                          FitResult result = Fit(task, place).run();
+                          // What giving back its memory took: the phases add up to the whole.
+                          add_rest("free", std::chrono::duration<double>(Clock::now() - begin).count(),
+                                   result.provenance);
+                          return result;
                         });
 }
 
@@ -550,7 +547,7 @@ FitResult fit_at(const Task& task, const FitPlace& place) {
 FitResult fit(const PointsView& points, std::span<const double> weights, const FitOptions& options,
               const FitHooks& hooks) {
   if (hooks.comm) return fit_shard(points, weights, options, hooks, *hooks.comm);
-  return fit_tuned(points, weights, options, hooks, {});
+  return fit_at({points, weights, options, hooks}, {{}, self_comm(), FitKind{}});
 }
 
 FitResult fit_remote(RemoteShards& shards, const FitOptions& options, const FitHooks& hooks) {
