@@ -2,6 +2,7 @@
 
 #include <manymeans/error.h>
 #include <manymeans/io.h>
+#include <manymeans/options.h>
 #include <manymeans/sparse.h>
 
 #include "core/aligned_buffer.h"
@@ -156,6 +157,11 @@ Matrix rows_of_length_one(const PointsView& points, int threads) {
     });
     return result;
   });
+}
+
+RowCopy measured_rows(const PointsView& points, Metric metric, const UnitRowsTask& task) {
+  if (metric == Metric::kEuclidean || points.n < 1 || points.d < 1 || points.data == nullptr) return {points, nullptr};
+  return unit_rows(points, task);
 }
 
 }  // namespace manymeans

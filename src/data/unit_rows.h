@@ -9,6 +9,8 @@
 
 namespace manymeans {
 
+enum class Metric : uint8_t;
+
 struct UnitRowsTask {
   int threads = 0;
   int64_t memory = 0;     ///< as in ReadOptions
@@ -19,5 +21,9 @@ struct UnitRowsTask {
 /// rows stay sparse: their zeros and columns are where they were, with the caller's. Throws Error(kBadData) naming the
 /// first row that is all zeros, or a value that is not finite.
 RowCopy unit_rows(const PointsView& points, const UnitRowsTask& task);
+
+/// The rows as this metric compares them: the points themselves, without an owner, or unit_rows(). Points without
+/// values stay as they are: prepare_input() refuses them.
+RowCopy measured_rows(const PointsView& points, Metric metric, const UnitRowsTask& task);
 
 }  // namespace manymeans

@@ -154,8 +154,8 @@ class References {
           const auto j = static_cast<size_t>(i % d);
           const uint64_t u =
               random_u64(seed_, static_cast<uint64_t>(i), static_cast<uint32_t>(number), Purpose::kReferenceValue);
-          const double in_box = least_[j] + width_[j] * (static_cast<double>(u) * 0x1p-64);
-          out[i] = static_cast<T>(directions_ ? about_normal(u) : in_box);
+          out[i] = static_cast<T>(directions_ ? about_normal(u)
+                                              : least_[j] + width_[j] * (static_cast<double>(u) * 0x1p-64));
         }
       });
     });
@@ -342,9 +342,8 @@ ChosenK choose_k(const PointsView& points, const ChooseOptions& options, const F
     found.warnings = fitted.warnings;
     found.interrupted = fitted.interrupted;
     ThreadPool pool(thread_count(options.fit.threads), hooks.abort);
-    const RowCopy unit =
-        options.fit.metric == Metric::kCosine ? unit_rows(points, {pool.size(), options.fit.memory.bytes}) : RowCopy{};
-    const Input input = prepare_input(unit.owner ? unit.view : points, {}, pool);
+    const RowCopy measured = measured_rows(points, options.fit.metric, {pool.size(), options.fit.memory.bytes});
+    const Input input = prepare_input(measured.view, {}, pool);
     found.evidence = all_evidence(input, options, fitted, hooks.cancel, pool);
     found.interrupted |= is_set(hooks.cancel);
     check_choice(found, all, time.over());

@@ -327,7 +327,7 @@ Consensus find(const PointsView& given, Members members, const ConsensusOptions&
   RowCopy points{given, nullptr};
   if (labelling.reads_points()) {
     prepare_input(given, {}, pool);  // says which row is wrong, before the work
-    if (options.metric == Metric::kCosine) points = unit_rows(given, {.threads = options.threads});
+    points = measured_rows(given, options.metric, {.threads = options.threads});
   }
   Clusters clusters = options.method == ConsensusMethod::kCentroids ? by_centroids(members, options)
                                                                     : by_matching(members, options.abort);

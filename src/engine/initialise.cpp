@@ -30,9 +30,8 @@ Initialisation initialise_checked(const PointsView& points, std::span<const doub
   const auto backend =
       make_backend(options.backend, points, {.threads = options.threads, .abort = hooks.abort, .cancel = hooks.cancel});
   ThreadPool pool(backend->threads(), hooks.abort);
-  RowCopy unit;
-  if (options.metric == Metric::kCosine && points.n > 0 && points.d > 0) unit = unit_rows(points, {pool.size()});
-  const Input input = prepare_input(unit.owner ? unit.view : points, weights, pool);
+  const RowCopy measured = measured_rows(points, options.metric, {pool.size()});
+  const Input input = prepare_input(measured.view, weights, pool);
   const auto upload = backend->upload(input, {.max_clusters = k, .all_clusters = k, .passes = 2 + k, .apart = true});
   const auto proceed = [&](int64_t step, int64_t steps) {
     Progress progress;

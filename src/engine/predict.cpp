@@ -97,19 +97,10 @@ Prediction predict_by_labeller(const PointsView& points, const PreparedModel::Re
 
 constexpr const char* kAdvice = "give it fewer rows at a time";
 
-// The points as the metric sees them, and what keeps them in memory.
-RowCopy measured_rows(const PointsView& points, const PredictOptions& options) {
-  if (options.metric == Metric::kCosine) {
-    check_some(points);
-    return unit_rows(points, {.threads = options.threads});
-  }
-  return {points, nullptr};
-}
-
 Prediction predict_rows(const PointsView& given, const PreparedModel& model, const PredictOptions& options,
                         const Tuning& tuning) {
   check_columns(given, model);
-  const RowCopy measured = measured_rows(given, options);
+  const RowCopy measured = measured_rows(given, options.metric, {.threads = options.threads});
   const PointsView& points = measured.view;
   const PreparedModel::Ready ready = model.ready_for(points, options, tuning);
   const bool labels_only = !options.inertia && options.weights.empty();
@@ -133,7 +124,7 @@ Prediction predict_rows_by_kind(const Prototype& kind, const PointsView& points,
 
 Matrix transform_rows(const PointsView& given, const PreparedModel& model, const PredictOptions& options) {
   check_columns(given, model);
-  const RowCopy measured = measured_rows(given, options);
+  const RowCopy measured = measured_rows(given, options.metric, {.threads = options.threads});
   const PointsView& points = measured.view;
   const PreparedModel::Ready ready = model.ready_for(points, options, {});
   Matrix distances;
