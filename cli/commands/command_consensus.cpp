@@ -155,8 +155,7 @@ void bind_consensus_flags(const Command& app, ConsensusCommand& command) {
       .required()
       .group("Consensus");
   const auto set_method = [&command](const std::string& text) {
-    check_choice("--method", text);
-    command.options.method = find_named<ConsensusMethod>(text).value();
+    command.options.method = choice_named<ConsensusMethod>("--method", text);
   };
   app.add_option("--method", set_method,
                  "centroids (all centroids are clustered; models of any k) or matched (clusters of the models of this "

@@ -364,8 +364,7 @@ void add_predict_command(Program& program, int& exit_code) {
       .type_name("K")
       .group("Prediction");
   const auto set_gating = [command](const std::string& text) {
-    check_choice("--gating", text);
-    command->gating = find_named<Gating>(text);
+    command->gating = choice_named<Gating>("--gating", text);
   };
   app.add_option("--gating", set_gating,
                  "How --predictions chooses among linear models: nearest (the model of the cluster whose mean is "

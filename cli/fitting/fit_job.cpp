@@ -121,10 +121,7 @@ void bind_job_flags(const Command& app, FitJob& job, const JobHelp& help) {
         .type_name("COLUMN|FILE")
         .group("Reading");
   }
-  const auto set_scale = [&job](const std::string& text) {
-    check_choice("--scale", text);
-    job.scale = find_named<Scale>(text).value();
-  };
+  const auto set_scale = [&job](const std::string& text) { job.scale = choice_named<Scale>("--scale", text); };
   app.add_option("--scale", set_scale, help.scale).type_name("NAME").default_str("none").group("Reading");
   add_file_flag(app, "--model", job.model, help.model).group("Output");
   add_file_flag(app, "--labels", job.labels, help.labels).group("Output");

@@ -31,8 +31,7 @@ void set(const char* flag, const std::string& text, bool& value) {
 }
 template <NamedValue Value>
 void set(const char* flag, const std::string& text, Value& value) {
-  check_choice(flag, text);
-  value = find_named<Value>(text).value();
+  value = choice_named<Value>(flag, text);
 }
 template <class Number>
   requires(!NamedValue<Number>)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <manymeans/error.h>
+#include <manymeans/names.h>
 
 #include "flags/command_line.h"
 
@@ -55,6 +56,13 @@ StoreText number_into(const char* flag, Number& value, int64_t least) {
 /// Throws Error(kUsage) unless `text` is one of the choices: of the flag (choices_of), or these.
 void check_choice(std::string_view flag, const std::string& text);
 void check_choice(std::string_view flag, const std::string& text, const std::vector<std::string>& choices);
+
+/// Returns the value that the text of this flag names; throws as check_choice() does.
+template <NamedValue Value>
+Value choice_named(std::string_view flag, const std::string& text) {
+  check_choice(flag, text);
+  return find_named<Value>(text).value();
+}
 
 /// Adds a flag that takes the name of a file, which is not empty.
 Flag add_file_flag(const Command& app, const std::string& flag, std::string& path, const std::string& help);
