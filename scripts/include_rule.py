@@ -14,8 +14,8 @@ BACKENDS = ["reference", "cpu", "cuda", "opencl"]
 # Folders of src/ by height: a folder includes itself and what stands lower.
 HEIGHT = {"core": 0, "comm": 1, "data": 2, "prototype": 3, "io": 4, "backend": 4, "init": 5, "engine": 6, "regress": 7, "report": 8}
 
-# What product/, which multiplies matrices, includes of src/: all of core, the headers of backend/ itself, and folders of
-# backend/ for its own folders.
+# product/ multiplies matrices. It includes all of core and the headers of backend/ itself. Each of its folders includes
+# these folders of backend/, too.
 OF_PRODUCT = {
     ".": [],
     "cpu": ["cpu/kernels"],
@@ -168,7 +168,7 @@ def public_use(own, angled):
 
 
 def upwards(path, included):
-    """What is wrong with the order of the folders inside one of FOLDERS, of `path` and of what it includes."""
+    """Say which order of FOLDERS an include of `path` breaks, if any."""
     if not included:
         return None
     for outer, order in FOLDERS.items():

@@ -112,7 +112,7 @@ struct ChosenK {
 /// 32,768 (or the largest k). Then log(N / n) is added to log inertias. A tenth of the models is fitted to each, at
 /// least one of each k, with the options of the fit. The answer is a function of points, options and seed.
 ///
-/// Under Metric::kCosine the criteria of labels are those of the rows scaled to length one. Reference data point
+/// Under Metric::kCosine the criteria of labels judge the rows scaled to length one. Reference data point
 /// everywhere alike: x_ij = 2 s - 2039, with s the sum of the eight bytes of u. These are nearly normal and never zero.
 ///
 /// Members for the stability come in pairs. The random number of a row (contract, "Stability") puts it into the first
@@ -127,7 +127,7 @@ struct ChosenK {
 /// Time: the fit, as much again for every ten references, and criteria() for every k. Twenty members take as long as
 /// seven fits of all rows, or of 32,768 rows if there are more. The distances of the silhouette's sample are computed
 /// once for all k. Memory: the memory of the fit, and one set of reference data, or the rows of two members, or 70 MB
-/// of sums of distances; under Metric::kCosine the scaled rows, too. Throws what fit() throws; Error(kInterrupted) if
+/// of sums of distances. Metric::kCosine also needs the scaled rows. Throws what fit() throws; Error(kInterrupted) if
 /// it was stopped before two numbers of clusters had a model; Error(kUsage) for a `model_seed`, which names one model,
 /// and for ranks, which criteria do not support.
 ChosenK choose_k(const PointsView& points, const ChooseOptions& options, const FitHooks& hooks = {});

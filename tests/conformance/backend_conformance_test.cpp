@@ -55,8 +55,9 @@ class BackendConformance : public testing::Test {
   }
 
   // Each case runs three fifths of the targets and algorithms, and a seventh of the slow ones. OpenCL is slow because
-  // it builds kernels for most cases; the portable screens of bytes and of pairs have no instructions. 12 shapes share
-  // no factor with 5 or 7, so every target meets every shape. MANYMEANS_TEST_* selects targets, which run always.
+  // it builds kernels for most cases. The portable screens of bytes and of pairs are slow without instructions of their
+  // own. 12 shapes share no factor with 5 or 7, so every target meets every shape. MANYMEANS_TEST_* selects targets,
+  // which run always.
   static bool has_turn(const Target& target, size_t turn) {
     const bool without_instructions = target.instruction_set == "portable" && target.screen_format != "float32";
     const bool slow = target.backend == "opencl" || without_instructions;

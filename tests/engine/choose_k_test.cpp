@@ -120,7 +120,7 @@ bool same(double a, double b) {
   return std::bit_cast<uint64_t>(a) == std::bit_cast<uint64_t>(b);
 }
 
-// The models are those of a fit, and the criteria those of rows of length one.
+// A fit makes the models, and the criteria judge rows of length one.
 TEST(ChooseK, ChoosesByAngle) {
   std::vector<float> values = planted(600, 4, 4, 12, 5);
   for (size_t i = 0; i < values.size(); ++i) values[i] += i % 4 < 2 ? -12.0F : 9.0F;

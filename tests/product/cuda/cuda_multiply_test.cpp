@@ -1,5 +1,5 @@
-// Products of matrices that lie on a device, and how they are cut to its memory. What is computed is tested for all
-// backends alike (tests/product/multiply_test.cpp).
+// Products of matrices that lie on a device, and how they are cut to its memory. tests/product/multiply_test.cpp
+// compares the values of all backends.
 #include <manymeans/multiply.h>
 
 #include "backend/cuda/cuda_present.h"

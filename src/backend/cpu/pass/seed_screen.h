@@ -1,5 +1,5 @@
-// Which rows a candidate of k-means++ may come nearer to than their centres, and how much the potential falls at least
-// and at most: docs/developer/screens.md, "Seeding".
+// The screen of k-means++. It finds the rows that a candidate may come nearer to than their centres. It bounds by how
+// much the potential falls: docs/developer/screens.md, "Seeding".
 #pragma once
 
 #include "backend/cpu/pass/cpu_screen.h"
