@@ -88,22 +88,17 @@ SizeLimits sizes_of(const FitOptions& options) {
   return {options.min_size, options.max_size};
 }
 
-// Where clusters have sizes to keep to. All rows have to be here: which cluster one gets depends on all others.
-void check_balanced(const Task& task, const Backend& backend, const Comm& comm) {
-  const FitOptions& options = task.options;
-  const char* asked = options.min_size > 0 ? "min_size" : "max_size";
-  if (!comm.alone()) {
-    throw Error(ErrorCode::kUsage, asked, "sizes of clusters need all rows in one process; several ranks share them");
-  }
-  if (task.points.n < 1) return;  // an error of its own
+// Where clusters have sizes to keep to. Which cluster one of all `rows` gets depends on all others.
+void check_balanced(const FitOptions& options, int64_t rows, const Backend& backend) {
+  if (rows < 1) return;  // an error of its own
   for (const int64_t k : options.k) {
-    check_sizes(sizes_of(options), task.points.n, k);
-    const int64_t bytes = task.points.n * k * static_cast<int64_t>(sizeof(int64_t));
+    check_sizes(sizes_of(options), rows, k);
+    const int64_t bytes = rows * k * static_cast<int64_t>(sizeof(int64_t));
     const int64_t limit = backend.keeps_to_memory() ? options.memory.bytes : 0;
     if (limit == 0 || bytes <= limit) continue;
     throw Error(ErrorCode::kUnavailable, "memory",
                 fmt::format("{} is too little for sizes of clusters: the costs of {} rows in {} clusters take {} bytes",
-                            name_of(options.memory), task.points.n, k, bytes));
+                            name_of(options.memory), rows, k, bytes));
   }
 }
 
@@ -294,8 +289,8 @@ class Fit {
   std::optional<InertiaEstimate> estimate_;  // where somebody is told
   std::vector<Member> members_;
   std::optional<Checkpoint> checkpoint_;
-  std::unique_ptr<Upload> upload_;
-  std::unique_ptr<Upload> balanced_;  // where clusters have sizes to keep to
+  std::shared_ptr<Upload> upload_;
+  std::shared_ptr<Upload> balanced_;  // where clusters have sizes to keep to
 };
 
 // Refuses what can be refused before a point is read; ranks agree on what they do.
@@ -305,7 +300,7 @@ void Fit::check() {
   int64_t rows = task_.points.n;
   comm_.sum({&rows, 1});
   check_against_points(task_, rows, place_.kind.prototype);
-  if (task_.options.balanced()) check_balanced(task_, *backend_, comm_);
+  if (task_.options.balanced()) check_balanced(task_.options, rows, *backend_);
   rules_ = parse_stop_rules(task_.options.stop, task_.options.tol);
 }
 
@@ -371,7 +366,7 @@ void Fit::upload() {
   if (place_.kind.search != nullptr) add_trials(*place_.kind.search, workload);
   if (place_.remote != nullptr) upload_ = make_remote_upload(input_, *place_.remote, workload);
   if (upload_) return;
-  std::unique_ptr<Upload> own;
+  std::shared_ptr<Upload> own;
   const auto upload_own = [&] {
     own = upload_points(*backend_, {input_, workload, place_.tuning.duplicates}, pool_, task_.hooks.abort);
   };
@@ -385,9 +380,12 @@ void Fit::upload() {
     copied_.reset();
     upload_own();
   }
-  upload_ = comm_.alone() ? std::move(own) : make_sharded_upload(input_, std::move(own));
+  const auto join = [&](std::shared_ptr<Upload> mine) {
+    return comm_.alone() ? std::move(mine) : make_sharded_upload(input_, std::move(mine));
+  };
+  upload_ = join(own);
   if (task_.options.balanced()) {
-    balanced_ = make_balanced_upload(input_, *upload_, sizes_of(task_.options), task_.hooks.abort);
+    balanced_ = join(make_balanced_upload(input_, own, sizes_of(task_.options), task_.hooks.abort));
   }
 }
 

@@ -1,9 +1,7 @@
 // Fits whose clusters have sizes to keep to.
 #include <manymeans/error.h>
 #include <manymeans/fit.h>
-#include <manymeans/row_shards.h>
 
-#include "comm/thread_ranks.h"
 #include "engine/small_data.h"
 
 #include <gtest/gtest.h>
@@ -104,16 +102,6 @@ TEST(BalancedFit, TooManyCostsAreAnErrorBeforeAnythingIsRead) {
   const std::vector<float> x(1 << 20);
   const std::string message = message_of({x.data(), 1 << 20, 1}, sizes(1000, 0, 2000));
   EXPECT_NE(message.find("[max_size] 1048576 rows times 1000 clusters are too many"), std::string::npos) << message;
-}
-
-TEST(BalancedFit, RanksAndShardsAreRefused) {
-  const std::vector<float> x = mixture(100, 2, 9);
-  const auto errors = run_ranks(2, [&](Comm& comm) {
-    FitHooks hooks;
-    hooks.comm = std::shared_ptr<Comm>(&comm, [](Comm*) {});
-    fit({x.data() + 100 * comm.rank(), 50, 2}, {}, sizes(3, 5, 0), hooks);
-  });
-  for (const std::string& error : errors) EXPECT_NE(error.find("[min_size] sizes of clusters need"), std::string::npos);
 }
 
 }  // namespace

@@ -143,6 +143,31 @@ TEST_F(FitShard, MetricCosine) {
   }
 }
 
+// Some ranks have no rows, some fewer than a cluster has to have.
+TEST_F(FitShard, SizesOfClusters) {
+  for (uint64_t seed = 9100; seed < 9148; ++seed) {
+    const char* init = seed % 2 == 0 ? "k-means++" : "k-means||";
+    FitOptions options = small_options(init, seed % 5 == 0 ? "strict" : "tol", kPolicies[seed % 2]);
+    options.k = seed % 7 == 0 ? std::vector<int64_t>{1, 12} : std::vector<int64_t>{4, 9};
+    options.min_size = static_cast<int64_t>(seed % 17);
+    options.max_size = seed % 7 == 0 ? 0 : static_cast<int64_t>(50 + seed % 40);
+    if (seed % 6 == 0) options.metric = Metric::kCosine;
+    compare(make_case(static_cast<Family>(seed % kFamilies), DataType::kFloat32,
+                      static_cast<Weighting>(seed % kWeightings), {200, 3, {1}}, seed),
+            options);
+    if (HasFailure()) return;
+  }
+  for (uint64_t seed = 9200; seed < 9216; ++seed) {
+    compared_ = seed;
+    const auto n = static_cast<int64_t>(1 + seed % 8);
+    FitOptions options = small_options("random", "strict", EmptyPolicy::kFarthest);
+    options.k = {1, n};
+    options.min_size = 1;
+    compare(make_case(Family::kClusters, DataType::kFloat64, Weighting::kNone, {n, 2, {1}}, seed), options);
+    if (HasFailure()) return;
+  }
+}
+
 // As few rows as ranks, K = N, many prototypes.
 TEST_F(FitShard, OneRowARankAndRandomCases) {
   for (uint64_t seed = 7000; seed < 7056; ++seed) {

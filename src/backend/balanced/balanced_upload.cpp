@@ -74,28 +74,30 @@ class BalancedSession final : public Session, public RowQueries {
   void label(PassModel& pass);
   std::vector<uint32_t> assign(Model& state, const Matrix& prototypes);
   double find_costs(const Matrix& prototypes);
+  std::vector<int64_t> costs_of_all_ranks(int64_t k) const;
   void take_labels_of(PassModel& pass, const std::vector<uint32_t>& labels);
   std::vector<int64_t> limbs_of(std::span<const double> d2, const SumFormat& format) const;
   void add_row(Statistics& statistics, const double* terms, int64_t row, int64_t label, int sign) const;
 
   const Input& input_;
   const Prototype& prototype_;
-  std::unique_ptr<Session> distances_;  // of a model of one prototype, so that all rows have the label 0
+  std::unique_ptr<Session> distances_;  // of a model of one prototype, so that all rows have the label 0; null without
+                                        // rows
   bool labelled_ = false;               // it has them
   SizeLimits sizes_;
   const std::atomic<bool>* abort_;
   ThreadPool pool_;
   std::vector<TermAdder> adders_;
   std::vector<Model> models_;
-  std::vector<int64_t> costs_;  // of a pass, a column a cluster
+  std::vector<int64_t> costs_;  // of a pass and this rank's rows, a column a cluster
 };
 
-// Writes the bits of RN(w' * d2) of every row and prototype, which integers replace later; returns the largest value.
+// Writes the bits of RN(w' * d2) of every row and prototype, which integers replace later. Returns the largest value.
 double BalancedSession::find_costs(const Matrix& prototypes) {
   const int64_t k = prototypes.rows();
   costs_.resize(static_cast<size_t>(n() * k));
   double largest = 0;
-  for (int64_t c = 0; c < k; ++c) {
+  for (int64_t c = 0; n() > 0 && c < k; ++c) {
     const Matrix one = keep_prototypes(prototypes, std::span(&c, 1));
     if (!labelled_) {
       PassModel pass{0, &one, {}};
@@ -110,9 +112,22 @@ double BalancedSession::find_costs(const Matrix& prototypes) {
       to[i] = std::bit_cast<int64_t>(cost);
     }
   }
-  return largest;
+  return input_.comm->max(largest);
 }
 
+// A column is gathered at a time, so that the rows of the ranks follow each other in it.
+std::vector<int64_t> BalancedSession::costs_of_all_ranks(int64_t k) const {
+  std::vector<int64_t> all;
+  all.reserve(static_cast<size_t>(input_.shard.all * k));
+  for (int64_t c = 0; c < k; ++c) {
+    const std::span column(costs_.data() + c * n(), static_cast<size_t>(n()));
+    const std::vector<int64_t> gathered = input_.comm->gather_flat(column);
+    all.insert(all.end(), gathered.begin(), gathered.end());
+  }
+  return all;
+}
+
+// Every rank solves the whole problem, and takes the labels of its own rows.
 std::vector<uint32_t> BalancedSession::assign(Model& state, const Matrix& prototypes) {
   const int64_t k = prototypes.rows();
   const int shift = cost_bits(k) - exponent(find_costs(prototypes));
@@ -128,11 +143,15 @@ std::vector<uint32_t> BalancedSession::assign(Model& state, const Matrix& protot
     constexpr double kBound = 0x1p60;
     prices.push_back(std::llrint(std::clamp(std::ldexp(price, shift), -kBound, kBound)));
   }
-  std::vector<uint32_t> labels = assign_balanced({costs_, n(), k}, sizes_, prices, abort_);
+  std::vector<int64_t> all;
+  if (!input_.comm->alone()) all = costs_of_all_ranks(k);
+  const std::span<const int64_t> costs = input_.comm->alone() ? costs_ : all;
+  const std::vector<uint32_t> labels = assign_balanced({costs, input_.shard.all, k}, sizes_, prices, abort_);
   for (size_t c = 0; c < prices.size(); ++c) {
     state.prices[c] = std::ldexp(static_cast<double>(prices[c]), -shift);
   }
-  return labels;
+  const auto first = labels.begin() + input_.shard.first;
+  return {first, first + n()};
 }
 
 void BalancedSession::label(PassModel& pass) {
@@ -177,7 +196,8 @@ void BalancedSession::take_labels_of(PassModel& pass, const std::vector<uint32_t
       add_row(state.statistics, values.data() + i * terms, row, now, 1);
       if (first) continue;
       add_row(state.statistics, values.data() + i * terms, row, before, -1);
-      pass.result.hash_delta += label_term(row, now) - label_term(row, before);
+      const int64_t number = input_.shard.first + row;
+      pass.result.hash_delta += label_term(number, now) - label_term(number, before);
     }
   };
   as_float_type(input_.points.type, [&]<class T>(T) {
@@ -252,26 +272,25 @@ std::vector<DistantRow> BalancedSession::farthest_rows(int slot, const Matrix& p
 
 class BalancedUpload final : public Upload {
  public:
-  BalancedUpload(const Input& input, Upload& points, const SizeLimits& sizes, const std::atomic<bool>* abort)
-      : input_(input), points_(points), sizes_(sizes), abort_(abort) {
-    if (sizes_.most == 0) sizes_.most = input.points.n;
+  BalancedUpload(const Input& input, std::shared_ptr<Upload> points, const SizeLimits& sizes,
+                 const std::atomic<bool>* abort)
+      : input_(input), points_(std::move(points)), sizes_(sizes), abort_(abort) {
+    if (sizes_.most == 0) sizes_.most = input.shard.all;
   }
   std::unique_ptr<Session> session(std::span<const int64_t> k, int threads) override {
     constexpr int64_t kOne = 1;
-    return std::make_unique<BalancedSession>(input_, points_.session({&kOne, 1}, threads), k.size(), sizes_, abort_);
+    return std::make_unique<BalancedSession>(input_, points_ ? points_->session({&kOne, 1}, threads) : nullptr,
+                                             k.size(), sizes_, abort_);
   }
-  std::unique_ptr<Seeding> seeding(std::span<const int64_t> k, ThreadPool& pool) override {
-    return points_.seeding(k, pool);
-  }
+  std::unique_ptr<Seeding> seeding(std::span<const int64_t>, ThreadPool&) override { return nullptr; }
   std::string plan() const override {
-    return fmt::format("{}; {} to {} rows in a cluster, by the assignment of least cost", points_.plan(), sizes_.least,
-                       sizes_.most);
+    return fmt::format("{}; {} to {} rows in a cluster, by the assignment of least cost",
+                       points_ ? points_->plan() : "nothing to do", sizes_.least, sizes_.most);
   }
-  std::vector<std::string> warnings() const override { return points_.warnings(); }
 
  private:
   const Input& input_;
-  Upload& points_;
+  std::shared_ptr<Upload> points_;  // null: this rank has no rows
   SizeLimits sizes_;
   const std::atomic<bool>* abort_;
 };
@@ -298,9 +317,9 @@ void check_sizes(const SizeLimits& sizes, int64_t rows, int64_t clusters) {
   }
 }
 
-std::unique_ptr<Upload> make_balanced_upload(const Input& input, Upload& points, const SizeLimits& sizes,
-                                             const std::atomic<bool>* abort) {
-  return std::make_unique<BalancedUpload>(input, points, sizes, abort);
+std::unique_ptr<Upload> make_balanced_upload(const Input& input, std::shared_ptr<Upload> points,
+                                             const SizeLimits& sizes, const std::atomic<bool>* abort) {
+  return std::make_unique<BalancedUpload>(input, std::move(points), sizes, abort);
 }
 
 }  // namespace manymeans

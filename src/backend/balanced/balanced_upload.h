@@ -16,9 +16,12 @@ namespace manymeans {
 /// `most` of 0: any number.
 void check_sizes(const SizeLimits& sizes, int64_t rows, int64_t clusters);
 
-/// `points` is an upload of the input, of all rows there are; both must outlive it. Callers that choose prototypes
-/// query `points`: labels of candidates have no sizes.
-std::unique_ptr<Upload> make_balanced_upload(const Input& input, Upload& points, const SizeLimits& sizes,
-                                             const std::atomic<bool>* abort);
+/// `points` is an upload of this rank's rows, null where it has none. It is queried for distances alone: callers that
+/// choose prototypes query `points` themselves, since labels of candidates have no sizes. The input must outlive it.
+///
+/// A pass of a session takes collectives of input.comm: one maximum, and for each cluster a gathering of 8 bytes a row.
+/// Then every rank solves the problem of all rows, so each of them needs the memory that a process with all rows needs.
+std::unique_ptr<Upload> make_balanced_upload(const Input& input, std::shared_ptr<Upload> points,
+                                             const SizeLimits& sizes, const std::atomic<bool>* abort);
 
 }  // namespace manymeans

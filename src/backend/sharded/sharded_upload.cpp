@@ -12,7 +12,7 @@ namespace {
 
 class ShardedUpload final : public Upload {
  public:
-  ShardedUpload(const Input& input, std::unique_ptr<Upload> local) : input_(input), local_(std::move(local)) {}
+  ShardedUpload(const Input& input, std::shared_ptr<Upload> local) : input_(input), local_(std::move(local)) {}
 
   std::unique_ptr<Session> session(std::span<const int64_t> k, int threads) override {
     return std::make_unique<ShardedSession>(input_, local_ ? local_->session(k, threads) : nullptr, k, threads);
@@ -31,12 +31,12 @@ class ShardedUpload final : public Upload {
 
  private:
   const Input& input_;
-  std::unique_ptr<Upload> local_;  // null: this rank has no rows
+  std::shared_ptr<Upload> local_;  // null: this rank has no rows
 };
 
 }  // namespace
 
-std::unique_ptr<Upload> make_sharded_upload(const Input& input, std::unique_ptr<Upload> local) {
+std::unique_ptr<Upload> make_sharded_upload(const Input& input, std::shared_ptr<Upload> local) {
   return std::make_unique<ShardedUpload>(input, std::move(local));
 }
 

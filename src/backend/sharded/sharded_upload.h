@@ -14,6 +14,6 @@ namespace manymeans {
 
 /// `local`: the rows of this rank, which `input` describes and which input.comm joins with the others; null where the
 /// rank has no rows. `input` must outlive it.
-std::unique_ptr<Upload> make_sharded_upload(const Input& input, std::unique_ptr<Upload> local);
+std::unique_ptr<Upload> make_sharded_upload(const Input& input, std::shared_ptr<Upload> local);
 
 }  // namespace manymeans
