@@ -114,8 +114,12 @@ def _is_arrow_type(dtype: Any) -> bool:
 
 
 def is_tensor(X: Any) -> bool:
-    """Return whether this is no NumPy array, but an array of another library that speaks DLPack."""
-    return not isinstance(X, np.ndarray) and hasattr(X, "__dlpack_device__") and hasattr(X, "__dlpack__")
+    """Return whether this is no NumPy array, but an array of another library that speaks DLPack.
+
+    Arrow's arrays do, but pyarrow 25 and older cannot name the device of texts, gaps and booleans.
+    """
+    speaks = hasattr(X, "__dlpack_device__") and hasattr(X, "__dlpack__")
+    return speaks and not isinstance(X, np.ndarray) and not is_arrow(X)
 
 
 def is_on_cuda(X: Any) -> bool:

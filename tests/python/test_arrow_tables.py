@@ -213,3 +213,32 @@ def test_extension_types():
     for column in (opaque, lists):
         with pytest.raises(manymeans.BadDataError, match="'a'.*the extension type 'arrow.opaque'"):
             manymeans.fit(pyarrow.table({"a": column}), 1)
+
+
+class ArrayWithoutDevice:
+    """An array of pyarrow 25 or older: DLPack's methods are there, and texts, booleans and gaps have no device."""
+
+    def __init__(self, values):
+        self.values = pyarrow.array(values)
+
+    def __dlpack__(self, **options):
+        raise pyarrow.ArrowTypeError("DataType is not compatible with DLPack spec")
+
+    __dlpack_device__ = __dlpack__
+
+    def __arrow_c_array__(self, requested_schema=None):
+        return self.values.__arrow_c_array__(requested_schema)
+
+    def __array__(self, dtype=None, copy=None):
+        return np.asarray(self.values)
+
+
+def test_arrays_without_a_device():
+    assert manymeans.compare(ArrayWithoutDevice(["x", "y", "x"]), [0, 1, 0]).adjusted_rand == 1
+    points = np.random.default_rng(1).normal(size=(40, 2))
+    weights = [bool(i % 3) for i in range(40)]
+    expected = KMeans(3, random_state=0).fit(points, sample_weight=np.array(weights))
+    found = KMeans(3, random_state=0).fit(points, sample_weight=ArrayWithoutDevice(weights))
+    assert found.result_.digest == expected.result_.digest
+    with pytest.raises(manymeans.BadDataError, match="sample_weight"):
+        KMeans(3).fit(points, sample_weight=ArrayWithoutDevice([None] * 40))
