@@ -18,6 +18,32 @@ if(MANYMEANS_SELF_CONTAINED)
   # Unused parts of libstdc++.a must go: one of them asks for a C library that is newer than all else does. libgcc_s stays
   # shared for the same reason; every Linux has it.
   add_link_options(-static-libstdc++ -Wl,--gc-sections -Wl,--exclude-libs,ALL)
+  # src/core/old_glibc.cpp: what links here starts with glibc 2.28 too, where threads and dlopen() have libraries of their
+  # own.
+  include(CheckCXXSymbolExists)
+  check_cxx_symbol_exists(__GLIBC__ features.h MANYMEANS_GLIBC)
+  if(MANYMEANS_GLIBC AND CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|aarch64)$")
+    set(MANYMEANS_OLD_GLIBC ON)
+    foreach(
+      name
+      IN
+      ITEMS
+        __libc_start_main
+        pthread_create
+        pthread_join
+        pthread_mutex_trylock
+        pthread_once
+        pthread_sigmask
+        dlopen
+        dlsym
+        dlerror
+        log
+        pow
+    )
+      add_link_options(-Wl,--wrap=${name})
+    endforeach()
+    add_link_options(-Wl,--push-state,--no-as-needed -l:libpthread.so.0 -l:libdl.so.2 -Wl,--pop-state)
+  endif()
 endif()
 
 # Header-only libraries: looked for as headers, since not every release of them ships a CMake package.

@@ -16,14 +16,14 @@ main() {
   # The name by which CMake calls the compiler elsewhere, since ccache tells compilers apart by their names.
   CC=cc CXX=c++ "$venv/bin/python" -m pip wheel "${pip_flags[@]}" --no-build-isolation --no-deps --wheel-dir "$made" \
     --config-settings=build-dir=build/wheel .
-  PATH=$venv/bin:$PATH auditwheel repair --plat "manylinux_2_34_$(uname -m)" --wheel-dir build/wheels "$made"/*.whl
+  PATH=$venv/bin:$PATH auditwheel repair --plat "manylinux_2_28_$(uname -m)" --wheel-dir build/wheels "$made"/*.whl
   say "installing it into $tried/"
   need_python requirements-peers.txt "$root/$tried" || fail "NumPy and scikit-learn are needed and cannot be installed"
   "$tried/bin/python" -m pip install "${pip_flags[@]}" --no-deps build/wheels/*.whl
   PATH=$tried/bin:$PATH python -c 'import numpy as np; from manymeans import KMeans
 print("digest", KMeans(2, random_state=0).fit(np.eye(5)).answer_)'
   "$tried/bin/manymeans" --version
-  python3 scripts/check_artefacts.py --hardened "$tried/bin/manymeans" "$tried"/lib/python*/site-packages/manymeans
+  python3 scripts/check_artefacts.py --hardened --glibc=2.28 "$tried/bin/manymeans" "$tried"/lib/python*/site-packages/manymeans
   unlock
   say "the wheel: $(ls build/wheels/*.whl)"
 }
