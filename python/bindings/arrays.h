@@ -33,6 +33,10 @@ void check_dimensions(size_t count);
 /// Throws Error(kBadData) where the library has no such type.
 DataType checked_data_type(nanobind::dlpack::dtype type, bool bfloat16 = false);
 
+/// Gives the address back. Throws Error(kInternal) where values of this size are not aligned there: the package copies
+/// such arrays before.
+const void* aligned(const void* values, size_t bytes);
+
 /// N float64 values where they lie; none for None.
 std::span<const double> values_of(const nanobind::object& array);
 
@@ -74,7 +78,8 @@ std::vector<T> vector_of(nanobind::handle array) {
   const auto values =
       nanobind::cast<nanobind::ndarray<const T, nanobind::ndim<1>, nanobind::c_contig, nanobind::device::cpu>>(array,
                                                                                                                false);
-  return {values.data(), values.data() + values.shape(0)};
+  const auto* first = static_cast<const T*>(aligned(values.data(), sizeof(T)));
+  return {first, first + values.shape(0)};
 }
 
 }  // namespace manymeans::python

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from . import _manymeans
 from ._alignment import check_rows
 from ._errors import BadDataError, UsageError
-from ._input import _no_number, array_of, is_gap, on_host
+from ._input import _no_number, array_of, is_gap, on_host, readable
 from ._outside import UNSCALED
 from ._result import FitResult, Model
 from ._tables import columns_by_name
@@ -138,7 +138,7 @@ def parts_of(name: str, given: Any) -> Parts:
         return Parts(labels, None, classes)
     return Parts(
         None if labels is None else _labels_of(name, labels)[0],
-        None if centers is None else np.ascontiguousarray(centers, dtype=np.float64),
+        None if centers is None else readable(np.asarray(centers, dtype=np.float64)),
         None,
         _NO_SPACE if centers is None else space_of(given),
     )

@@ -553,7 +553,7 @@ def unwrap(X: Any) -> Points | None:
         return Points(X.points, names=X.column_names or None, source=X.source)
     if isinstance(X, np.ndarray):
         if X.dtype.name == "bfloat16":  # of the package ml_dtypes
-            return Points(np.ascontiguousarray(X).view(np.uint16), bfloat16=True)
+            return Points(readable(X).view(np.uint16), bfloat16=True)
         return None
     if has_lists(X):
         return _from_lists(X)

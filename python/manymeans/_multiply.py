@@ -158,7 +158,7 @@ def _matrix(given: Any, name: str) -> tuple[Any, bool]:
         raise BadDataError(f"[{name}] has the shape {array.shape}; a matrix has two dimensions (reshape makes one)")
     if not bfloat16:
         array = _numbers(array, name)
-    return (array if _has_plain_strides(array) else np.ascontiguousarray(array)), bfloat16
+    return (array if _has_plain_strides(array) else np.require(array, requirements=["C", "A"])), bfloat16
 
 
 def _numbers(array: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:

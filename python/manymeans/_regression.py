@@ -18,7 +18,7 @@ from ._base import Fitting, _FittingEstimator, at_least, initial_of
 from ._declaring import parameter, parameters
 from ._errors import BadDataError, UsageError
 from ._functions import run_regress
-from ._input import Points, Target, in_order, plain_numbers
+from ._input import Points, Target, in_order, plain_numbers, readable
 from ._labelling import matching
 from ._outside import warn_of_outside
 from ._result import FitResult, Model
@@ -203,7 +203,7 @@ class RegressionClustering(Fitting, RegressorMixin, _FittingEstimator):
             raise BadDataError(f"[y] row {wrong[0][0]} is {shown}; every target must be finite (leave out such rows)")
         values = _check_y(given, y_numeric=True, estimator=self)
         check_consistent_length(points.array, values)
-        column = np.ascontiguousarray(values.reshape(-1, 1), dtype=np.float64)  # so are the rows that it is part of
+        column = readable(values.reshape(-1, 1).astype(np.float64, copy=False))  # so are the rows that it is part of
         return Target(column, name if isinstance(name, str) else "y")
 
     def _keep(self, result: FitResult, best: Model) -> None:

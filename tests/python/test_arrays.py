@@ -433,6 +433,52 @@ def test_kinds_of_arrays(fit, wrap):
     assert fit(wrap(X)) == fit(X)
 
 
+def fitted(X):
+    return KMeans(4, random_state=0).fit(X)
+
+
+def with_centers(centers):
+    estimator = fitted(SMALL)
+    estimator.cluster_centers_ = centers
+    return estimator
+
+
+def line_fit(X, y):
+    return manymeans.RegressionClustering(2, random_state=0).fit(X, y)
+
+
+VALUES, CENTERS = SMALL.astype("f8"), SMALL[:4].astype("f8")
+LABELS, WEIGHTS = np.arange(len(SMALL)) % 4, np.arange(1.0, 1 + len(SMALL))
+WAYS_IN = {
+    "points": lambda pack: manymeans.fit(pack(VALUES), 4).digest,
+    "a tensor": lambda pack: manymeans.fit(Tensor(pack(VALUES)), 4).digest,
+    "weights": lambda pack: manymeans.fit(VALUES, 4, sample_weight=pack(WEIGHTS)).digest,
+    "initial centroids": lambda pack: manymeans.fit(VALUES, 4, init=pack(CENTERS)).digest,
+    "predict": lambda pack: manymeans.predict(pack(CENTERS), pack(VALUES)),
+    "transform": lambda pack: fitted(VALUES).transform(pack(VALUES)),
+    "score": lambda pack: fitted(VALUES).score(pack(VALUES), sample_weight=pack(WEIGHTS)),
+    "labels": lambda pack: manymeans.compare(pack(LABELS), LABELS // 2).adjusted_rand,
+    "centroids": lambda pack: manymeans.compare(with_centers(pack(CENTERS)), fitted(VALUES)).centers,
+    "criteria": lambda pack: manymeans.criteria(pack(VALUES), pack(LABELS)).calinski_harabasz,
+    "batches": lambda pack: MiniBatchKMeans(4, random_state=0).fit(pack(VALUES)).cluster_centers_,
+    "targets": lambda pack: line_fit(pack(VALUES[:, :1]), pack(VALUES[:, 1])).labels_,
+    "factors": lambda pack: manymeans.multiply(pack(VALUES), pack(VALUES), transpose_b=True),
+}
+
+
+@pytest.mark.parametrize("way", WAYS_IN)
+def test_values_that_are_not_aligned(way):
+    assert np.array_equal(WAYS_IN[way](unaligned), WAYS_IN[way](np.array))
+
+
+def test_numbers_of_sixteen_bits_that_are_not_aligned():
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    for kind in (np.float16, ml_dtypes.bfloat16):
+        X = VALUES.astype(kind)
+        assert manymeans.fit(unaligned(X), 4).digest == manymeans.fit(X, 4).digest
+        assert np.array_equal(manymeans.multiply(unaligned(X), X.T), manymeans.multiply(X, X.T))
+
+
 def test_matrix():
     """Refused by the estimators as by scikit-learn's; an array of two dimensions to the functions."""
     X = SMALL.astype("f4")
