@@ -30,7 +30,7 @@ nb::object as_python(const Progress& progress) {
 
 // Whether the callback wants to go on; -1 with a Python error set. There are no destructors beside the call: where
 // Python ends meanwhile, it ends this thread inside of it, without the GIL. What is caught then is no object of C++.
-__attribute__((no_sanitize("null"))) int call(PyObject* callback, nb::object report) {
+__attribute__((no_sanitize("undefined"))) int call(PyObject* callback, nb::object report) {
   PyObject* given = report.release().ptr();
   int truth = -1;
   try {

@@ -28,3 +28,10 @@ def mixture():
     random = np.random.default_rng(5)
     centers = random.standard_normal((12, 6)) * 2
     return (centers[random.integers(12, size=5000)] + random.standard_normal((5000, 6))).astype(np.float32)
+
+
+@pytest.fixture
+def unsanitized():
+    """Skip a test whose time or address space the sanitizer would take (`./dev sanitize`)."""
+    if "libasan" in os.environ.get("LD_PRELOAD", ""):
+        pytest.skip("the sanitizer takes what is measured")

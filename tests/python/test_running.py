@@ -435,7 +435,7 @@ def test_memory_beyond_the_points():
     assert int(done.stdout) * 1024 < 1.3 * rows * 64 * 4
 
 
-def test_overhead_of_python():
+def test_overhead_of_python(unsanitized):
     """What KMeans.fit takes beyond the phases that the library counts: under a millisecond, the least of many."""
     X = np.random.default_rng(0).standard_normal((1000, 8)).astype("f4")
     estimator = KMeans(8, init=X[:8].copy(), n_init=1, max_iter=3, n_threads=1)
