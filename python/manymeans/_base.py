@@ -31,6 +31,7 @@ from ._input import (
     has_objects,
     in_native_order,
     is_arrow,
+    is_dataframe,
     is_on_cuda,
     is_ready,
     is_scipy_sparse,
@@ -173,10 +174,14 @@ class _ObjectsError(BadDataError, TypeError):
 
 
 def _without_objects(X: Any) -> Any:
-    """Give an array of numbers of a list or an array of objects, and anything else as it is."""
-    array = array_of(X, "X") if isinstance(X, (list, tuple, int)) else X
-    if not isinstance(array, np.ndarray) or array.dtype.kind != "O":
-        return array if isinstance(array, np.ndarray) and array.dtype.kind in "iu" else X
+    """Give an array of numbers of a list, an array of objects, or what NumPy makes objects of; else X as it is."""
+    array = X if isinstance(X, np.ndarray) or is_dataframe(X) or is_scipy_sparse(X) else array_of(X, "X")
+    if not isinstance(array, np.ndarray):
+        return X
+    if array.dtype.kind != "O":
+        if array is not X:
+            check_kind(array, "X")  # text of a list, and dates of other libraries, which scikit-learn would convert
+        return X if hasattr(X, "columns") else array
     try:
         return plain_numbers(array, "X")
     except BadDataError as error:

@@ -49,6 +49,10 @@ def _open(path: str, format: str) -> tuple[Any, Any]:
         raise UnavailableError(
             f"[{path}] is read by pyarrow, which is not installed: pip install pyarrow; .npy and .csv need no package"
         ) from None
+    if not hasattr(pyarrow.Table, "__arrow_c_stream__"):
+        raise UnavailableError(
+            f"[{path}] is read by pyarrow 14 or newer, and {pyarrow.__version__} is installed: pip install -U pyarrow"
+        )
     with _reading(path):
         if format == "parquet":
             file = pyarrow.parquet.ParquetFile(path, memory_map=True)

@@ -103,7 +103,7 @@ class Target(NamedTuple):
     name: str = "y"
 
 
-def _is_dataframe(X: Any) -> bool:
+def is_dataframe(X: Any) -> bool:
     """Return whether this is of pandas, with values: a frame, column, index or array, but no scalar and no group."""
     return type(X).__module__.split(".")[0] == "pandas" and hasattr(type(X), "__array__")
 
@@ -146,7 +146,7 @@ def check_arrow(X: Any, name: str) -> Any:
     if isinstance(X, pyarrow.RecordBatchReader):
         X = X.read_all()
     parts = X if isinstance(X, (list, tuple)) else [X]
-    if _is_dataframe(X):
+    if is_dataframe(X):
         is_frame = getattr(X, "ndim", 0) == 2
         columns = [X.iloc[:, j] for j, dtype in enumerate(X.dtypes) if _is_arrow_type(dtype)] if is_frame else [X]
         parts = [column.array.__arrow_array__() for column in columns if _is_arrow_type(getattr(column, "dtype", None))]
@@ -196,6 +196,7 @@ def unmasked(X: Any, name: str) -> Any:
     if is_scipy_sparse(X):
         check_sparse(X, name)
         return X
+    refuse_old_tables(X, name)
     X = check_arrow(X, name)
     rows = X if isinstance(X, (list, tuple)) else [X]
     masked = sum(int(np.count_nonzero(np.ma.getmaskarray(row))) for row in rows if isinstance(row, np.ma.MaskedArray))
@@ -219,6 +220,34 @@ def refuse_files(X: Any, name: str) -> None:
         raise BadDataError(f"{name} is a Dataset; {name}.points are right here, and {name}.weights as sample_weight")
     if isinstance(X, (str, bytes, os.PathLike)):
         raise BadDataError(f"{name} is {shown(X)}; points are needed, and manymeans.read gives those of a file")
+
+
+# The first versions with the interface of Arrow; arrays that older ones make lose types, names and gaps.
+_WITH_INTERFACE = {"polars": "1.12", "pyarrow": "14"}
+
+
+def refuse_old_tables(X: Any, name: str) -> None:
+    """Say what is to be done with tables that have no interface of Arrow.
+
+    Raises
+    ------
+    BadDataError
+        For such of polars and pyarrow.
+
+    """
+    library = type(X).__module__.split(".")[0]
+    if library not in _WITH_INTERFACE or is_arrow(X):
+        return
+    if hasattr(X, "collect"):
+        raise BadDataError(
+            f"{name} is a {type(X).__name__} of {library}, which has no values yet; give {name}.collect()"
+        )
+    if hasattr(X, "columns"):
+        version = getattr(sys.modules.get(library), "__version__", "")
+        raise BadDataError(
+            f"{name} is a {type(X).__name__} of {library} {version}, which cannot hand over its columns; use {library} "
+            f"{_WITH_INTERFACE[library]} or newer, or give {name}.to_pandas()"
+        )
 
 
 # Values that are not made into numbers, although NumPy would do so with some of them.
@@ -279,7 +308,7 @@ def check_kind(X: Any, name: str) -> None:
     """
     if isinstance(X, np.ndarray) and X.dtype.kind in _NO_KINDS:
         _refuse(name, X.dtype)
-    if not _is_dataframe(X):
+    if not is_dataframe(X):
         return
     for j in range(X.shape[1] if X.ndim == 2 else 1):
         column, at = (X.iloc[:, j], f"column '{X.columns[j]}'") if X.ndim == 2 else (X, "")
@@ -390,7 +419,7 @@ def on_host(X: Any) -> Any:
 
 def is_arrow(X: Any) -> bool:
     """Return whether this is a table or column of Arrow (pyarrow, polars, ...); pandas has its own way."""
-    return not _is_dataframe(X) and (hasattr(X, "__arrow_c_stream__") or hasattr(X, "__arrow_c_array__"))
+    return not is_dataframe(X) and (hasattr(X, "__arrow_c_stream__") or hasattr(X, "__arrow_c_array__"))
 
 
 @functools.cache
@@ -482,7 +511,7 @@ def _is_list(value: Any) -> bool:
 
 def has_lists(X: Any) -> bool:
     """Return whether this is a frame or a column of pandas that holds lists or arrays, as embeddings often are."""
-    if not _is_dataframe(X):
+    if not is_dataframe(X):
         return False
     if X.ndim == 2:
         places = [j for j, dtype in enumerate(X.dtypes) if getattr(dtype, "kind", "O") == "O"]
@@ -495,7 +524,7 @@ def has_lists(X: Any) -> bool:
 def has_objects(X: Any) -> bool:
     """Return whether a frame of pandas has columns other than plain numbers: objects, or sparse ones of gaps."""
     return (
-        _is_dataframe(X)
+        is_dataframe(X)
         and X.ndim == 2
         and any(getattr(dtype, "kind", "O") not in "biuf" or getattr(dtype, "fill_value", 0) != 0 for dtype in X.dtypes)
     )
@@ -505,6 +534,8 @@ def _rows_of_lists(column: Any, where: str) -> npt.NDArray[Any]:
     """Give a row for each list of a column; all need the same length, and numbers."""
     if hasattr(column.dtype, "pyarrow_dtype"):
         table = check_arrow(column.array.__arrow_array__(), "X")
+        if not is_arrow(table):  # pyarrow 15 and older have no interface for one column
+            table = sys.modules["pyarrow"].table([table], names=["X"])
         typed: npt.NDArray[Any] = _manymeans.arrow_points(table)[0]
         return typed
     rows: list[npt.NDArray[Any]] = []
@@ -662,7 +693,7 @@ def plain_points(X: Any, name: str = "X", *, empty: bool = False, keep_sparse: b
                 return conform(sparse_points(X), name, 0 if empty else 1)
             X = densify(X)
         refuse_files(X, name)
-        points = _from_frame(X, name) if hasattr(X, "columns") and _is_dataframe(X) else Points(array_of(X, name))
+        points = _from_frame(X, name) if is_dataframe(X) and hasattr(X, "columns") else Points(array_of(X, name))
     return conform(points, name, 0 if empty else 1)
 
 
@@ -700,7 +731,7 @@ def in_order(X: Any, name: str, columns: list[str] | None) -> Any:
         points = Points(X.points, names=X.column_names) if isinstance(X, Dataset) else None
         if is_arrow(X):
             points = unwrap(X)
-        elif _is_dataframe(X) and X.ndim == 2 and not has_lists(X):
+        elif is_dataframe(X) and X.ndim == 2 and not has_lists(X):
             points = _from_frame(X, name)
         if points is not None:
             return columns_by_name(points.array, points.names, columns or [])

@@ -6,6 +6,7 @@ import subprocess
 
 import numpy as np
 import pandas
+import polars
 import pytest
 
 import manymeans
@@ -583,3 +584,50 @@ def test_predict_says_first_that_a_path_is_no_model(tmp_path):
     (tmp_path / "text.csv").write_text("name,x\na,1\nb,2\n")
     with pytest.raises(manymeans.UsageError, match=r"\[model\] is 'm.npz'; a FitResult is right \(FitResult.load"):
         manymeans.predict("m.npz", tmp_path / "text.csv")
+
+
+FITTERS = {
+    "fit": lambda X: manymeans.fit(X, 2),
+    "KMeans": manymeans.KMeans(2).fit,
+    "MiniBatchKMeans": manymeans.MiniBatchKMeans(2).fit,
+    "EnsembleKMeans": manymeans.EnsembleKMeans([2]).fit,
+}
+
+
+@pytest.mark.parametrize("fit", FITTERS.values(), ids=FITTERS)
+def test_tables_without_values(fit):
+    with pytest.raises(manymeans.BadDataError, match=r"give X\.collect\(\)"):
+        fit(polars.DataFrame({"a": [1.0, 2.0, 3.0]}).lazy())
+
+
+def test_tables_of_libraries_that_are_too_old():
+    class Old:  # a table of pyarrow 13, which has no interface
+        columns = ()
+
+    Old.__module__ = "pyarrow.lib"
+    with pytest.raises(manymeans.BadDataError, match=r"use pyarrow 14 or newer, or give X\.to_pandas\(\)"):
+        manymeans.KMeans(2).fit(Old())
+
+
+class Array:
+    """An array of a library that says nothing of its types but to NumPy."""
+
+    def __init__(self, values):
+        self.values = values
+
+    def __array__(self, dtype=None, copy=None):
+        return self.values if dtype is None else self.values.astype(dtype)
+
+
+@pytest.mark.parametrize("fit", FITTERS.values(), ids=FITTERS)
+@pytest.mark.parametrize("kind", ["U1", "S1", "M8[D]", "m8[s]", "c8"])
+def test_what_numpy_would_make_numbers_of(fit, kind):
+    values = np.array([[1, 2], [3, 4], [5, 6]]).astype("i8").astype(kind)
+    for given in (Array(values), values.tolist()):
+        with pytest.raises(manymeans.BadDataError, match="X"):
+            fit(given)
+    assert manymeans.fit(Array(np.eye(3)), 2).digest == manymeans.fit(np.eye(3), 2).digest
+    assert (
+        manymeans.KMeans(2, random_state=0).fit(Array(np.eye(3))).answer_
+        == manymeans.KMeans(2, random_state=0).fit(np.eye(3)).answer_
+    )
