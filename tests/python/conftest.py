@@ -1,8 +1,10 @@
 """What the tests of the Python package share."""
 
+import json
 import os
 import pathlib
 import shutil
+import subprocess
 
 import numpy as np
 import pytest
@@ -20,6 +22,13 @@ def program():
     path = os.environ.get("MANYMEANS_PROGRAM") or shutil.which("manymeans")
     assert path, "the program manymeans is not in PATH; set MANYMEANS_PROGRAM"
     return path
+
+
+@pytest.fixture(scope="session")
+def readers(program):
+    """The names of the formats that the program reads."""
+    info = json.loads(subprocess.run([program, "info", "--json"], check=True, capture_output=True).stdout)
+    return {reader["name"] for reader in info["readers"] if reader["available"]}
 
 
 @pytest.fixture(scope="session")
