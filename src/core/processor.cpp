@@ -1,5 +1,8 @@
 #include "core/processor.h"
 
+// Only code for x86 asks for what x86 may lack. NEON is in every 64-bit Arm processor, so nothing asks for it.
+#if defined(__x86_64__) || defined(__i386__)
+
 namespace manymeans {
 
 bool has_avx2() {
@@ -14,3 +17,5 @@ bool has_avx512() {
 }
 
 }  // namespace manymeans
+
+#endif

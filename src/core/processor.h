@@ -1,4 +1,5 @@
 /// Which instructions this processor has. Code that is compiled for several of them asks here which it may run.
+/// Each function exists only where the processor may lack what it names.
 #pragma once
 
 namespace manymeans {

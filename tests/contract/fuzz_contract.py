@@ -115,9 +115,8 @@ _here = {}
 def instruction_sets():
     """Those of the cpu backend that this machine has."""
     if "sets" not in _here:
-        _here["sets"] = [
-            name for name in ("amx", "avx512_bf16", "avx512_vnni", "avx512", "avx2", "portable") if works(name, "")
-        ]
+        names = ("amx", "avx512_bf16", "avx512_vnni", "avx512", "avx2", "neon", "portable")
+        _here["sets"] = [name for name in names if works(name, "")]
     return _here["sets"]
 
 

@@ -352,7 +352,7 @@ HWY_INLINE void segment_columns(const float* points, const ProductSegment& in) {
 #pragma GCC unroll 8
       for (int v = 0; v < kWide; ++v) {
         const bool exists = r + v < in.count;
-        const VecN row = hn::MaskedLoad(some, Narrow(), points + in.rows[exists ? r + v : r] * in.d + j);
+        const VecN row = masked_load(some, Narrow(), points + in.rows[exists ? r + v : r] * in.d + j);
         block[v] = exists ? row : hn::Zero(Narrow());
       }
       transpose(block);

@@ -36,6 +36,16 @@ void pack(const T* x, const PackTask& in, float* tile, float* norms) {
 using VecN = hn::Vec<Narrow>;
 
 // Rows become columns.
+#if HWY_ARCH_ARM
+
+HWY_INLINE void transpose(VecN (&block)[2]) {
+  const VecN first = block[0];
+  block[0] = hn::InterleaveLower(Narrow(), first, block[1]);
+  block[1] = hn::InterleaveUpper(Narrow(), first, block[1]);
+}
+
+#else
+
 HWY_INLINE void transpose(VecN (&block)[kWide]) {
   const hn::Repartition<double, Narrow> pairs;
   VecN two[kWide];
@@ -64,6 +74,8 @@ HWY_INLINE void transpose(VecN (&block)[kWide]) {
     }
   }
 }
+
+#endif
 
 // kWide rows from i on: kWide columns at a time are centred, scaled and rounded as they lie, then transposed.
 template <int P, class T>

@@ -87,7 +87,7 @@ HWY_INLINE Bits max_bits(const T* x, int64_t count, Bits magnitude) {
   most = hn::Max(most, other);
   for (; i < count; i += step) {
     const auto left = static_cast<size_t>(count - i < step ? count - i : step);
-    most = hn::Max(most, hn::And(hn::MaskedLoad(hn::FirstN(tag, left), tag, bits + i), mask));
+    most = hn::Max(most, hn::And(masked_load(hn::FirstN(tag, left), tag, bits + i), mask));
   }
   return hn::GetLane(hn::MaxOfLanes(tag, most));
 }
@@ -210,7 +210,7 @@ HWY_INLINE void for_each_row_of_part(const double* x, int64_t rows, int64_t d, c
 // Panels are the outer loop: one stays in the first cache while the rows, which stay in the second, go by.
 template <class Use>
 HWY_INLINE void for_each_square(const double* x, int64_t rows, const PrototypePanels& in, Use&& use) {
-  constexpr int kMaxVectors = kWide == 8 ? 4 : 2;
+  constexpr int kMaxVectors = kManyRegisters ? 4 : 2;
   for (int64_t first = 0; first < in.k; first += kMaxVectors * kWide) {
     const int64_t panel = first / kPanelPrototypes;
     const double* values = in.values + panel * in.d * kPanelPrototypes + first % kPanelPrototypes;
@@ -218,7 +218,7 @@ HWY_INLINE void for_each_square(const double* x, int64_t rows, const PrototypePa
     const PanelPart part{values, first, static_cast<int>(left < kMaxVectors ? left : kMaxVectors)};
     switch (part.vectors) {
       case 1: for_each_row_of_part<8, 1>(x, rows, in.d, part, use); break;
-      case 2: for_each_row_of_part<kWide == 8 ? 8 : 4, 2>(x, rows, in.d, part, use); break;
+      case 2: for_each_row_of_part<kManyRegisters ? 8 : 4, 2>(x, rows, in.d, part, use); break;
       case 3: for_each_row_of_part<4, 3>(x, rows, in.d, part, use); break;
       default: for_each_row_of_part<4, 4>(x, rows, in.d, part, use); break;
     }
@@ -255,10 +255,10 @@ void nearest_in_panels(const double* x, int64_t rows, const PrototypePanels& in,
 }
 
 HWY_INLINE void store_some(VecD value, size_t count, double* to) {
-  hn::BlendedStore(value, hn::FirstN(kF64, count), kF64, to);
+  masked_store(value, hn::FirstN(kF64, count), kF64, to);
 }
 HWY_INLINE void store_some(VecD value, size_t count, float* to) {
-  hn::BlendedStore(hn::DemoteTo(Narrow(), value), hn::FirstN(Narrow(), count), Narrow(), to);
+  masked_store(hn::DemoteTo(Narrow(), value), hn::FirstN(Narrow(), count), Narrow(), to);
 }
 HWY_INLINE void store_whole(VecD value, double* to) {
   hn::StoreU(value, kF64, to);

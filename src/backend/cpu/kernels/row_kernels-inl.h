@@ -2,6 +2,7 @@
 // this file: written once for Highway, compiled once per instruction set, everything in an anonymous namespace.
 #pragma once
 
+#include "backend/cpu/kernels/every_target-inl.h"
 #include "backend/cpu/kernels/kernels.h"
 #include "core/distance.h"
 
@@ -31,7 +32,8 @@ void distances(const LabelledRows<T>& in, double* d2) {
 
 #else
 
-constexpr int kWide = hn::MaxLanes(hn::ScalableTag<double>()) >= 8 ? 8 : 4;
+constexpr int kWide = static_cast<int>(hn::MaxLanes(hn::ScalableTag<double>()));  // 2, 4 or 8
+constexpr bool kManyRegisters = HWY_TARGET != HWY_AVX2;                           // 32, not 16
 using F64 = hn::FixedTag<double, kWide>;
 using Narrow = hn::FixedTag<float, kWide>;
 using VecD = hn::Vec<F64>;
@@ -44,24 +46,40 @@ HWY_INLINE VecD load_wide(const double* p) {
   return hn::LoadU(kF64, p);
 }
 HWY_INLINE VecD load_some(const float* p, size_t count) {
-  return hn::PromoteTo(kF64, hn::MaskedLoad(hn::FirstN(Narrow(), count), Narrow(), p));
+  return hn::PromoteTo(kF64, masked_load(hn::FirstN(Narrow(), count), Narrow(), p));
 }
 HWY_INLINE VecD load_some(const double* p, size_t count) {
-  return hn::MaskedLoad(hn::FirstN(kF64, count), kF64, p);
+  return masked_load(hn::FirstN(kF64, count), kF64, p);
 }
 
 // ((p0 + p4) + (p2 + p6)) + ((p1 + p5) + (p3 + p7)): registers fold in halves.
-template <int kRegisters, class V>
-HWY_INLINE double fold_in_halves(const V (&sums)[kRegisters]) {
+using Pair = hn::FixedTag<double, 2>;
+
+#if HWY_ARCH_ARM
+
+HWY_INLINE hn::Vec<Pair> fold_to_pair(const VecD (&sums)[4]) {
+  return hn::Add(hn::Add(sums[0], sums[2]), hn::Add(sums[1], sums[3]));
+}
+
+#else
+
+template <int kRegisters>
+HWY_INLINE hn::Vec<Pair> fold_to_pair(const VecD (&sums)[kRegisters]) {
   const hn::FixedTag<double, 4> four;
-  const hn::FixedTag<double, 2> two;
   hn::Vec<hn::FixedTag<double, 4> > half;
   if constexpr (kRegisters == 1) {
     half = hn::Add(hn::LowerHalf(four, sums[0]), hn::UpperHalf(four, sums[0]));
   } else {
     half = hn::Add(sums[0], sums[1]);
   }
-  const auto pair = hn::Add(hn::LowerHalf(two, half), hn::UpperHalf(two, half));
+  return hn::Add(hn::LowerHalf(Pair(), half), hn::UpperHalf(Pair(), half));
+}
+
+#endif
+
+template <int kRegisters>
+HWY_INLINE double fold_in_halves(const VecD (&sums)[kRegisters]) {
+  const auto pair = fold_to_pair(sums);
   return hn::GetLane(hn::Add(pair, hn::Shuffle01(pair)));
 }
 
@@ -275,8 +293,8 @@ inline void seed_thresholds(const SeedThresholds& in) {
     const VecD half = hn::Mul(hn::Sub(square, least), hn::Set(kF64, 0.5));
     const VecD t = hn::Sub(half, hn::Set(kF64, in.underflow));
     const VecD exact = hn::Sub(t, hn::Mul(hn::Abs(t), hn::Set(kF64, 0x1p-20)));
-    const VecD lower = hn::Max(exact, hn::Set(kF64, kLowestThreshold));
-    hn::BlendedStore(hn::DemoteTo(Narrow(), lower), hn::FirstN(Narrow(), lanes), Narrow(), in.thresholds + i);
+    const VecD lower = max_or_second(exact, hn::Set(kF64, kLowestThreshold));
+    masked_store(hn::DemoteTo(Narrow(), lower), hn::FirstN(Narrow(), lanes), Narrow(), in.thresholds + i);
   }
 }
 
@@ -301,14 +319,14 @@ inline uint64_t lower_least(const SeedFall& in) {
   for (int64_t i = 0; i < in.count; i += kWide) {
     const int64_t left = in.count - i;
     const auto rows = hn::FirstN(kF64, static_cast<size_t>(left < kWide ? left : kWide));
-    const VecD d2 = hn::MaskedLoad(rows, kF64, in.d2 + i);
-    const VecD least = hn::MaskedLoad(rows, kF64, in.least + i);
+    const VecD d2 = masked_load(rows, kF64, in.d2 + i);
+    const VecD least = masked_load(rows, kF64, in.least + i);
     const auto falls = hn::Lt(d2, least);  // in lanes past the end 0 < 0
     uint8_t bits[8] = {};
     hn::StoreMaskBits(kF64, falls, bits);
     if (bits[0] == 0) continue;
     lower |= static_cast<uint64_t>(bits[0]) << i;
-    const VecD weight = in.weights == nullptr ? one : hn::MaskedLoad(rows, kF64, in.weights + i);
+    const VecD weight = in.weights == nullptr ? one : masked_load(rows, kF64, in.weights + i);
     const VecD factor = in.counted ? one : weight;
     hn::Vec<hn::FixedTag<int64_t, kWide> > now[3], before[3];
     split_term(hn::Mul(factor, d2), in, now);
@@ -323,7 +341,7 @@ inline uint64_t lower_least(const SeedFall& in) {
     add(s0, 0);
     add(s1, 1);
     add(s2, 2);
-    if (in.keep) hn::BlendedStore(d2, falls, kF64, in.least + i);
+    if (in.keep) masked_store(d2, falls, kF64, in.least + i);
   }
   in.limbs[0] += hn::GetLane(hn::SumOfLanes(i64, s0));
   in.limbs[1] += hn::GetLane(hn::SumOfLanes(i64, s1));
@@ -344,10 +362,10 @@ inline void add_distances(const DistanceTerms& in) {
   for (int64_t i = 0; i < in.count; i += kWide) {
     const int64_t left = in.count - i;
     const auto lanes = hn::FirstN(kF64, static_cast<size_t>(left < kWide ? left : kWide));
-    VecD d2 = hn::MaskedLoad(lanes, kF64, in.d2 + i);
+    VecD d2 = masked_load(lanes, kF64, in.d2 + i);
     VecD term = d2;
     if (in.weights != nullptr) {
-      const VecD weight = hn::MaskedLoad(lanes, kF64, in.weights + i);
+      const VecD weight = masked_load(lanes, kF64, in.weights + i);
       term = hn::Mul(weight, d2);
       d2 = hn::IfThenElseZero(hn::Gt(weight, hn::Zero(kF64)), d2);
     }

@@ -56,7 +56,7 @@ HWY_INLINE VecF upper_score(VecF score, VecF bound) {
 
 // The error of the scores of a span's columns for a vector of rows: radius * slope + error, or as much as it can be.
 HWY_INLINE VecF error_of(VecF radius, float slope, float error) {
-  return hn::Min(hn::MulAdd(radius, hn::Set(kF32, slope), hn::Set(kF32, error)), hn::Set(kF32, kMaxError));
+  return min_or_second(hn::MulAdd(radius, hn::Set(kF32, slope), hn::Set(kF32, error)), hn::Set(kF32, kMaxError));
 }
 
 struct BestTwo {
@@ -398,7 +398,7 @@ HWY_INLINE void gather_run(const GatherTask& in, const uint32_t* from, uint64_t 
     const int64_t block = b * in.lines * in.tile_rows;
     for (int64_t q = 0; q < in.lines; ++q) {
       const int64_t line = block + q * in.run;
-      hn::BlendedStore(hn::Compress(hn::Load(kU32, from + line), mask), stored, kU32, to + line);
+      masked_store(hn::Compress(hn::Load(kU32, from + line), mask), stored, kU32, to + line);
     }
   }
 }
