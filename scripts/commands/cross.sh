@@ -12,20 +12,17 @@ tests='InstructionSet.*:*Kernels*:*Lanes*:BackendConformance.*:FitConformance.*'
 # The packages for Arm are unpacked and not installed: most cannot be beside this machine's own. apt-get has lists of
 # packages of its own for that, so it needs no rights and changes nothing of the system.
 unpack_libraries() {
-  local folder=$root/build/aarch64-packages package source system codename options
+  local folder=$root/build/aarch64-packages package options
   local packages=("${library_needs[@]%%:*}" "${test_needs[@]%%:*}")
   local named="${packages[*]}"
   if [ "$(cat "$libraries/packages" 2>/dev/null)" = "$named" ]; then return; fi
-  # shellcheck disable=SC2016  # not this shell's variables
-  read -r system codename < <(bash -c 'source /etc/os-release && echo "$ID $VERSION_CODENAME"')
-  case $system in
-    debian) source="debian-archive-keyring.gpg] http://deb.debian.org/debian $codename main" ;;
-    ubuntu) source="ubuntu-archive-keyring.gpg] http://ports.ubuntu.com/ubuntu-ports $codename main universe" ;;
-    *) fail "only Debian's and Ubuntu's packages for Arm are known here, not those of '$system'" ;;
-  esac
   rm -rf "$folder" "$libraries"
   mkdir -p "$folder/lists/partial" "$folder/cache/archives/partial" "$folder/packages" "$libraries"
-  echo "deb [signed-by=/usr/share/keyrings/$source" >"$folder/sources.list"
+  # shellcheck disable=SC2016  # not this shell's variables
+  apt-get indextargets 'Created-By: Packages' 'Origin: Debian' \
+    --format 'deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $(SITE) $(RELEASE) $(COMPONENT)' |
+    sort -u >"$folder/sources.list"
+  [ -s "$folder/sources.list" ] || fail "the libraries for Arm come from Debian, and this machine knows no packages of Debian"
   options=(-qq -o APT::Architecture=arm64 -o APT::Architectures=arm64 -o "Dir::Etc::sourcelist=$folder/sources.list"
     -o Dir::Etc::sourceparts=/dev/null -o "Dir::State::lists=$folder/lists" -o "Dir::Cache=$folder/cache"
     -o Dir::State::status=/dev/null -o Acquire::Languages=none -o APT::Sandbox::User=root)

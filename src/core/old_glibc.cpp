@@ -1,8 +1,8 @@
-// Lets a program that was linked with a new C library start with one of 2018 (glibc 2.28, RHEL 8). Newer versions of
-// these functions do the same as the old ones, but a linker takes the newest. With --wrap=NAME
-// (cmake/dependencies.cmake) it takes
-// __wrap_NAME for everything in the same file, libstdc++.a too. What only newer libraries have is defined here.
-// `scripts/check_artefacts.py --glibc` finds what is missing.
+// Lets a program that was linked with a new C library start with one of 2018 (glibc 2.28, RHEL 8).
+//
+// Newer versions of these functions do the same as the old ones, but a linker takes the newest.
+// cmake/dependencies.cmake wraps them: the linker takes __wrap_NAME for everything in the same file, libstdc++.a too.
+// What only newer libraries have is defined here. `scripts/check_artefacts.py --glibc` finds what is missing.
 //
 // Headers of the C library would declare the same names with attributes that do not fit.
 #include <sys/syscall.h>
@@ -37,7 +37,7 @@ OLD(char*, dlerror);
 OLD(double, log, double);
 OLD(double, pow, double, double);
 int pthread_cond_timedwait(void*, void*, const timespec*);
-long syscall(long, ...);  // NOLINT(google-runtime-int): the C library's type
+long syscall(long, ...);
 
 #pragma GCC visibility push(hidden)  // nothing else in the process takes these
 int __wrap_pthread_create(void* thread, const void* how, void* (*run)(void*), void* given) {
