@@ -58,16 +58,16 @@ void check_dimensions(size_t count) {
               "the array has " + std::to_string(count) + " dimensions; rows and columns are right");
 }
 
-const void* aligned(const void* values, size_t bytes) {
-  if (reinterpret_cast<uintptr_t>(values) % bytes == 0) return values;
+void check_aligned(const void* values, size_t bytes) {
+  if (reinterpret_cast<uintptr_t>(values) % bytes == 0) return;
   throw Error(ErrorCode::kInternal, "points", "the values are not aligned, and nothing has copied them");
 }
 
 PointsView points_of(const AnyArray& array, bool bfloat16) {
   const DataType type = checked_data_type(array.dtype(), bfloat16);
   check_dimensions(array.ndim());
-  return {aligned(array.data(), size_of(type)), static_cast<int64_t>(array.shape(0)),
-          static_cast<int64_t>(array.shape(1)), type};
+  return {aligned(array, size_of(type)), static_cast<int64_t>(array.shape(0)), static_cast<int64_t>(array.shape(1)),
+          type};
 }
 
 PointsView points_of(nb::handle points, bool bfloat16) {
@@ -81,7 +81,7 @@ PointsView points_of(nb::handle points, bool bfloat16) {
 std::span<const double> values_of(const nb::object& array) {
   if (array.is_none()) return {};
   const auto values = nb::cast<nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>>(array, false);
-  return {static_cast<const double*>(aligned(values.data(), sizeof(double))), values.shape(0)};
+  return {aligned(values, sizeof(double)), values.shape(0)};
 }
 
 nb::object numpy_view(const void* data, std::vector<size_t> shape, nb::dlpack::dtype type,

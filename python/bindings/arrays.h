@@ -33,9 +33,15 @@ void check_dimensions(size_t count);
 /// Throws Error(kBadData) where the library has no such type.
 DataType checked_data_type(nanobind::dlpack::dtype type, bool bfloat16 = false);
 
-/// Gives the address back. Throws Error(kInternal) where values of this size are not aligned there: the package copies
-/// such arrays before.
-const void* aligned(const void* values, size_t bytes);
+/// Throws Error(kInternal) where values of this size are not aligned: the package copies such arrays before.
+void check_aligned(const void* values, size_t bytes);
+
+/// The address of an array of values of this size.
+template <class Array>
+auto aligned(const Array& array, size_t bytes) {
+  if (array.size() > 0) check_aligned(array.data(), bytes);
+  return array.data();
+}
 
 /// N float64 values where they lie; none for None.
 std::span<const double> values_of(const nanobind::object& array);
@@ -78,7 +84,7 @@ std::vector<T> vector_of(nanobind::handle array) {
   const auto values =
       nanobind::cast<nanobind::ndarray<const T, nanobind::ndim<1>, nanobind::c_contig, nanobind::device::cpu>>(array,
                                                                                                                false);
-  const auto* first = static_cast<const T*>(aligned(values.data(), sizeof(T)));
+  const T* first = aligned(values, sizeof(T));
   return {first, first + values.shape(0)};
 }
 

@@ -21,7 +21,7 @@ MatrixView matrix_view(const nb::object& array, bool bfloat16) {
   if (nb::isinstance<DeviceArray>(array)) return {nb::cast<const DeviceArray&>(array).view()};
   const auto values = nb::cast<AnyMatrix>(array, false);
   const DataType type = checked_data_type(values.dtype(), bfloat16);
-  MatrixView view(aligned(values.data(), size_of(type)), static_cast<int64_t>(values.shape(0)),
+  MatrixView view(aligned(values, size_of(type)), static_cast<int64_t>(values.shape(0)),
                   static_cast<int64_t>(values.shape(1)), type);
   view.row_stride = values.stride(0);
   view.column_stride = values.stride(1);

@@ -23,6 +23,7 @@ from ._errors import BadDataError, UsageError, warn
 from ._input import (
     DTYPES,
     Points,
+    aligned,
     array_of,
     check_kind,
     conform,
@@ -337,6 +338,9 @@ class _FittingEstimator(Common, BaseEstimator):
         """Give equal texts as one object: a pickle tells if they are one, which a copy of it may not have kept."""
         state = super().__getstate__().items()
         return {sys.intern(name): sys.intern(value) if type(value) is str else value for name, value in state}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(aligned(state))  # type: ignore[misc]  # scikit-learn has it
 
     def __sklearn_tags__(self) -> Any:
         """Describe what input is accepted."""

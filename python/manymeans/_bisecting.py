@@ -17,7 +17,7 @@ from . import _manymeans
 from ._base import _WithoutResult, at_least, hosted, initial_of, warn_of_few, warn_of_weights
 from ._declaring import parameter, parameters
 from ._functions import run_fit
-from ._input import Points, in_order
+from ._input import Points, in_order, restore
 from ._labelling import PreparedCenters, matching, predict_points
 from ._outside import ranges_of
 from ._profile import Remembered
@@ -74,6 +74,9 @@ class _Tree:
             parts.append(found)
         self.centers = np.array(centers)
         self.parts = np.array(parts, dtype=np.int64)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        restore(self, state)
 
 
 @parameters

@@ -779,6 +779,30 @@ def readable(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return array
 
 
+def aligned(state: Any) -> Any:
+    """Give what was unpickled with arrays that can be read: those that came over a network may lie at any address.
+
+    What needs no copy stays the same object, so that it is pickled to the same bytes again.
+    """
+    if isinstance(state, np.ndarray):
+        return np.require(state, requirements=["A"])
+    named = type(state) is dict
+    if not named and not isinstance(state, (list, tuple)):
+        return state
+    before = list(state.values()) if named else state
+    after = [aligned(value) for value in before]
+    if all(a is b for a, b in zip(after, before, strict=True)):
+        return state
+    if named:
+        return dict(zip(state, after, strict=True))
+    return type(state)(*after) if hasattr(state, "_fields") else type(state)(after)
+
+
+def restore(thing: Any, state: dict[str, Any]) -> None:
+    """Give a thing its attributes as unpickling does: names are interned, so the next pickle has the same bytes."""
+    vars(thing).update((sys.intern(name), value) for name, value in aligned(state).items())
+
+
 def plain_weights(sample_weight: Any, n: int, X: Any) -> npt.NDArray[np.float64] | None:
     """Return the weights of the n rows of X as the library requires them."""
     if sample_weight is None:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from . import _manymeans
 from ._errors import StoppedError, UsageError
 from ._imports import importing
-from ._input import Points, plain_points
+from ._input import Points, plain_points, restore
 from ._labelling import as_measured, predict_points, scaled
 from ._opening import existing, opened
 from ._outside import UNSCALED, Ranges, warn_of_outside
@@ -135,6 +135,9 @@ class Model:
         search = None if self.search is None else [(step, math.nan, inertia) for step, _, inertia in self.search]
         return vars(self) | {"seconds": math.nan, "search": search, "_digest": self.digest}
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        restore(self, state)
+
     def _alone(self) -> FitResult:
         """Give a result of this model alone, which takes points as its fit did."""
         values = {"models": [], "warnings": [], "interrupted": False, "provenance": "", "metric": self._metric,
@@ -202,6 +205,9 @@ class FitResult:
             "_source": self._source.of_answer(),
         }
         return vars(self) | lasting
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        restore(self, state)
 
     @property
     def digest(self) -> str:

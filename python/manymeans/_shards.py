@@ -11,7 +11,7 @@ import numpy.typing as npt
 from . import _manymeans, _threads
 from ._errors import UsageError, warn
 from ._functions import library_options, run_fit_shards
-from ._input import Points, plain_centers, plain_points, plain_weights
+from ._input import Points, plain_centers, plain_points, plain_weights, restore
 from ._opening import weights_of
 from ._parameters import check_callback, instance, integer, switch
 from ._progress import Callback
@@ -220,7 +220,7 @@ class Shard:
         return {name: value for name, value in self.__dict__.items() if name != "_shard"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
+        restore(self, state)
         self._open()
 
     def __sizeof__(self) -> int:

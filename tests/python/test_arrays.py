@@ -1,5 +1,7 @@
 """What is read in place, what is copied once, and that no way of passing points changes the answer."""
 
+import pickle
+
 import numpy as np
 import pandas
 import polars
@@ -477,6 +479,43 @@ def test_numbers_of_sixteen_bits_that_are_not_aligned():
         X = VALUES.astype(kind)
         assert manymeans.fit(unaligned(X), 4).digest == manymeans.fit(X, 4).digest
         assert np.array_equal(manymeans.multiply(unaligned(X), X.T), manymeans.multiply(X, X.T))
+
+
+def odd(values):
+    """A copy at an odd address: a bytearray has an even one."""
+    space = bytearray(len(values) + 1)
+    space[1:] = values
+    return memoryview(space)[1:]
+
+
+def sent(thing):
+    """The same after a way over a network: its arrays come as buffers of their own, at any address."""
+    buffers = []
+    data = pickle.dumps(thing, protocol=5, buffer_callback=buffers.append)
+    return pickle.loads(data, buffers=[odd(buffer.raw()) for buffer in buffers])
+
+
+SENT = {
+    "KMeans": (lambda: fitted(VALUES), lambda it: (it.predict(VALUES), it.transform(VALUES), it.result_.digest)),
+    "a result": (lambda: manymeans.fit(VALUES, 4), lambda it: (it.predict(VALUES), it.digest, it.best().digest)),
+    "lines": (
+        lambda: line_fit(VALUES[:, :1], VALUES[:, 1]),
+        lambda it: (it.predict(VALUES[:, :1]), it.coef_, it.answer_),
+    ),
+    "batches": (lambda: MiniBatchKMeans(4, random_state=0).fit(VALUES), lambda it: (it.predict(VALUES),)),
+    "bisections": (lambda: BisectingKMeans(4, random_state=0).fit(VALUES), lambda it: (it.predict(VALUES),)),
+    "a shard": (
+        lambda: manymeans.Shard(VALUES, WEIGHTS),
+        lambda it: (manymeans.fit_shards(it.answer, 4).digest,),
+    ),
+}
+
+
+@pytest.mark.parametrize(("make", "use"), SENT.values(), ids=SENT)
+def test_what_was_sent_answers_as_before(make, use):
+    thing = make()
+    for before, after in zip(use(thing), use(sent(thing)), strict=True):
+        assert np.array_equal(before, after)
 
 
 def test_matrix():
