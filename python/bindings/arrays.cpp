@@ -66,8 +66,7 @@ void check_aligned(const void* values, size_t bytes) {
 PointsView points_of(const AnyArray& array, bool bfloat16) {
   const DataType type = checked_data_type(array.dtype(), bfloat16);
   check_dimensions(array.ndim());
-  return {aligned(array, size_of(type)), static_cast<int64_t>(array.shape(0)), static_cast<int64_t>(array.shape(1)),
-          type};
+  return {array.data(), static_cast<int64_t>(array.shape(0)), static_cast<int64_t>(array.shape(1)), type};
 }
 
 PointsView points_of(nb::handle points, bool bfloat16) {
@@ -75,7 +74,9 @@ PointsView points_of(nb::handle points, bool bfloat16) {
   if (nb::isinstance<SparseArray>(points)) return nb::cast<const SparseArray&>(points).view();
   AnyArray array;
   if (!nb::try_cast(points, array, false)) throw nb::type_error("points: a C-contiguous array is needed");
-  return points_of(array, bfloat16);
+  const PointsView view = points_of(array, bfloat16);
+  aligned(array, size_of(view.type));
+  return view;
 }
 
 std::span<const double> values_of(const nb::object& array) {

@@ -1,4 +1,4 @@
-// Between NumPy arrays and what the library speaks of. Nothing is copied in this file.
+// Between NumPy arrays and what the library speaks of. Points and weights are not copied in this file.
 #pragma once
 
 #include <manymeans/error.h>
@@ -8,6 +8,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
+#include <cstring>
 #include <memory>
 #include <span>
 #include <string>
@@ -36,7 +37,7 @@ DataType checked_data_type(nanobind::dlpack::dtype type, bool bfloat16 = false);
 /// Throws Error(kInternal) where values of this size are not aligned: the package copies such arrays before.
 void check_aligned(const void* values, size_t bytes);
 
-/// The address of an array of values of this size.
+/// The address of an array of values of this size, checked.
 template <class Array>
 auto aligned(const Array& array, size_t bytes) {
   if (array.size() > 0) check_aligned(array.data(), bytes);
@@ -84,8 +85,9 @@ std::vector<T> vector_of(nanobind::handle array) {
   const auto values =
       nanobind::cast<nanobind::ndarray<const T, nanobind::ndim<1>, nanobind::c_contig, nanobind::device::cpu>>(array,
                                                                                                                false);
-  const T* first = aligned(values, sizeof(T));
-  return {first, first + values.shape(0)};
+  std::vector<T> copy(values.shape(0));
+  if (!copy.empty()) std::memcpy(copy.data(), values.data(), copy.size() * sizeof(T));
+  return copy;
 }
 
 }  // namespace manymeans::python

@@ -24,7 +24,7 @@ from ._declaring import parameter, parameters
 from ._errors import BadDataError, UsageError
 from ._functions import run_fit_shards
 from ._imports import importing
-from ._input import Points, plain_centers, plain_numbers, plain_points
+from ._input import Points, aligned, plain_centers, plain_numbers, plain_points
 from ._labelling import as_measured, predict_points, scaled, transform_points
 from ._outside import UNSCALED, Ranges, warn_of_outside
 from ._result import FitResult
@@ -280,6 +280,9 @@ class _Fitted(NamedTuple):
     scaling: dict[str, Any] = UNSCALED
     ranges: Ranges | None = None
 
+    def __reduce__(self) -> Any:
+        return _received, tuple(self)
+
     def measured(self, block: Any, n_threads: int) -> Points:
         """Give the rows of a partition as the models measure them."""
         points = plain_points(block, empty=True)
@@ -287,6 +290,10 @@ class _Fitted(NamedTuple):
             return points
         warn_of_outside(points, self.ranges, self.scaling)
         return as_measured(scaled(points, self.scaling, n_threads), self.metric, self.centers, n_threads)
+
+
+def _received(*values: Any) -> _Fitted:
+    return _Fitted(*aligned(values))
 
 
 def _labels_of_block(block: Any, fitted: _Fitted, n_threads: int) -> npt.NDArray[np.int32]:
