@@ -25,9 +25,13 @@ from manymeans._functions import run_fit_shards  # noqa: E402
 
 @pytest.fixture(scope="module")
 def cluster():
-    """Two workers, processes of their own that come back when they are killed."""
+    """Two workers, processes of their own that come back when they are killed.
+
+    A cluster gives up one that is not back in 15 seconds, which a busy machine may need.
+    """
+    patience = {"distributed.scheduler.allowed-failures": 20, "distributed.deploy.lost-worker-timeout": "10 minutes"}
     with (
-        dask.config.set({"distributed.scheduler.allowed-failures": 20}),
+        dask.config.set(patience),
         LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as local,
     ):
         yield local
