@@ -26,9 +26,23 @@ def program():
 
 @pytest.fixture(scope="session")
 def readers(program):
-    """The names of the formats that the program reads."""
+    """Return the names of the formats that the program reads."""
     info = json.loads(subprocess.run([program, "info", "--json"], check=True, capture_output=True).stdout)
     return {reader["name"] for reader in info["readers"] if reader["available"]}
+
+
+@pytest.fixture
+def arrow(readers):
+    """Skip a test of Parquet and Arrow files if the program reads none."""
+    if "parquet" not in readers:
+        pytest.skip("built without Arrow C++")
+
+
+@pytest.fixture
+def hdf5(readers):
+    """Skip a test of HDF5 files if the program reads none."""
+    if "hdf5" not in readers:
+        pytest.skip("built without HDF5")
 
 
 @pytest.fixture(scope="session")

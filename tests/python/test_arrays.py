@@ -489,7 +489,7 @@ def odd(values):
 
 
 def sent(thing):
-    """The same after a way over a network: its arrays come as buffers of their own, at any address."""
+    """Return a copy that was pickled as dask sends it: each array is a buffer of its own, at any address."""
     buffers = []
     data = pickle.dumps(thing, protocol=5, buffer_callback=buffers.append)
     return pickle.loads(data, buffers=[odd(buffer.raw()) for buffer in buffers])

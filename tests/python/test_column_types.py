@@ -282,9 +282,9 @@ def test_targets_weights_and_centres(name, route, verdict):
 
 
 @pytest.mark.parametrize(("name", "route", "verdict"), IN_FILES)
-def test_files(name, route, verdict, tmp_path, program, readers):
-    if route in ("Parquet", "Arrow") and route.lower() not in readers:
-        pytest.skip("built without Arrow C++")
+def test_files(name, route, verdict, tmp_path, program, request):
+    if route in ("Parquet", "Arrow"):
+        request.getfixturevalue("arrow")
     for number, column in enumerate(columns(name, route)):
         path = save(column, route, tmp_path / f"{number}")
         command = [program, "fit", path, "-k", "2", "--quiet", "--seed", "1"]

@@ -24,13 +24,8 @@ import manymeans
 PROGRAM = os.environ.get("MANYMEANS_PROGRAM") or shutil.which("manymeans")
 
 
-def is_built_in(format):
-    info = json.loads(subprocess.run([PROGRAM, "info", "--json"], check=True, capture_output=True).stdout)
-    return any(reader["name"] == format and reader["available"] for reader in info["readers"])
-
-
-needs_arrow = pytest.mark.skipif(not is_built_in("parquet"), reason="built without Arrow C++")
-needs_hdf5 = pytest.mark.skipif(not is_built_in("hdf5"), reason="built without HDF5")
+needs_arrow = pytest.mark.usefixtures("arrow")
+needs_hdf5 = pytest.mark.usefixtures("hdf5")
 
 
 def convert(*arguments):
