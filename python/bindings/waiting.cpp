@@ -28,8 +28,8 @@ nb::object as_python(const Progress& progress) {
   return std::move(report);
 }
 
-// Whether the callback wants to go on; -1 with a Python error set. There are no destructors beside the call: where
-// Python ends meanwhile, it ends this thread inside of it, without the GIL. What is caught then is no object of C++.
+// Returns 1 if the fit may go on, 0 if not, and -1 with a Python error set. If Python ends meanwhile, it ends this
+// thread inside the call, without the GIL. So no destructor may run here, and the exception caught is no object of C++.
 __attribute__((no_sanitize("undefined"))) int call(PyObject* callback, nb::object report) {
   PyObject* given = report.release().ptr();
   int truth = -1;

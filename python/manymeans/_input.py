@@ -782,7 +782,7 @@ def readable(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 def aligned(state: Any) -> Any:
     """Give what was unpickled with arrays that can be read: those that came over a network may lie at any address.
 
-    What needs no copy stays the same object, so that it is pickled to the same bytes again.
+    Objects that need no copy are returned themselves, so the next pickle has the same bytes.
     """
     if isinstance(state, np.ndarray):
         return np.require(state, requirements=["A"])

@@ -1,8 +1,9 @@
 // Lets a program that was linked with a new C library start with one of 2018 (glibc 2.28, RHEL 8).
 //
-// Newer versions of these functions do the same as the old ones, but a linker takes the newest.
-// cmake/dependencies.cmake wraps them: the linker takes __wrap_NAME for everything in the same file, libstdc++.a too.
-// What only newer libraries have is defined here. `scripts/check_artefacts.py --glibc` finds what is missing.
+// A linker takes the newest version of a function, although the old version does the same.
+// cmake/dependencies.cmake names the functions whose calls become calls of __wrap_NAME, also those in libstdc++.a.
+// This file defines the wrappers, and functions that old libraries lack.
+// `scripts/check_artefacts.py --glibc` finds functions that are missing here.
 //
 // Headers of the C library would declare the same names with attributes that do not fit.
 #include <sys/syscall.h>
@@ -71,7 +72,7 @@ double __wrap_pow(double x, double y) {
   return old_pow(x, y);
 }
 
-// Nothing may be left out of what threads share. Old libraries cannot say that there is one thread.
+// 0: libstdc++ always uses atomic operations. An old library cannot tell whether there is only one thread.
 char __libc_single_threaded = 0;
 
 int stat(const char* path, void* found) {

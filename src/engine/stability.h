@@ -23,8 +23,8 @@ struct Stability {
 };
 
 /// Returns the criteria for each k, from ChooseOptions::bootstraps members. Returns nothing if a fit was stopped, or if
-/// the time is over before the last split. Throws Error(kInterrupted) once the pool's flag is set. The points are those
-/// of this rank alone.
+/// the time is over before the last split. Throws Error(kInterrupted) once the pool's flag is set. Each rank passes its
+/// own points.
 std::optional<std::map<int64_t, Stability>> find_stability(const PointsView& points, const ChooseOptions& options,
                                                            const FitHooks& hooks, const TimeLeft& time,
                                                            ThreadPool& pool);

@@ -1,4 +1,4 @@
-// What Highway does not do alike on every target: include from *-inl.h only.
+// Operations that Highway defines differently on some targets. Include this file from *-inl.h only.
 #pragma once
 
 #include <hwy/highway.h>
