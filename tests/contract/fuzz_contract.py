@@ -7,6 +7,7 @@ differs can be had again.
 import argparse
 import multiprocessing
 import os
+import platform
 import pprint
 import random
 import struct
@@ -115,7 +116,8 @@ _here = {}
 def instruction_sets():
     """Those of the cpu backend that this machine has."""
     if "sets" not in _here:
-        names = ("amx", "avx512_bf16", "avx512_vnni", "avx512", "avx2", "neon", "portable")
+        own = {"aarch64": ["neon"], "x86_64": ["amx", "avx512_bf16", "avx512_vnni", "avx512", "avx2"]}
+        names = [*own.get(platform.machine(), []), "portable"]
         _here["sets"] = [name for name in names if works(name, "")]
     return _here["sets"]
 
