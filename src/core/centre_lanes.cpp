@@ -7,7 +7,9 @@
 #include <limits>
 #include <vector>
 
+#ifndef HWY_DISABLED_TARGETS  // src/CMakeLists.txt, for Arm
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL)
+#endif
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/centre_lanes.cpp"
 #include <hwy/foreach_target.h>

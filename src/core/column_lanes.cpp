@@ -8,7 +8,9 @@
 #include <limits>
 #include <type_traits>
 
+#ifndef HWY_DISABLED_TARGETS  // src/CMakeLists.txt, for Arm
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL)
+#endif
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/column_lanes.cpp"
 #include <hwy/foreach_target.h>

@@ -6,7 +6,9 @@
 
 #include <algorithm>
 
+#ifndef HWY_DISABLED_TARGETS  // src/CMakeLists.txt, for Arm
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL)
+#endif
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/philox_lanes.cpp"
 #include <hwy/foreach_target.h>
