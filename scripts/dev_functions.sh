@@ -30,6 +30,7 @@ driver_needs=(ocl-icd-libopencl1:"/usr/lib/$(uname -m)-linux-gnu/libOpenCL.so.1"
 package_needs=(dpkg-dev:dpkg-shlibdeps)
 # libFuzzer is in a package of its own, which clang only recommends.
 fuzz_needs=(clang:clang++ libclang-rt-dev:libclang_rt.fuzzer)
+cross_needs=(g++-aarch64-linux-gnu:aarch64-linux-gnu-g++ qemu-user:qemu-aarch64)
 lint_needs=(git:git)
 browser_needs=(chromium:chromium fonts-dejavu-core:/usr/share/fonts/truetype/dejavu) # of docs --check alone: 400 MB
 bindings_needs=(python3-dev:PYTHON_HEADERS)

@@ -15,6 +15,7 @@ import collections
 import hashlib
 import json
 import pathlib
+import platform
 import re
 import statistics
 import subprocess
@@ -23,6 +24,7 @@ import tempfile
 import time
 
 CASES = ("--seed", "20261128", "--cases", "300", "--seconds", "0.5", "--most-values", "400000", "--steps")
+QEMU = ("qemu-aarch64", "-L", "/usr/aarch64-linux-gnu")
 KERNELS = re.compile(r"/(backend/(cpu/kernels/[^/]*|cuda/.*\.cu|opencl/kernels/.*)|product\S*\.dir/cuda/.*\.cu)\.o$")
 # Rows, columns, and options of twelve fits of random points: few and many columns, models, clusters; all algorithms.
 FITS = """
@@ -48,7 +50,8 @@ def run(*command):
 def digests(build, arguments):
     """What each case came to, whichever way: its digest, or the code of its error."""
     found, case = {}, None
-    for line in run(build / "bin/manymeans_answers", *CASES, *arguments).splitlines():
+    emulator = QEMU if build.name == "aarch64" and platform.machine() != "aarch64" else ()
+    for line in run(*emulator, build / "bin/manymeans_answers", *CASES, *arguments).splitlines():
         if named := re.match(r"case (\d+)", line):
             case = named.group(1)
         elif case and (said := re.match(r" +[\d.]+ s \([\d.]+\) .*: ([0-9a-f]{32}$|\[\w+\])", line)):

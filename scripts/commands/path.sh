@@ -8,7 +8,7 @@ source "${BASH_SOURCE[0]%/commands/*}/dev_functions.sh"
 # A program that somebody installed by hand is not in this PATH, so a command that needs it and does not install it fails.
 main() {
   local package missing=() needs=("${build_needs[@]}" "${test_needs[@]}" "${driver_needs[@]}" "${package_needs[@]}" "${fuzz_needs[@]}"
-    "${lint_needs[@]}" "${bindings_needs[@]}" "${python_needs[@]}")
+    "${cross_needs[@]}" "${lint_needs[@]}" "${bindings_needs[@]}" "${python_needs[@]}")
   lock
   for package in "${needs[@]%%:*}"; do
     dpkg-query --show --showformat '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")
