@@ -5,6 +5,7 @@
 #include "commands/commands.h"
 #include "flags/help_format.h"
 #include "ranks/ranks.h"
+#include "streams/cuda_program.h"
 #include "streams/device_watch.h"
 #include "streams/standard_streams.h"
 #include "streams/stop_signal.h"
@@ -46,6 +47,7 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) try {
+  cli::become_cuda_program(argv);
   cli::prepare_standard_streams();
   cli::catch_stop_signals(cli::launched().rank == 0);
   guard_mapped_files();

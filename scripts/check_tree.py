@@ -13,7 +13,7 @@ import prose
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MAX_LINES = {"src": 600, "product": 600, "cli": 600, "include": 600, "scripts": 600, "CMakeLists.txt": 150}
 # Names that tools demand, so more than one file has them.
-SHARED_NAMES = {"CMakeLists.txt", "README.md", "__init__.py"}
+SHARED_NAMES = {"CMakeLists.txt", "README.md", "pyproject.toml", "__init__.py"}
 # Places that exist on one person's machine only.
 PRIVATE = re.compile(r"(?<![\w.\-/])/(?:%s)/" % "|".join(["home", "root", "Users", "work", "mnt"]))
 

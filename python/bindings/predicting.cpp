@@ -144,6 +144,7 @@ void add_predicting(nb::module_& module) {
   module.def("rows_of_length_one", &unit_rows, nb::arg("points"), nb::arg("bfloat16"), nb::arg("threads"));
   module.def("values_of_length_one", &unit_values, nb::arg("points"), nb::arg("threads"));
   module.def("info", &info_dict, nb::arg("devices"));
+  module.def("explain_missing_cuda", &explain_missing_cuda, nb::arg("why"));
 }
 
 }  // namespace manymeans::python

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import atexit as _atexit
 from importlib import import_module as _import_module
-from importlib import metadata as _metadata
 from typing import TYPE_CHECKING, Any
+
+from . import _extension  # isort: split
 
 from . import _manymeans
 from ._choose import Choice, choose_k
@@ -92,10 +93,9 @@ __all__ = [
     "solve",
 ]
 
-try:
-    __version__ = _metadata.version("manymeans")
-except _metadata.PackageNotFoundError:  # used from a build folder
-    __version__ = _manymeans.info(devices=False)["version"]
+__version__ = _extension.version or _manymeans.info(devices=False)["version"]
+if _extension.missing_cuda:
+    _manymeans.explain_missing_cuda(_extension.missing_cuda)
 
 
 # A daemon thread that fits while Python ends would end the process by an abort.

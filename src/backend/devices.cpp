@@ -1,6 +1,7 @@
 #include "backend/devices.h"
 
 #include <manymeans/error.h>
+#include <manymeans/info.h>
 
 #include <fmt/format.h>
 
@@ -34,6 +35,15 @@ std::vector<std::string> devices() {
 int device_count(std::string_view backend) {
   const DeviceKind* kind = find_kind(backend);
   return kind == nullptr ? 0 : kind->count();
+}
+
+std::string& missing_cuda() {
+  static std::string why = "this build has none (CMake option MANYMEANS_CUDA)";
+  return why;
+}
+
+void explain_missing_cuda(std::string why) {
+  missing_cuda() = std::move(why);
 }
 
 BackendName split_name(std::string_view name) {

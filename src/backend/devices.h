@@ -26,6 +26,7 @@ BackendName split_name(std::string_view name);
 std::vector<std::string> cuda_devices();
 std::vector<std::string> opencl_devices();
 int cuda_device_count();
+std::string& missing_cuda();  // why this build has no such backend
 int opencl_device_count();
 
 }  // namespace manymeans

@@ -7,8 +7,7 @@
 namespace manymeans {
 
 std::unique_ptr<Backend> make_cuda_backend(const BackendOptions&) {
-  throw Error(ErrorCode::kUnavailable, "backend cuda",
-              "this build has none (CMake option MANYMEANS_CUDA); use --backend cpu");
+  throw Error(ErrorCode::kUnavailable, "backend cuda", missing_cuda() + "; use --backend cpu");
 }
 
 std::vector<std::string> cuda_devices() {

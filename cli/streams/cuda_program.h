@@ -1,0 +1,10 @@
+// The program of the package manymeans-cuda: a whole build that has the CUDA backend.
+#pragma once
+
+namespace manymeans::cli {
+
+/// Runs ../lib/manymeans/manymeans-cuda-VERSION in place of this program, where it is. Where it has another version, or
+/// cannot be run, errors of the backend say so.
+void become_cuda_program(char** argv);
+
+}  // namespace manymeans::cli

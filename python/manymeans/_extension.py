@@ -1,0 +1,33 @@
+"""Which extension module the package has: its own, or that of manymeans-cuda, a whole build with the CUDA backend."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module, metadata
+
+try:
+    version = metadata.version("manymeans")
+except metadata.PackageNotFoundError:  # used from a build folder, which has what it was built with
+    version = ""
+
+
+def _choose() -> str:
+    """Make `manymeans._manymeans` the module of manymeans-cuda where it fits. Return why it does not."""
+    if not version:
+        return ""
+    try:
+        plugin = import_module("manymeans_cuda")
+    except ModuleNotFoundError:
+        return ""
+    problem = f"its version is {plugin.__version__}"
+    if plugin.__version__ == version:
+        try:
+            sys.modules[f"{__package__}._manymeans"] = plugin.load()
+        except ImportError as error:
+            problem = str(error)
+        else:
+            return ""
+    return f"manymeans-cuda does not fit ({problem}): pip install manymeans-cuda=={version}"
+
+
+missing_cuda = _choose()
