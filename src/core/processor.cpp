@@ -1,6 +1,5 @@
 #include "core/processor.h"
 
-// Only code for x86 asks for what x86 may lack. NEON is in every 64-bit Arm processor, so nothing asks for it.
 #if defined(__x86_64__) || defined(__i386__)
 
 namespace manymeans {
@@ -14,6 +13,19 @@ bool has_avx512() {
   return has_avx2() && __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
          __builtin_cpu_supports("avx512cd") != 0 && __builtin_cpu_supports("avx512dq") != 0 &&
          __builtin_cpu_supports("avx512vl") != 0;
+}
+
+}  // namespace manymeans
+
+#elif defined(__aarch64__)
+
+#include <sys/auxv.h>
+
+namespace manymeans {
+
+bool has_neon_bf16() {
+  constexpr unsigned long kBfloat16 = 1UL << 14;  // HWCAP2_BF16
+  return (getauxval(AT_HWCAP2) & kBfloat16) != 0;
 }
 
 }  // namespace manymeans

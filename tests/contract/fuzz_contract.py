@@ -116,7 +116,7 @@ _here = {}
 def instruction_sets():
     """Those of the cpu backend that this machine has."""
     if "sets" not in _here:
-        own = {"aarch64": ["neon"], "x86_64": ["amx", "avx512_bf16", "avx512_vnni", "avx512", "avx2"]}
+        own = {"aarch64": ["neon_bf16", "neon"], "x86_64": ["amx", "avx512_bf16", "avx512_vnni", "avx512", "avx2"]}
         names = [*own.get(platform.machine(), []), "portable"]
         _here["sets"] = [name for name in names if works(name, "")]
     return _here["sets"]
