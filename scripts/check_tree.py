@@ -38,6 +38,10 @@ NUMBERS = [
     ("docs/user/opencl.md", r"`kdtree` \(up to (\d+) columns", "src/backend/opencl/tree/leaf_tree.h", "kMaxTreeColumns"),
 ]
 
+# Files that repeat the version of CMakeLists.txt.
+VERSIONS = {"CITATION.cff": r"^version: (\S+)$", "conda/recipe.yaml": r'^  version: "(\S+)"$',
+            "python/cuda/pyproject.toml": r'^(?:version = |dependencies = \["manymeans==)"?([\d.]+)"'}
+
 # Calls of the CUDA runtime that the library makes in these files only: elsewhere they would race with other threads, or wait
 # for a device for ever.
 ONE_PLACE = {
@@ -126,6 +130,12 @@ def check_numbers():
     return problems
 
 
+def check_versions():
+    version = re.search(r"^  VERSION (\S+)$", text_of("CMakeLists.txt"), re.MULTILINE)[1]
+    found = {name: re.findall(pattern, text_of(name), re.MULTILINE) for name, pattern in VERSIONS.items()}
+    return [f"{name}: has version {quoted}, and CMakeLists.txt has {version}" for name, quoted in found.items() if set(quoted) != {version}]
+
+
 def check_calls(name, text):
     base = pathlib.PurePosixPath(name).name
     return [
@@ -183,7 +193,7 @@ def main():
     names = tracked_files()
     code = "\n".join(text_of(name) for name in names if name == "dev" or name.endswith((".py", ".cpp", ".h", ".sh")))
     problems = include_rule.self_test() + parameter_limit.self_test() + prose.self_test()
-    problems += check_numbers() + check_names(names) + check_types(names)
+    problems += check_numbers() + check_versions() + check_names(names) + check_types(names)
     for name in names:
         text = None if name.startswith("data/") or name.endswith((".gz", ".npz")) else text_of(name)
         if text is not None:
