@@ -38,6 +38,7 @@ PAGES = [
     "from-faiss",
     "balanced",
     "multiply",
+    "one-answer",
 ]
 
 
