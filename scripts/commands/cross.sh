@@ -1,26 +1,61 @@
 #!/usr/bin/env bash
-# cross aarch64 [ARGS]  build the program and the tests for 64-bit Arm Linux in build/aarch64/, on a machine of another
-#                       kind, and run tests in qemu: those of kernels and answers, or what ARGS of the test program say
+# cross aarch64 [ARGS]  build for 64-bit Arm Linux in build/aarch64/, on a machine of another kind, and run in qemu: the
+#                       tests (or what ARGS of the test program say), the program's golden tests, and 200 random fits,
+#                       whose digests have to be those of build/dev/
+# cross aarch64 --subset  build the library alone, and run 40 of the fits: what CI does
 
 # shellcheck source=scripts/dev_functions.sh
 source "${BASH_SOURCE[0]%/commands/*}/dev_functions.sh"
 # shellcheck source=scripts/cross_functions.sh
 source "${BASH_SOURCE[0]%/commands/*}/cross_functions.sh"
 
-tests='InstructionSet.*:*Kernels*:*Lanes*:BackendConformance.*:FitConformance.*'
+emulator=(qemu-aarch64 -L /usr/aarch64-linux-gnu)
+bin=build/aarch64/bin
+
+# same_digests CASES: of random fits, by all instruction sets of either processor.
+same_digests() {
+  local build
+  say "$1 random fits on both processors"
+  for build in build/dev build/aarch64; do
+    python3 scripts/freeze.py record "$build" "$build/digests.json" --cases "$1"
+  done
+  python3 scripts/freeze.py compare build/dev/digests.json build/aarch64/digests.json
+}
+
+golden_tests() {
+  local case program=$root/build/aarch64/emulated/manymeans
+  mkdir -p "${program%/*}"
+  printf '#!/bin/sh\nexec %s "%s" "$@"\n' "${emulator[*]}" "$root/$bin/manymeans" >"$program"
+  chmod +x "$program"
+  for case in advice balanced choose consensus convert cosine far_from_zero fit multiply predict regress search weights; do
+    say "golden test $case"
+    python3 tests/cli/run_case.py "$program" tests/cli/cases/$case.test
+  done
+}
 
 main() {
+  local targets=(manymeans_answers) subset=
   [ "${1:-}" = aarch64 ] || fail "cross takes aarch64; see ./dev help"
   shift
+  if [ "${1:-}" = --subset ]; then subset=1; else targets+=(manymeans_cli manymeans_tests); fi
   lock
-  need_packages "${tool_needs[@]}" "${cache_needs[@]}" "${cross_needs[@]}"
+  need_packages "${build_needs[@]}" "${test_needs[@]}" "${cross_needs[@]}"
   unpack_arm_libraries
-  say "building the program and the tests in build/aarch64"
+  if [ ! -x build/dev/bin/manymeans_answers ]; then
+    configure dev
+    cmake --build --preset dev --parallel "$(nproc)" --target manymeans_answers
+  fi
+  say "building ${targets[*]} in build/aarch64"
   configure aarch64
-  cmake --build --preset aarch64 --parallel "$(nproc)" --target manymeans_cli manymeans_tests
+  cmake --build --preset aarch64 --parallel "$(nproc)" --target "${targets[@]}"
   unlock
-  if [ $# -eq 0 ]; then set -- --gtest_filter="$tests"; fi
-  qemu-aarch64 -L /usr/aarch64-linux-gnu build/aarch64/bin/manymeans_tests "$@"
+  if [ -n "$subset" ]; then
+    same_digests 40
+    return
+  fi
+  "${emulator[@]}" $bin/manymeans_tests "$@"
+  golden_tests
+  same_digests 200
 }
 
 main "$@"
