@@ -59,6 +59,19 @@ make_cuda_wheel() {
   "$tried/bin/python" -c 'from manymeans import _manymeans, info; print(_manymeans.__file__, *info()["backends"], sep="\n")'
   "$tried/bin/manymeans" info
   python3 scripts/check_artefacts.py --hardened --glibc=2.28 "$tried"/lib/python*/site-packages/manymeans_cuda "$tried/lib/manymeans"
+  make_cuda_deb "$tried"/lib/manymeans/manymeans-cuda-*
+}
+
+# make_cuda_deb PROGRAM: the same program, for the package of ./dev deb.
+make_cuda_deb() {
+  local tree=build/wheels/deb version=${1##*-}
+  install -D -m 755 -t "$tree/usr/lib/manymeans" "$1"
+  install -D -m 644 LICENSE "$tree/usr/share/doc/manymeans-cuda/copyright"
+  mkdir "$tree/DEBIAN"
+  printf '%s\n' "Package: manymeans-cuda" "Version: $version" "Architecture: $(dpkg --print-architecture)" "Section: math" \
+    "Depends: manymeans (= $version), libc6 (>= 2.28)" "Maintainer: the manymeans developers" \
+    "Description: The program manymeans with the CUDA backend, which the program starts." >"$tree/DEBIAN/control"
+  dpkg-deb --root-owner-group --build "$tree" build/wheels
 }
 
 headers_of() { "$1" -c 'import sysconfig; print(sysconfig.get_path("include"))'; }
