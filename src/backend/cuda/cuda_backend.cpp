@@ -54,6 +54,7 @@ CudaDevice find_device(int index) {
   device.major = properties.major;
   device.minor = properties.minor;
   device.multiprocessors = properties.multiProcessorCount;
+  device.shared_bytes = properties.sharedMemPerBlockOptin;
   device.matrix_unit = matrix_unit_of(device.index);
   check(cudaDeviceGetAttribute(&device.double_ratio, cudaDevAttrSingleToDoublePrecisionPerfRatio, device.index),
         "asking for the device's properties");
