@@ -100,6 +100,7 @@ class ProductRows {
     counts_.entries += counts.entries;
     counts_.certified += counts.certified;
     counts_.resolved += counts.resolved;
+    counts_.screen = counts.screen;
   }
 
   MatrixView a_, b_;
@@ -118,6 +119,7 @@ std::string summary_json(const MultiplyCommand& command, const ProductRows& rows
                                        {"entries", rows.counts().entries},
                                        {"certified", rows.counts().certified},
                                        {"resolved", rows.counts().resolved},
+                                       {"screen", std::string(rows.counts().screen)},
                                        {"output", command.output}};
   // Paths need not be UTF-8; JSON must be.
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace manymeans {
 
@@ -77,6 +78,8 @@ struct ProductCounts {
   int64_t entries = 0;
   int64_t certified = 0;  ///< the error bound of the fast product left one rounding
   int64_t resolved = 0;   ///< summed again, exactly where need be, which takes some hundred times as long
+  /// The fast product: "sums" of binary64 or "residues", which need a Hopper GPU. Empty: there was none.
+  std::string_view screen = {};
 };
 
 /// The product A B. Entry (i, j) is the exact sum of a_il b_lj, rounded once (contract, "Products"); what is exactly

@@ -205,7 +205,7 @@ ProductCounts CpuProduct::run() {
       multiply_block();
     }
   }
-  ProductCounts counts{.entries = task_.a.count * task_.b.count};
+  ProductCounts counts{.entries = task_.a.count * task_.b.count, .screen = "sums"};
   for (const Worker& worker : workers_) counts.resolved += worker.counts.resolved;
   counts.certified = counts.entries - counts.resolved;
   return counts;

@@ -43,9 +43,7 @@ bool has_byte_units() {
 }
 
 ScreenWish wish_of(ScreenWish wish) {
-  const std::string screen = environment::cuda_product();
-  if (wish == ScreenWish::kSums || screen == "sums" || !has_byte_units()) return ScreenWish::kSums;
-  return screen == "residues" ? ScreenWish::kResidues : wish;
+  return possible_wish(wish, environment::cuda_product(), has_byte_units());
 }
 
 // Returns true if a product had more memory than the next one may find: a 16th of the device's memory.
@@ -228,7 +226,7 @@ void CudaProduct::set_bounds() {
 
 std::optional<ProductCounts> CudaProduct::run() {
   Settled settled(stream_);
-  ProductCounts counts{.entries = size_.rows * size_.columns};
+  ProductCounts counts{.entries = size_.rows * size_.columns, .screen = plan_.by_residues() ? "residues" : "sums"};
   for (int64_t j = 0; j < size_.columns; j += plan_.columns) {
     for (int64_t i = 0; i < size_.rows; i += plan_.rows) {
       check_abort(pool_.abort());

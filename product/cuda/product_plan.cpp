@@ -90,6 +90,11 @@ int64_t ProductPlan::cells() const {
   return across(rows) * across(columns);
 }
 
+ScreenWish possible_wish(ScreenWish wish, std::string_view asked, bool byte_units) {
+  if (wish == ScreenWish::kSums || asked == "sums" || !byte_units) return ScreenWish::kSums;
+  return asked == "residues" ? ScreenWish::kResidues : wish;
+}
+
 ProductPlan plan_product(const ProductSize& size, ScreenWish wish, int64_t room, int64_t more) {
   ProductPlan sums = whole_product(size, false);
   const bool sums_fit = fit(size, sums, room, more);

@@ -5,6 +5,7 @@
 #include "product/cuda/residue_basis.h"
 
 #include <cstdint>
+#include <string_view>
 
 namespace manymeans::cuda {
 
@@ -32,6 +33,9 @@ struct ProductPlan {
   bool keeps_sums() const { return !by_residues() && (shape.wide || splits > 1); }
   int64_t cells() const;
 };
+
+/// The wish that a device can fulfil. `asked`: environment::cuda_product(). Devices without `byte_units` make sums.
+ScreenWish possible_wish(ScreenWish wish, std::string_view asked, bool byte_units);
 
 /// Throws Error(kUnavailable) where `room` bytes of the device's memory are too few; `more` of them are for pieces of
 /// factors on their way.

@@ -142,6 +142,7 @@ void launch(const ProductBlock& block, int multiprocessors, cudaStream_t stream)
   const ScreenTask task = screen_task(block, kM, kN);
   const auto kernel = screen_kernel<Value, kWarpM, kWarpN, kLong, kStore>;
   constexpr int kBytes = stages_bytes<kWarpM, kWarpN>() + (kLong ? kept_bytes<kWarpM, kWarpN>() : 0);
+  static_assert(kBytes <= kSharedEverywhere || kWarpM * kWarpN > 1024);  // choose_tiles() asks the device
   allow_all_shared_memory(kernel, "preparing the screen of a product");
   const int32_t together = kBlocksTogether<kWarpM, kWarpN> * multiprocessors;
   const auto blocks = static_cast<unsigned>(kStore ? task.tiles : std::min(task.tiles, together));

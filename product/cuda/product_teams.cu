@@ -239,6 +239,7 @@ template <int kTeams, bool kLong, bool kStore>
 void launch(const ProductBlock& block, cudaStream_t stream) {
   constexpr int kSums = kLong || kTeams > 1 ? kThreads * kLaneSums * static_cast<int>(sizeof(double)) : 0;
   constexpr int kBytes = kTeams * kStages<kTeams> * kStageBytes<kTeams> + kSums;
+  static_assert(kBytes <= kSharedEverywhere);
   const auto kernel = teams_kernel<kTeams, kLong, kStore>;
   const ScreenTask task = screen_task(block, kSide<kTeams>, kSide<kTeams>);
   allow_all_shared_memory(kernel, "preparing the screen of a product");

@@ -70,7 +70,7 @@ nb::tuple product_of(const nb::object& a, const nb::object& b, const nb::object&
     waiting.run([&] { counts = multiply_into(x, y, to, options); }, brief);
   }
   const nb::object made = out.is_none() ? to_numpy(std::move(product)) : nb::none();
-  return nb::make_tuple(made, counts.entries, counts.certified, counts.resolved);
+  return nb::make_tuple(made, counts.entries, counts.certified, counts.resolved, std::string(counts.screen));
 }
 
 }  // namespace

@@ -36,12 +36,15 @@ class ProductCounts(NamedTuple):
         The error bound of the fast product left one rounding.
     resolved : int
         Summed again, exactly where need be, which takes some hundred times as long.
+    screen : str
+        The fast product: "sums" of binary64 or "residues", which need a Hopper GPU. Empty where there was none.
 
     """
 
     entries: int
     certified: int
     resolved: int
+    screen: str
 
 
 def multiply(

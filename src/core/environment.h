@@ -27,7 +27,7 @@ std::string opencl_kind();
 /// global memory.
 bool opencl_high_contention();
 /// MANYMEANS_CUDA_PRODUCT=sums|residues: how CUDA devices screen matrix products; empty: by shape. Only Hopper has
-/// residues, others sum.
+/// residues. Others sum, and ProductCounts::screen says so.
 std::string cuda_product();
 /// MANYMEANS_PYTHON: the Python whose pyarrow reads and writes Parquet and Arrow files; empty: one is looked for.
 std::string python();

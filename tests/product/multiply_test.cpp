@@ -377,6 +377,7 @@ TEST_P(MultiplyOn, OrdinaryEntriesAreCertifiedAndTiesResolved) {
     EXPECT_EQ(counts.entries, 40'000);
     EXPECT_EQ(counts.certified + counts.resolved, counts.entries);
     EXPECT_LT(counts.resolved, 40);
+    EXPECT_TRUE(GetParam() == "cuda_residues" || counts.screen == "sums") << counts.screen;
   }
   const Given a = make_matrix({1, 2}, DataType::kFloat32, random, [] { return 1.0; });
   int turn = 0;

@@ -53,6 +53,7 @@ def test_layouts_and_threads_change_no_bit(factors):
     a, b = factors
     expected, counts = manymeans.multiply(a, b, return_counts=True)
     assert expected.dtype == np.float32 and counts.entries == 3500 == counts.certified + counts.resolved
+    assert counts.screen == "sums"
     spread = np.zeros((140, 180), np.float32)
     spread[::2, ::2] = a
     for x, y in [

@@ -9,7 +9,6 @@
 #include "backend/cuda/queries/device_swap_scores.h"
 #include "backend/cuda/runtime/kept_memory.h"
 #include "backend/cuda/runtime/on_device.h"
-#include "backend/cuda/tensor/matrix_screen.h"
 #include "backend/device/device_session.h"
 #include "backend/device/sessions_apart.h"
 #include "backend/swap_scores.h"
@@ -54,7 +53,8 @@ CudaDevice find_device(int index) {
   device.major = properties.major;
   device.minor = properties.minor;
   device.multiprocessors = properties.multiProcessorCount;
-  device.matrix_unit = matrix_unit_of(device.index);
+  device.shared_bytes = properties.sharedMemPerBlockOptin;
+  device.matrix_unit = matrix_unit_of(device.major, device.minor);
   check(cudaDeviceGetAttribute(&device.double_ratio, cudaDevAttrSingleToDoublePrecisionPerfRatio, device.index),
         "asking for the device's properties");
   device.double_ratio = std::max(1, device.double_ratio);

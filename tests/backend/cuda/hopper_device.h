@@ -11,6 +11,7 @@ inline CudaDevice hopper() {
   device.major = 9;
   device.multiprocessors = 132;
   device.memory_free = int64_t{1} << 34;
+  device.shared_bytes = 227 << 10;
   device.matrix_unit = MatrixUnit::kHopper;
   return device;
 }

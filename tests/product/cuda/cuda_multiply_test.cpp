@@ -3,6 +3,7 @@
 #include <manymeans/multiply.h>
 
 #include "backend/cuda/cuda_present.h"
+#include "backend/cuda/device/matrix_operands.h"
 #include "backend/cuda/runtime/device_memory.h"
 #include "product/cuda/product_plan.h"
 
@@ -182,6 +183,28 @@ TEST(CudaProductPlan, ResiduesWhereTheyFitAndPay) {
   EXPECT_FALSE(by_residues({4096, 4096, 4096, false, false, 132}, 20'000'000));
   const cuda::ProductSize deep = {2000, 2000, 30'000, false, false, 132};
   EXPECT_FALSE(cuda::plan_product(deep, ScreenWish::kResidues, 100'000'000, 0).by_residues());
+}
+
+// Whatever is asked for, a device without units for bytes makes sums.
+TEST(CudaProductPlan, OnlyHopperMakesResidues) {
+  using cuda::possible_wish;
+  using cuda::ScreenWish;
+  constexpr int kOthers[][2] = {{8, 0}, {8, 6}, {8, 9}, {10, 0}, {10, 3}, {12, 0}, {12, 1}};
+  EXPECT_EQ(cuda::matrix_unit_of(9, 0), cuda::MatrixUnit::kHopper);
+  for (const auto& [major, minor] : kOthers) {
+    const bool byte_units = cuda::matrix_unit_of(major, minor) == cuda::MatrixUnit::kHopper;
+    for (const char* asked : {"", "sums", "residues"}) {
+      for (const ScreenWish wish : {ScreenWish::kBest, ScreenWish::kSums, ScreenWish::kResidues}) {
+        EXPECT_EQ(possible_wish(wish, asked, byte_units), ScreenWish::kSums) << major << "." << minor << " " << asked;
+        EXPECT_FALSE(cuda::plan_product({4096, 4096, 4096, false, false, 132}, possible_wish(wish, asked, byte_units),
+                                        int64_t{70} << 30, 0)
+                         .by_residues());
+      }
+    }
+  }
+  EXPECT_EQ(possible_wish(ScreenWish::kBest, "residues", true), ScreenWish::kResidues);
+  EXPECT_EQ(possible_wish(ScreenWish::kBest, "", true), ScreenWish::kBest);
+  EXPECT_EQ(possible_wish(ScreenWish::kSums, "residues", true), ScreenWish::kSums) << "residues were given up";
 }
 
 // Of both screens; in blocks; of lines longer than sums of bytes are exact; and where residues give up.

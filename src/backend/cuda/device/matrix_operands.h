@@ -28,6 +28,12 @@ constexpr int64_t kRowBlock = 128;
 /// The instructions that multiply: Hopper's own (compute capability 9.0), or instructions of every device from 8.0 on.
 enum class MatrixUnit : uint8_t { kNone, kSync, kHopper };
 
+/// Hopper's instructions are machine code for 9.0 alone: later devices do not run it.
+constexpr MatrixUnit matrix_unit_of(int major, int minor) {
+  if (major == 9 && minor == 0) return MatrixUnit::kHopper;
+  return major >= 8 ? MatrixUnit::kSync : MatrixUnit::kNone;
+}
+
 constexpr int32_t kDepthBlock = 16;
 
 /// The columns of one model: a range of the concatenated ones.

@@ -314,6 +314,8 @@ int log_team_of(int64_t columns) {
   return best;
 }
 
+static_assert(kMaxSharedSums + sizeof(Changes) <= kSharedEverywhere);
+
 template <class Mover>
 void launch_shared(const AccumulateTask& task, dim3 grid, int64_t bytes, cudaStream_t stream) {
   const auto kernel = accumulate_kernel<true, Mover>;

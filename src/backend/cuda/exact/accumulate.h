@@ -19,8 +19,9 @@ struct ColumnTerms {
   const int32_t* exponents = nullptr;  ///< shift - (limbs - 1) * bits of every column
 };
 
-/// Statistics of at most this many bytes a model are added up in the shared memory of a block.
-constexpr int64_t kMaxSharedSums = 96 << 10;
+/// Statistics of at most this many bytes a model are added up in the shared memory of a block. A list of changes lies
+/// next to them.
+constexpr int64_t kMaxSharedSums = 90 << 10;
 
 /// Scratch for sums by label order (accumulate_by_label.h): rows that changed, each cluster's next to each other.
 /// Cluster c of a range is number PassRange::first + c.

@@ -86,18 +86,14 @@ int sum_bits(const Input& input, size_t term) {
   return (plain.limbs - 1) * plain.bits + kLimbBits + finest - std::min(plain.shift, finest) + kSpare;
 }
 
-// The max shared memory of a block, but for a little.
-size_t shared_bytes(const CudaDevice& device) {
-  constexpr size_t kKibibyte = 1024;
-  if (device.major == 9) return 226 * kKibibyte;
-  return (device.major == 8 && device.minor == 0 ? 162 : 98) * kKibibyte;
-}
-
 SolveWords words_of(const Input& input, const CudaDevice& device) {
+  constexpr size_t kStatic = 1024;  // other shared memory of the kernel
   int most = 0;
   for (size_t term = 0; term < input.columns.size(); term += 2) most = std::max(most, sum_bits(input, term));
   const SolveWords words = most <= 4 * 64 ? SolveWords::kFew : most <= 7 * 64 ? SolveWords::kMany : SolveWords::kNone;
-  if (words == SolveWords::kNone || solve_bytes(words, input.points.d) > shared_bytes(device)) return SolveWords::kNone;
+  if (words == SolveWords::kNone || solve_bytes(words, input.points.d) + kStatic > device.shared_bytes) {
+    return SolveWords::kNone;
+  }
   return words;
 }
 

@@ -21,6 +21,7 @@ struct CudaDevice {
   int major = 0, minor = 0;
   int multiprocessors = 1;
   int64_t memory_free = 0;  ///< bytes
+  size_t shared_bytes = 0;  ///< shared memory that a block may have
   MatrixUnit matrix_unit = MatrixUnit::kNone;
   int double_ratio = 2;  ///< how many times slower than float32 it is in binary64
 };

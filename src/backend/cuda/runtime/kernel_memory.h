@@ -11,6 +11,9 @@ namespace manymeans::cuda {
 /// might be launched in between). The library sets it only here.
 void allow_all_shared_memory(const void* kernel, const char* doing);
 
+/// Bytes that a block may have on every device from compute capability 8.0 on. 8.6, 8.9 and 12.x have no more.
+constexpr int kSharedEverywhere = 99 << 10;
+
 /// Facts of a kernel compiled for the current device.
 struct CompiledKernel {
   int architecture = 0;     ///< 80, 90, ...

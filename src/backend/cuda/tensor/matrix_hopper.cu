@@ -139,7 +139,8 @@ template <class Purpose, int kFirstColumns, int kSteps, int kColumns, int kHalve
 void add_short(Instances& to, int64_t min_rows = 0) {
   using Shape = ShortRows<kSteps, kColumns, kHalves>;
   to.push_back({Purpose::kPurpose, kColumns, kFirstColumns, kSteps * kDepthBlock, min_rows,
-                reinterpret_cast<const void*>(kShortKernel<Purpose, Shape>), launch_short<Purpose, Shape>});
+                sizeof(typename Shape::Shared), reinterpret_cast<const void*>(kShortKernel<Purpose, Shape>),
+                launch_short<Purpose, Shape>});
 }
 
 template <class Purpose, int kColumns>
@@ -158,7 +159,8 @@ void add_long(Instances& to) {
   static_assert(meetings_hold(kRing));
   to.push_back({Purpose::kPurpose, kColumns, (kRing.first_panels - 1) * kPanel + 1,
                 static_cast<int32_t>(std::min<int64_t>(kMaxColumns, int64_t{kRing.last_panels} * kPanel)), 0,
-                reinterpret_cast<const void*>(kLongKernel<Purpose, Shape>), launch_long<Purpose, Shape>});
+                sizeof(typename Shape::Shared), reinterpret_cast<const void*>(kLongKernel<Purpose, Shape>),
+                launch_long<Purpose, Shape>});
 }
 
 template <class Purpose, int kColumns>

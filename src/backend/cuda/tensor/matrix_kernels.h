@@ -31,6 +31,7 @@ struct MatrixInstance {
   int32_t first_columns;  ///< padded columns of a row, from these
   int32_t last_columns;   ///< to these
   int64_t min_rows;
+  int32_t shared_bytes;  ///< of a block
   const void* kernel;
   /// `rows`: what is multiplied; task.points: what the epilogue knows of it.
   void (*launch)(MatrixTask& task, const PackedRows& rows, cudaStream_t stream);

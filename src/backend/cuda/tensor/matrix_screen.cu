@@ -103,10 +103,11 @@ int64_t matrix_terms(int64_t columns, int tile_columns) {
 }
 
 MatrixUnit matrix_unit_of(int device) {
-  int major = 0;
-  check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "asking for the device's units");
-  if (major == 9) return MatrixUnit::kHopper;
-  return major >= 8 ? MatrixUnit::kSync : MatrixUnit::kNone;
+  constexpr const char* kDoing = "asking for the device's units";
+  int major = 0, minor = 0;
+  check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), kDoing);
+  check(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device), kDoing);
+  return matrix_unit_of(major, minor);
 }
 
 void gather_tile_terms(const PackedColumns& columns, cudaStream_t stream) {

@@ -28,7 +28,7 @@ using Instances = std::vector<MatrixInstance>;
 template <int kColumns, template <int> class Work, class Epilogue>
 void add(Instances& to, MatrixPurpose purpose) {
   using Rows = Work<Sync<kColumns>::kRows>;
-  to.push_back({purpose, kColumns, 1, kMaxColumns, 0,
+  to.push_back({purpose, kColumns, 1, kMaxColumns, 0, sizeof(typename Sync<kColumns>::Shared),
                 reinterpret_cast<const void*>(sync_kernel<Sync<kColumns>, Rows, Epilogue>),
                 launch<kColumns, Rows, Epilogue>});
 }

@@ -238,6 +238,16 @@ int count_strangers() {
   return strangers;
 }
 
+// Those of Hopper do not run elsewhere, and code for clusters is empty where it was compiled for older devices.
+bool runs_here(const KernelUse& use) {
+  cudaFuncAttributes compiled;
+  if (cudaFuncGetAttributes(&compiled, use.function) != cudaSuccess) {
+    cudaGetLastError();
+    return false;
+  }
+  return compiled.ptxVersion >= 90 || use.name.find("pack_whole_kernel") == std::string::npos;
+}
+
 // Prints how often each kernel was launched, and for how many rows at most; returns how many were not.
 int count_unused() {
   int unused = 0;
@@ -249,7 +259,7 @@ int count_unused() {
       continue;
     std::printf("%10lld launches %10lld rows  %s\n", static_cast<long long>(use.launches),
                 static_cast<long long>(use.max_rows), use.name.c_str());
-    unused += use.launches == 0 ? 1 : 0;
+    unused += use.launches == 0 && runs_here(use) ? 1 : 0;
   }
   return unused;
 }

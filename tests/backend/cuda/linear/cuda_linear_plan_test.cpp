@@ -70,6 +70,7 @@ TEST(CudaLinearPlan, SolvesOnTheDeviceWhatFitsThere) {
   cuda::CudaDevice ampere = cuda::hopper();
   ampere.major = 8;
   ampere.minor = 6;
+  ampere.shared_bytes = 99 << 10;
   const auto plan = [](int64_t d, const cuda::CudaDevice& device) {
     const Points points(500, d);
     return cuda::make_linear_plan(points.input, device, {}, {});

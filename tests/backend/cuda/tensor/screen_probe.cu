@@ -1,6 +1,7 @@
 // Does the matrix unit add as the screen's bound assumes?
 #include "backend/cuda/runtime/ptx.cuh"
 #include "backend/cuda/tensor/matrix_bounds.h"
+#include "backend/cuda/tensor/matrix_screen.h"
 #include "backend/cuda/tensor/warp_product.cuh"
 #include "backend/cuda/tensor/wgmma.cuh"
 #include "screen_check.h"
@@ -57,7 +58,9 @@ __global__ void probe_sums(int rounds, uint32_t seed, double* worst) {
       a[swizzled(i / 16, i % 16)] = __float2half(value(mix(base + i)));
       b[swizzled(i / 16, i % 16)] = __float2half(value(mix(base + 1024 + i)));
     }
-    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+    fence_proxies();
+#endif
     __syncthreads();
     float sums[32];
     float before[32];
@@ -70,12 +73,14 @@ __global__ void probe_sums(int rounds, uint32_t seed, double* worst) {
     if constexpr (kSmall) {
       multiply_by_warps(a, b, sums);
     } else {
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
       pin(sums);
       wgmma_fence();
       wgmma<64>(sums, panel_descriptor(a), panel_descriptor(b), 1);
       wgmma_commit();
       wgmma_wait<0>();
       pin(sums);
+#endif
     }
     const int lane = static_cast<int>(threadIdx.x % 32);
     for (int i = 0; i < 32; ++i) {
@@ -114,7 +119,7 @@ bool probe_one() {
 }  // namespace
 
 bool probe_matrix_units() {
-  const bool of_four_warps = probe_one<false>();
+  const bool of_four_warps = matrix_unit_of(0) != MatrixUnit::kHopper || probe_one<false>();
   return probe_one<true>() && of_four_warps;
 }
 

@@ -17,7 +17,7 @@ class Trial {
  public:
   Trial(const ScreenData& data, const ScreenWays& ways) : data_(data), ways_(ways) {
     const char* forced = std::getenv("SCREEN_CHECK_TILE");
-    unit_ = std::getenv("SCREEN_CHECK_SYNC") != nullptr ? MatrixUnit::kSync : MatrixUnit::kHopper;
+    unit_ = std::getenv("SCREEN_CHECK_SYNC") != nullptr ? MatrixUnit::kSync : matrix_unit_of(0);
     padded_ = (data.d + 15) / 16 * 16;
     tile_ = forced != nullptr && data.d <= 128 ? std::atoi(forced) : matrix_tile_columns(unit_, padded_, data.k);
     for (int model = 0; model < data.models; ++model) prototypes_.push_back(prototypes_of(data, model));

@@ -1,4 +1,5 @@
 // The right labels of the screen's check.
+#include "backend/cuda/runtime/kernel_memory.h"
 #include "core/distance.h"
 #include "screen_check.h"
 
@@ -107,7 +108,7 @@ std::vector<uint32_t> true_labels(const ScreenData& data, const float* x, const 
   const int64_t rows = (data.rows + stride - 1) / stride;
   const Device<uint32_t> truth(static_cast<size_t>(rows));
   const size_t shared = d * kTruthRows * sizeof(double);
-  CHECK_CUDA(cudaFuncSetAttribute(label_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 200 * 1024));
+  cuda::allow_all_shared_memory(label_kernel, "the check's labels");
   label_kernel<<<static_cast<unsigned>((rows + kTruthRows - 1) / kTruthRows), 256, shared>>>(
       x, on_device.data, data.rows, stride, data.d, data.k, truth.data);
   CHECK_CUDA(cudaGetLastError());
