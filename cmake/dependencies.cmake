@@ -18,7 +18,7 @@ if(MANYMEANS_SELF_CONTAINED)
   # Unused parts of libstdc++.a must go: one of them asks for a C library that is newer than all else does. libgcc_s stays
   # shared for the same reason; every Linux has it.
   add_link_options(-static-libstdc++ -Wl,--gc-sections -Wl,--exclude-libs,ALL)
-  # src/core/old_glibc.cpp: what links here starts with glibc 2.28 too, where threads and dlopen() have libraries of their
+  # src/core/os/old_glibc.cpp: what links here starts with glibc 2.28 too, where threads and dlopen() have libraries of their
   # own.
   include(CheckCXXSymbolExists)
   check_cxx_symbol_exists(__GLIBC__ features.h MANYMEANS_GLIBC)

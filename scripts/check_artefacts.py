@@ -46,7 +46,7 @@ def problems_of(file, hardened, glibc):
     if glibc:
         for symbol, found in re.findall(r" UND (\S+)@GLIBC_([\d.]+)", readelf("--dyn-syms", file)):
             if version(found) > version(glibc):
-                yield f"needs {symbol} of glibc {found}; src/core/old_glibc.cpp can take an older one than {glibc}"
+                yield f"needs {symbol} of glibc {found}; src/core/os/old_glibc.cpp can take an older one than {glibc}"
         if "libstdc++" in dynamic:
             yield "needs libstdc++.so, which may be older where it is installed"
 

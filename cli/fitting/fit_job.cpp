@@ -2,6 +2,7 @@
 
 #include <manymeans/choose_columns.h>
 
+#include "core/os/process.h"
 #include "fitting/target_column.h"
 #include "flags/checkpoint_flags.h"
 #include "flags/flag_values.h"
@@ -16,13 +17,8 @@
 #include "streams/stop_signal.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <ctime>
-#include <fstream>
 #include <iterator>
-#include <sstream>
 
 namespace manymeans::cli {
 namespace {
@@ -63,34 +59,10 @@ Scaling find_job_scaling(const FitJob& job, const FitOptions& options, const Poi
   return scaling;
 }
 
-double seconds_of(clockid_t clock) {
-  timespec time{};
-  ::clock_gettime(clock, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
-
-// When this process was started, on the clock since the boot. The system rounds it to a hundredth of a second. Within
-// that rounding the process had the processor all the time, as on an idle machine.
-double find_start() {
-  const double busy = seconds_of(CLOCK_BOOTTIME) - seconds_of(CLOCK_PROCESS_CPUTIME_ID);
-  std::ifstream file("/proc/self/stat");
-  std::string text;
-  std::getline(file, text);
-  std::istringstream fields(text.substr(text.rfind(')') + 1));  // the name before may hold spaces
-  constexpr int kStartTime = 22 - 2;                            // proc(5)
-  double ticks = 0;
-  std::string field;
-  for (int i = 1; i < kStartTime; ++i) fields >> field;
-  if (!(fields >> ticks)) return busy;
-  const double tick = 1 / static_cast<double>(::sysconf(_SC_CLK_TCK));
-  return std::clamp(busy, ticks * tick, (ticks + 1) * tick);
-}
-
 }  // namespace
 
 void end_phase(const char* name, Phases& phases) {
-  static const double kStart = find_start();
-  double rest = seconds_of(CLOCK_BOOTTIME) - kStart;
+  double rest = seconds_since_start();
   for (const auto& [phase, seconds] : phases) {
     if (phase.find(':') == std::string::npos) rest -= seconds;  // the other phases are parts of phases
   }

@@ -1,8 +1,8 @@
+#include "core/os/machine.h"
 #include "ranks/ranks.h"
 #include "streams/standard_streams.h"
 
 #include <fmt/format.h>
-#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -64,12 +64,12 @@ int complain_as_rank(const Error& error) {
 int ranks_on_same_processors(Comm& ranks) {
   struct Place {
     char machine[256];
-    cpu_set_t processors;
+    ProcessorMask processors;
     bool operator==(const Place& other) const { return std::memcmp(this, &other, sizeof other) == 0; }
   };
   Place mine{};
   ::gethostname(mine.machine, sizeof mine.machine - 1);
-  ::sched_getaffinity(0, sizeof mine.processors, &mine.processors);  // where that fails, all ranks look alike
+  mine.processors = allowed_mask();  // where the system does not say, all ranks look alike
   const std::vector<Place> all = ranks.gather_flat(std::span<const Place>(&mine, 1));
   return static_cast<int>(std::ranges::count(all, mine));
 }

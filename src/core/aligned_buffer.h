@@ -4,8 +4,6 @@
 
 #include "core/file_memory.h"
 
-#include <sys/mman.h>
-
 #include <cstddef>
 #include <cstdlib>
 #include <memory>
@@ -25,7 +23,7 @@ class AlignedBuffer {
     if (bytes == 0) return;
     data_.reset(static_cast<T*>(std::aligned_alloc(alignment, bytes)));
     if (!data_) throw std::bad_alloc();
-    if (alignment == kHugePage) madvise(data_.get(), bytes, MADV_HUGEPAGE);  // advice: refusal costs only speed
+    if (alignment == kHugePage) want_huge_pages(data_.get(), bytes);
   }
 
   AlignedBuffer(size_t count, Storage storage) : AlignedBuffer(storage == Storage::kMemory ? count : 0) {

@@ -2,14 +2,14 @@
 
 #include <manymeans/error.h>
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <limits>
 #include <string_view>
 #include <system_error>
+
+extern char** environ;  // POSIX: the program declares it
 
 namespace manymeans::environment {
 namespace {

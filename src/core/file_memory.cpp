@@ -3,20 +3,17 @@
 #include <manymeans/error.h>
 
 #include "core/memory.h"
+#include "core/os/unnamed_file.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
-#include <sstream>
 #include <utility>
 
 namespace manymeans {
@@ -34,58 +31,12 @@ constexpr size_t kAround = size_t{2} << 20;
 }
 
 int open_temporary(const std::string& folder) {
-  const int file = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  const int file = open_unnamed(folder, O_RDWR, 0600);
   if (file >= 0) return file;
   std::string name = folder + "/manymeans-XXXXXX";  // where the file system has no files without names
   const int named = ::mkostemp(name.data(), O_CLOEXEC);
   if (named >= 0) ::unlink(name.c_str());
   return named;
-}
-
-// All of the disk space that the file will need; an error number, or 0.
-int take_space(int file, size_t bytes) {
-  int error = EINTR;
-  while (error == EINTR) error = ::posix_fallocate(file, 0, static_cast<off_t>(bytes));
-  return error;
-}
-
-// Advises from the beginning of the page of the first byte.
-void advise(const void* data, size_t bytes, int advice) noexcept {
-  const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
-  const uintptr_t from = reinterpret_cast<uintptr_t>(data) / page * page;
-  ::madvise(reinterpret_cast<void*>(from), reinterpret_cast<uintptr_t>(data) + bytes - from, advice);
-}
-
-// One entry of /proc/self/smaps.
-struct Area {
-  uintptr_t begin = 0;
-  uintptr_t end = 0;
-  bool writable = false;
-  bool shared = false;
-  bool file = false;
-  bool own_pages = false;  // pages that no longer belong to the file
-};
-
-bool is_safe(const Area& area) {
-  return area.file && (area.shared || (!area.writable && !area.own_pages));
-}
-
-// "7f00-7f01 r--p 00000000 08:01 1234   /path"
-bool parse_header(const std::string& line, Area& area) {
-  unsigned long begin = 0;
-  unsigned long end = 0;
-  unsigned long inode = 0;
-  char rights[5] = {};
-  if (std::sscanf(line.c_str(), "%lx-%lx %4s %*s %*s %lu", &begin, &end, rights, &inode) != 4) return false;
-  area = {begin, end, rights[1] == 'w', rights[3] == 's', inode != 0, false};
-  return true;
-}
-
-void parse_detail(const std::string& line, Area& area) {
-  std::istringstream fields(line);
-  std::string key;
-  int64_t kibibytes = 0;
-  if (fields >> key >> kibibytes && (key == "Anonymous:" || key == "Swap:")) area.own_pages |= kibibytes > 0;
 }
 
 }  // namespace
@@ -131,7 +82,7 @@ void TemporaryBytes::resize(size_t size) {
   const int error = size > size_ ? take_space(file_, size) : 0;
   if (error != 0) fail(folder, size, error);
   void* moved = data_ == nullptr ? ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, file_, 0)
-                                 : ::mremap(data_, size_, size, MREMAP_MAYMOVE);
+                                 : remap_file(file_, data_, size_, size);
   if (moved == MAP_FAILED) fail(folder, size, errno);
   data_ = static_cast<std::byte*>(moved);
   size_ = size;
@@ -153,38 +104,6 @@ void give_back(const void* begin, size_t size, size_t first, size_t bytes) noexc
   const uintptr_t from = std::max(lowest, (start + first) / kAround * kAround);
   const uintptr_t to = std::min(highest, (start + first + bytes + kAround - 1) / kAround * kAround);
   if (from < to) ::madvise(reinterpret_cast<void*>(from), to - from, MADV_DONTNEED);
-}
-
-void map_small_pages(const void* data, size_t bytes) noexcept {
-  advise(data, bytes, MADV_NOHUGEPAGE);
-}
-
-void fetch_ahead(const void* data, size_t bytes) noexcept {
-  advise(data, bytes, MADV_WILLNEED);
-}
-
-bool lies_in_file(const void* data, size_t bytes) {
-  if (bytes == 0) return false;
-  const auto begin = reinterpret_cast<uintptr_t>(data);
-  const uintptr_t end = begin + bytes;
-  uintptr_t safe_to = begin;  // the areas come in order of their addresses
-  std::ifstream file("/proc/self/smaps");
-  Area area;
-  const auto use = [&] {
-    if (is_safe(area) && area.begin <= safe_to && safe_to < area.end) safe_to = area.end;
-  };
-  for (std::string line; std::getline(file, line);) {
-    Area next;
-    if (parse_header(line, next)) {
-      use();
-      if (next.begin >= end) return safe_to >= end;
-      area = next;
-    } else {
-      parse_detail(line, area);
-    }
-  }
-  use();
-  return safe_to >= end;
 }
 
 }  // namespace manymeans

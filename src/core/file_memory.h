@@ -2,6 +2,8 @@
 // read again when they are needed.
 #pragma once
 
+#include "core/os/pages.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -53,13 +55,5 @@ Storage storage_for(int64_t bytes, int64_t limit);
 /// Frees the pages of [first, first + bytes), and some neighbours within [begin, begin + size): the system maps those
 /// around a touched page. All of it must lie in a file.
 void give_back(const void* begin, size_t size, size_t first, size_t bytes) noexcept;
-/// Asks the system to map these bytes by small pages only, so that few come with one that is touched.
-void map_small_pages(const void* data, size_t bytes) noexcept;
-/// Asks the system to begin reading these bytes of a mapped file. Returns at once.
-void fetch_ahead(const void* data, size_t bytes) noexcept;
-
-/// Returns whether every page of the range belongs to a file: a shared mapping, or one that cannot be written and never
-/// was. Then freeing them loses nothing. Reads /proc/self/smaps; false where that cannot be done.
-bool lies_in_file(const void* data, size_t bytes);
 
 }  // namespace manymeans

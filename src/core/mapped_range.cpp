@@ -2,6 +2,8 @@
 
 #include <manymeans/error.h>
 
+#include "core/os/unnamed_file.h"
+
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
@@ -104,7 +106,7 @@ MappedRange::MappedRange(const void* data, size_t size, int file, std::string pa
                 std::string("cannot be kept open: ") + std::strerror(errno) + "; close other files first");
   }
   struct stat status {};
-  if (::fstat(file_, &status) == 0) written_ = status.st_mtim;
+  if (::fstat(file_, &status) == 0) written_ = written_at(status);
 }
 
 void MappedRange::unmap() {
@@ -128,7 +130,8 @@ void MappedRange::check() const {
   }
   if (slot_->lost) fail("the file was cut off while it was read, or its disk failed");
   if (file_ < 0) return;
-  if (!known || status.st_mtim.tv_sec != written_.tv_sec || status.st_mtim.tv_nsec != written_.tv_nsec) {
+  const timespec written = written_at(status);
+  if (!known || written.tv_sec != written_.tv_sec || written.tv_nsec != written_.tv_nsec) {
     fail("somebody wrote to the file while it was read, so there is no answer for it");
   }
 }

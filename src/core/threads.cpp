@@ -2,19 +2,16 @@
 
 #include <manymeans/error.h>
 
-#include "core/cgroup.h"
 #include "core/environment.h"
 #include "core/fp_environment.h"
+#include "core/os/cgroup.h"
+#include "core/os/machine.h"
 #include "core/workers.h"
-
-#include <sched.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cmath>
-#include <fstream>
-#include <string>
 #include <utility>
 
 namespace manymeans {
@@ -25,47 +22,6 @@ namespace {
 constexpr int kAlwaysGiven = 64;
 constexpr int kMaxThreads = 4096;  // of MANYMEANS_NUM_THREADS
 
-int affinity_count() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof set, &set) == 0) return std::max(1, CPU_COUNT(&set));
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-}
-
-// Returns the CPUs that "quota period" allows, or HUGE_VAL without a limit.
-double parse_quota(const std::string& quota, double period) {
-  if (quota.empty() || quota == "max" || period <= 0) return HUGE_VAL;
-  const double value = std::atof(quota.c_str());
-  return value > 0 ? value / period : HUGE_VAL;
-}
-
-double read_v2_quota(const std::string& folder) {
-  std::ifstream file(folder + "/cpu.max");
-  std::string quota;
-  double period = 0;
-  file >> quota >> period;
-  return parse_quota(quota, period);
-}
-
-double read_v1_quota(const std::string& folder) {
-  std::ifstream quota_file(folder + "/cpu.cfs_quota_us");
-  std::ifstream period_file(folder + "/cpu.cfs_period_us");
-  std::string quota;
-  double period = 0;
-  quota_file >> quota;
-  period_file >> period;
-  return parse_quota(quota, period);
-}
-
-// The tightest quota of this process's cgroup and all its parents.
-double cgroup_quota() {
-  double least = HUGE_VAL;
-  for (const CgroupFolder& group : cgroup_folders("cpu")) {
-    least = std::min(least, group.version == 2 ? read_v2_quota(group.path) : read_v1_quota(group.path));
-  }
-  return least;
-}
-
 // Read again once a second: reading takes about 40 us, as long as a small call. There is no lock that a fork could
 // leave taken in the child: two threads may read at once.
 double recent_quota() {
@@ -74,7 +30,7 @@ double recent_quota() {
   static std::atomic<double> quota{0};
   const int64_t now = std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
   if (now - read_at.load() >= kSecond) {
-    quota = cgroup_quota();
+    quota = cgroup_processors();
     read_at = now;
   }
   return quota;
@@ -85,7 +41,7 @@ double recent_quota() {
 int usable_threads() {
   if (const std::optional<int> set = environment::threads()) return std::min(*set, kMaxThreads);
   const double quota = std::ceil(recent_quota());
-  return static_cast<int>(std::max(1.0, std::min<double>(affinity_count(), quota)));
+  return static_cast<int>(std::max(1.0, std::min<double>(allowed_processors(), quota)));
 }
 
 int thread_count(int asked) {

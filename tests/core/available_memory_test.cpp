@@ -1,4 +1,5 @@
 #include "core/memory.h"
+#include "core/os/cgroup.h"
 
 #include <gtest/gtest.h>
 

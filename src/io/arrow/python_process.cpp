@@ -1,6 +1,8 @@
 #include "io/arrow/python_process.h"
 
 #include "core/environment.h"
+#include "core/os/process.h"
+#include "core/os/unnamed_file.h"
 #include "io/arrow/fields.h"
 #include "io/arrow/python_script.h"
 
@@ -8,8 +10,6 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,11 +19,11 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <ctime>
 #include <filesystem>
 #include <functional>
 #include <future>
 #include <new>
+#include <optional>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -67,10 +67,9 @@ struct Start {
 [[noreturn]] void become(const Start& start, volatile int& error) {
   for (int signal = 1; signal < NSIG; ++signal) ::signal(signal, SIG_DFL);
   sigset_t none;
-  ::sigemptyset(&none);
-  const bool ready = ::setpgid(0, 0) == 0 && ::prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 &&
-                     ::dup2(start.ends, STDIN_FILENO) >= 0 && ::dup2(start.ends, STDOUT_FILENO) >= 0 &&
-                     ::dup2(start.complaints, STDERR_FILENO) >= 0 &&
+  sigemptyset(&none);
+  const bool ready = ::setpgid(0, 0) == 0 && end_with_parent() && ::dup2(start.ends, STDIN_FILENO) >= 0 &&
+                     ::dup2(start.ends, STDOUT_FILENO) >= 0 && ::dup2(start.complaints, STDERR_FILENO) >= 0 &&
                      (start.input < 0 || ::dup2(start.input, STDERR_FILENO + 1) >= 0) &&
                      ::chdir("/") == 0;  // no module of the folder at hand is taken for Python's
   if (ready && ::getppid() == start.parent && ::sigprocmask(SIG_SETMASK, &none, nullptr) == 0) {
@@ -102,8 +101,7 @@ std::vector<std::string> candidates() {
     if (::access(program.c_str(), X_OK) != 0) return;
     if (std::ranges::find(found, program.string()) == found.end()) found.push_back(program.string());
   };
-  std::error_code ignored;
-  const std::filesystem::path beside = std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path();
+  const std::filesystem::path beside = program_file().parent_path();
   if (!beside.empty()) {
     add(beside / "python3");
     add(beside / "python");
@@ -248,10 +246,10 @@ PythonProcess::~PythonProcess() {
 // The kernel ends it when its parent thread ends, so this thread lives as long as the object.
 void PythonProcess::begin(int input) {
   std::array<int, 2> ends = {-1, -1};
-  const bool open = ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) == 0;
+  const bool open = connect_sockets(ends);
   socket_ = moved_up(ends[0]);
   const int theirs = moved_up(ends[1]);
-  complaints_ = moved_up(::memfd_create("manymeans-python", MFD_CLOEXEC));
+  complaints_ = moved_up(open_memory_file("manymeans-python"));
   const int file = input < 0 ? -1 : ::fcntl(input, F_DUPFD_CLOEXEC, theirs + 1);
   int error = open && socket_ >= 0 && theirs >= 0 && complaints_ >= 0 && (input < 0 || file >= 0) ? 0 : errno;
   if (error == 0) {
@@ -275,7 +273,7 @@ int PythonProcess::keep(const std::function<pid_t()>& start) {
   std::future<int> started = promise.get_future();
   ended_ = {};
   sigset_t all, before;
-  ::sigfillset(&all);
+  sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);  // which the new thread has from its beginning
   try {
     keeper_ = std::thread([this, &start, promise = std::move(promise), ended = ended_.get_future()]() mutable {
@@ -320,12 +318,9 @@ bool PythonProcess::send(std::span<const std::byte> bytes) {
 
 // Returns true if the process has worked since this last returned true.
 bool PythonProcess::is_working() {
-  clockid_t clock{};
-  timespec used{};
-  if (::clock_getcpuclockid(process_, &clock) != 0 || ::clock_gettime(clock, &used) != 0) return false;
-  const double seconds = static_cast<double>(used.tv_sec) + 1e-9 * static_cast<double>(used.tv_nsec);
-  if (seconds < worked_ + kMinWork * patience_) return false;
-  worked_ = seconds;
+  const std::optional<double> seconds = processor_seconds(process_);
+  if (!seconds || *seconds < worked_ + kMinWork * patience_) return false;
+  worked_ = *seconds;
   return true;
 }
 

@@ -3,12 +3,12 @@
 #include "core/data_type.h"
 #include "core/file_memory.h"
 #include "core/open_file.h"
+#include "core/os/unnamed_file.h"
 #include "core/threads.h"
 #include "io/arrow/field_numbers.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -233,8 +233,8 @@ class OpenAgain {
     if (path != MappedFile::kStandardInput && std::filesystem::is_regular_file(path, ignored)) {
       again_.emplace(path, FileKind::kRegular);
     } else {
-      if (file.in_temporary_file()) copy_ = ::open(temporary_folder().c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-      if (copy_ < 0) copy_ = ::memfd_create("manymeans-input", MFD_CLOEXEC);
+      if (file.in_temporary_file()) copy_ = open_unnamed(temporary_folder(), O_RDWR, 0600);
+      if (copy_ < 0) copy_ = open_memory_file("manymeans-input");
       copy(file.bytes(), path);
     }
   }

@@ -4,6 +4,7 @@
 #include <manymeans/io.h>
 
 #include "core/open_file.h"
+#include "core/os/unnamed_file.h"
 
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -23,7 +24,7 @@ fs::path folder_of(const fs::path& path) {
   return path.has_parent_path() ? path.parent_path() : fs::path(".");
 }
 
-// The number of this process's open file that the path names, through /proc and not further.
+// The number of this process's open file that the path names, through these folders and not further.
 std::optional<int> descriptor_named(const fs::path& path) {
   const std::string name = path.filename().string();
   int number = -1;
@@ -32,7 +33,7 @@ std::optional<int> descriptor_named(const fs::path& path) {
   std::error_code ignored;
   const fs::path folder = fs::canonical(folder_of(path), ignored);
   if (folder.empty()) return std::nullopt;
-  for (const char* own : {"/proc/self/fd", "/proc/thread-self/fd"}) {
+  for (const char* own : kDescriptorFolders) {
     if (folder == fs::canonical(own, ignored)) return number;
   }
   return std::nullopt;

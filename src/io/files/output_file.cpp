@@ -3,6 +3,8 @@
 #include <manymeans/error.h>
 #include <manymeans/io.h>
 
+#include "core/os/process.h"
+#include "core/os/unnamed_file.h"
 #include "io/files/file_name.h"
 
 #include <fcntl.h>
@@ -14,7 +16,6 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
-#include <ctime>
 #include <filesystem>
 #include <optional>
 #include <utility>
@@ -35,17 +36,16 @@ std::string folder_of(const std::string& target) {
 class PipeSignalGuard {
  public:
   PipeSignalGuard() {
-    ::sigemptyset(&pipe_);
-    ::sigaddset(&pipe_, SIGPIPE);
+    sigemptyset(&pipe_);
+    sigaddset(&pipe_, SIGPIPE);
     sigset_t pending;
     ::sigpending(&pending);
-    had_one_ = ::sigismember(&pending, SIGPIPE) == 1;
+    had_one_ = sigismember(&pending, SIGPIPE) == 1;
     ::pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
   }
   ~PipeSignalGuard() {
     const int error = errno;
-    const timespec now{};
-    if (!had_one_) (void)::sigtimedwait(&pipe_, nullptr, &now);  // ours, if there is one
+    if (!had_one_) drop_pending_signal(SIGPIPE);  // ours, if there is one
     ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
     errno = error;
   }
@@ -87,11 +87,11 @@ bool are_one(const struct stat& a, const struct stat& b) {
 std::string resolve(const std::string& path) {
   std::error_code ignored;
   if (!fs::is_symlink(path, ignored)) return path;
-  int file = ::open(path.c_str(), O_PATH | O_CLOEXEC);
+  int file = open_for_name(path);
   const bool missing = file < 0 && errno == ENOENT;
   if (missing) file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_NONBLOCK | O_CLOEXEC, 0666);
   if (file < 0) return "";
-  std::string name = fs::read_symlink("/proc/self/fd/" + std::to_string(file), ignored).string();
+  std::string name = name_of_file(file);
   struct stat opened {
   }, named{};
   ::fstat(file, &opened);
@@ -170,10 +170,9 @@ std::string OutputFile::free_name(int number) const {
 }
 
 void OutputFile::open_beside(mode_t mode) {
-  // Without a name, where the file system can: then nothing is left behind when the program is killed. It gets one
-  // through /proc in the end.
-  file_ = ::open(folder_of(target_).c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, mode);
-  nameless_ = file_ >= 0 && ::access(own_link().c_str(), F_OK) == 0;
+  // Without a name, where the file system can: then nothing is left behind when the program is killed.
+  file_ = open_unnamed(folder_of(target_), O_WRONLY, mode);
+  nameless_ = file_ >= 0 && can_be_named(file_);
   if (nameless_) return;
   if (file_ >= 0) ::close(file_);
   file_ = -1;
@@ -185,15 +184,10 @@ void OutputFile::open_beside(mode_t mode) {
   }
 }
 
-std::string OutputFile::own_link() const {
-  return "/proc/self/fd/" + std::to_string(file_);
-}
-
 void OutputFile::give_name() {
   for (int number = 0; beside_.empty(); ++number) {
     std::string name = free_name(number);
-    const std::string link = own_link();
-    if (::linkat(AT_FDCWD, link.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0) {
+    if (give_file_name(file_, name) == 0) {
       beside_ = std::move(name);  // no copy, as above
     } else if (errno != EEXIST) {
       fail("put in its place", errno);

@@ -46,7 +46,6 @@ class OutputFile {
   void open_beside(mode_t mode);
   void give_name();
   std::string free_name(int number) const;
-  std::string own_link() const;
   void flush();
   void write_out(std::span<const std::byte> bytes);
 

@@ -3,6 +3,7 @@
 #include <manymeans/io.h>
 
 #include "core/lower_case.h"
+#include "core/os/unnamed_file.h"
 #include "core/out_of_memory.h"
 #include "io/arrow/arrow_append.h"
 #include "io/files/file_watch.h"
@@ -47,7 +48,8 @@ FileState state_of(const std::string& path) {
     throw Error(ErrorCode::kUsage, "append", fmt::format("'{}' is no file, and is gone once read; {}", path, kRight));
   }
   constexpr int64_t kNanoseconds = 1'000'000'000;
-  return {found.st_size, found.st_mtim.tv_sec * kNanoseconds + found.st_mtim.tv_nsec};
+  const timespec written = written_at(found);
+  return {found.st_size, written.tv_sec * kNanoseconds + written.tv_nsec};
 }
 
 // The delimiter of the fields of this output. Where its name asks for nothing else, lines stay as they are. Commas and

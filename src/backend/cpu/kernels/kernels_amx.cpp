@@ -9,10 +9,9 @@
 #include "backend/cpu/kernels/amx_tiles-inl.h"
 #include "backend/cpu/kernels/avx512_bf16-inl.h"
 #include "backend/cpu/kernels/matrix_kernels-inl.h"
+#include "core/os/machine.h"
 
 #include <cpuid.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 namespace manymeans {
 namespace {
@@ -172,8 +171,7 @@ bool find_amx() {
   if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0) return false;
   constexpr unsigned kBfloat16 = 1U << 22, kTiles = 1U << 24, kInt8 = 1U << 25;
   if ((d & kBfloat16) == 0 || (d & kTiles) == 0 || (d & kInt8) == 0) return false;
-  constexpr int64_t kRequestPermission = 0x1023, kTileData = 18;  // arch_prctl(ARCH_REQ_XCOMP_PERM, XTILEDATA)
-  return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+  return request_matrix_registers();
 }
 
 // The processor has it, the system saves its registers, and this process may use them. Asked once: a virtual machine
