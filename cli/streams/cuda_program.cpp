@@ -2,6 +2,8 @@
 
 #include <manymeans/info.h>
 
+#include "core/os/process.h"
+
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -17,7 +19,7 @@ void become_cuda_program(char** argv) {
   namespace fs = std::filesystem;
   std::error_code ignored;
   const std::string stem = "manymeans-cuda-";
-  const fs::path folder = fs::read_symlink("/proc/self/exe", ignored).parent_path().parent_path() / "lib/manymeans";
+  const fs::path folder = program_file().parent_path().parent_path() / "lib/manymeans";
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
     const std::string name = entry.path().filename();
     if (!name.starts_with(stem)) continue;
