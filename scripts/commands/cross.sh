@@ -3,6 +3,7 @@
 #                       tests (or what ARGS of the test program say), the program's golden tests, and 200 random fits,
 #                       whose digests have to be those of build/dev/
 # cross aarch64 --subset  build the library alone, and run 40 of the fits: what CI does
+# cross macos           compile library and program for macOS on 64-bit Arm, by zig; nothing is linked or run
 
 # shellcheck source=scripts/dev_functions.sh
 source "${BASH_SOURCE[0]%/commands/*}/dev_functions.sh"
@@ -33,9 +34,25 @@ golden_tests() {
   done
 }
 
+# The files are those of a portable build of this machine, and NEON's kernels.
+check_macos() {
+  lock
+  need_packages "${build_needs[@]}"
+  need_python requirements-macos.txt || fail "zig is needed and cannot be installed"
+  configure release -B build/macos -DMANYMEANS_PORTABLE=ON -DMANYMEANS_HDF5=OFF -DMANYMEANS_MPI=OFF \
+    -DMANYMEANS_LIBDEFLATE=OFF -DMANYMEANS_ARROW=OFF -DMANYMEANS_BINDINGS=OFF
+  unlock
+  say "compiling library and program for macOS"
+  "$venv/bin/python" scripts/compile_for_macos.py build/macos
+}
+
 main() {
   local targets=(manymeans_answers) subset=
-  [ "${1:-}" = aarch64 ] || fail "cross takes aarch64; see ./dev help"
+  if [ "${1:-}" = macos ]; then
+    check_macos
+    return
+  fi
+  [ "${1:-}" = aarch64 ] || fail "cross takes aarch64 or macos; see ./dev help"
   shift
   if [ "${1:-}" = --subset ]; then subset=1; else targets+=(manymeans_cli manymeans_tests); fi
   lock

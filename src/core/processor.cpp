@@ -1,5 +1,7 @@
 #include "core/processor.h"
 
+#include "core/os/machine.h"
+
 #if defined(__x86_64__) || defined(__i386__)
 
 namespace manymeans {
@@ -19,13 +21,10 @@ bool has_avx512() {
 
 #elif defined(__aarch64__)
 
-#include <sys/auxv.h>
-
 namespace manymeans {
 
 bool has_neon_bf16() {
-  constexpr unsigned long kBfloat16 = 1UL << 14;  // HWCAP2_BF16
-  return (getauxval(AT_HWCAP2) & kBfloat16) != 0;
+  return finds_bfdot();
 }
 
 }  // namespace manymeans

@@ -2,10 +2,12 @@
 
 #if defined(__linux__)
 #include <sched.h>
+#include <sys/auxv.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #elif defined(__APPLE__)
 #include <mach/mach.h>
+#include <sys/sysctl.h>
 #endif
 
 #include <algorithm>
@@ -54,6 +56,19 @@ bool request_matrix_registers() {
 #if defined(__linux__) && defined(__x86_64__)
   constexpr int64_t kRequestPermission = 0x1023, kTileData = 18;  // arch_prctl(ARCH_REQ_XCOMP_PERM, XTILEDATA)
   return ::syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+#else
+  return false;
+#endif
+}
+
+bool finds_bfdot() {
+#if defined(__linux__) && defined(__aarch64__)
+  constexpr unsigned long kBfloat16 = 1UL << 14;  // HWCAP2_BF16
+  return (::getauxval(AT_HWCAP2) & kBfloat16) != 0;
+#elif defined(__APPLE__)
+  int found = 0;
+  size_t size = sizeof found;
+  return ::sysctlbyname("hw.optional.arm.FEAT_BF16", &found, &size, nullptr, 0) == 0 && found != 0;
 #else
   return false;
 #endif

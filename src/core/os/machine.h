@@ -20,4 +20,7 @@ int64_t system_memory();
 /// Asks for the matrix registers (AMX) of an x86 processor. Returns false on other systems than Linux.
 bool request_matrix_registers();
 
+/// Returns whether this is a 64-bit Arm processor with BFDOT and the system says so.
+bool finds_bfdot();
+
 }  // namespace manymeans

@@ -25,11 +25,7 @@ int open_for_name(const std::string& path);
 std::string name_of_file(int file);
 
 /// The folders where a file's name is the number of an open file of this process.
-#if defined(__APPLE__)
-inline constexpr const char* kDescriptorFolders[] = {"/dev/fd"};
-#else
-inline constexpr const char* kDescriptorFolders[] = {"/proc/self/fd", "/proc/thread-self/fd"};
-#endif
+inline constexpr const char* kDescriptorFolders[] = {"/proc/self/fd", "/proc/thread-self/fd", "/dev/fd"};
 
 /// Returns when the file was last written to.
 inline timespec written_at(const struct stat& status) {
