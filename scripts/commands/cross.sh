@@ -2,7 +2,7 @@
 # cross aarch64 [ARGS]  build for 64-bit Arm Linux in build/aarch64/, on a machine of another kind, and run in qemu: the
 #                       tests (or what ARGS of the test program say), the program's golden tests, and 200 random fits,
 #                       whose digests have to be those of build/dev/
-# cross aarch64 --subset  build the library alone, and run 40 of the fits: what CI does
+# cross aarch64 --subset  build the library alone, and run 16 of the fits: what CI does
 # cross macos           compile library and program for macOS on 64-bit Arm, by zig; nothing is linked or run
 
 # shellcheck source=scripts/dev_functions.sh
@@ -13,12 +13,13 @@ source "${BASH_SOURCE[0]%/commands/*}/cross_functions.sh"
 emulator=(qemu-aarch64 -L /usr/aarch64-linux-gnu)
 bin=build/aarch64/bin
 
-# same_digests CASES: of random fits, by all instruction sets of either processor.
+# same_digests CASES: of random fits, by all instruction sets of either processor. They are short, since qemu takes some
+# twenty times as long.
 same_digests() {
   local build
   say "$1 random fits on both processors"
   for build in build/dev build/aarch64; do
-    python3 scripts/freeze.py record "$build" "$build/digests.json" --cases "$1"
+    python3 scripts/freeze.py record "$build" "$build/digests.json" --cases "$1" --seconds 0.05
   done
   python3 scripts/freeze.py compare build/dev/digests.json build/aarch64/digests.json
 }
@@ -67,7 +68,7 @@ main() {
   cmake --build --preset aarch64 --parallel "$(nproc)" --target "${targets[@]}"
   unlock
   if [ -n "$subset" ]; then
-    same_digests 40
+    same_digests 16
     return
   fi
   "${emulator[@]}" $bin/manymeans_tests "$@"
