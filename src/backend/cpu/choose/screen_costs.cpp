@@ -34,7 +34,7 @@ constexpr Measured kMeasured[] = {
     {"avx512", {0.045, 0.0125, 0, 0, 80, 0.8, 0.055, 0.35, 0.02}},
     {"avx2", {0.12, 0.02, 0, 0, 80, 0.8, 0.055, 0.4, 0.038}},
     {"neon_bf16", {0.24, 0.04, 0.27, 0.04, 50, 0.5, 0.055, 0.8, 0.076}},  // not measured, as the next
-    {"neon", {0.24, 0.04, 0, 0, 80, 0.8, 0.055, 0.8, 0.076}},  // not measured: AVX2's for half of its lanes
+    {"neon", {0.24, 0.04, 0, 0, 80, 0.8, 0.055, 0.8, 0.076}},             // not measured: AVX2's for half of its lanes
     {"portable", {3.6, 0.27, 9.6, 30, 80, 0.8, 0.055, 4, 1}},
 };
 
