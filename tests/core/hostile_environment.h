@@ -52,7 +52,7 @@ class TrappingEnvironment {
   static constexpr bool kAvailable = false;
 #endif
 
-  explicit TrappingEnvironment(bool pending = false) {
+  explicit TrappingEnvironment([[maybe_unused]] bool pending = false) {
     std::fegetenv(&before_);
 #if defined(__GLIBC__) && defined(__SSE2__)
     std::feclearexcept(FE_ALL_EXCEPT);
@@ -65,7 +65,7 @@ class TrappingEnvironment {
   TrappingEnvironment& operator=(const TrappingEnvironment&) = delete;
 
   /// Whether all traps are set, and the flags are what they were.
-  static bool still_holds(bool pending) {
+  static bool still_holds([[maybe_unused]] bool pending) {
 #if defined(__GLIBC__) && defined(__SSE2__)
     return fegetexcept() == FE_ALL_EXCEPT && (_mm_getcsr() & kFlags) == (pending ? kFlags : 0U);
 #else

@@ -300,7 +300,9 @@ void expect_canonical_residuals(const CpuKernels& kernels, const std::vector<T>&
     for (int64_t j = 0; j < k; ++j) {
       const double expected = linear_model().rows<T>().distance(x.data() + i * d, models.data() + j * d, d);
       EXPECT_EQ(of_all[static_cast<size_t>(j * rows + i)], expected) << d;
-      if (labels[static_cast<size_t>(i)] == j) EXPECT_EQ(found[static_cast<size_t>(i)], expected) << d;
+      if (labels[static_cast<size_t>(i)] == j) {
+        EXPECT_EQ(found[static_cast<size_t>(i)], expected) << d;
+      }
     }
   }
 }
