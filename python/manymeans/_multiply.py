@@ -121,9 +121,9 @@ def multiply(
         to = array_in_place(out)
     elif out is not None:
         _check_out(out)
-    made, *counted = _manymeans.multiply(x, y, to, wanted)
+    made, entries, certified, resolved, screen = _manymeans.multiply(x, y, to, wanted)
     product = made if out is None else out
-    return (product, ProductCounts(*counted)) if counts else product
+    return (product, ProductCounts(entries, certified, resolved, screen)) if counts else product
 
 
 def _check_out(out: Any) -> None:
