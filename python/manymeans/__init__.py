@@ -93,7 +93,7 @@ __all__ = [
     "solve",
 ]
 
-__version__ = _extension.version or _manymeans.info(devices=False)["version"]
+__version__ = _manymeans.info(devices=False)["version"]
 if _extension.missing_cuda:
     _manymeans.explain_missing_cuda(_extension.missing_cuda)
 
