@@ -53,7 +53,7 @@ make_cuda_wheel() {
   with_cuda || return 0
   say "building the wheel of manymeans-cuda"
   CC=cc CXX=c++ CMAKE_ARGS="-DCMAKE_CUDA_COMPILER=${cuda_arguments[1]#*=}" "$1/bin/python" -m pip wheel "${pip_flags[@]}" \
-    --no-build-isolation --no-deps --wheel-dir "$made" --config-settings=build-dir=build/wheel-cuda python/cuda
+    --no-build-isolation --no-deps --wheel-dir "$made" --config-settings=build-dir="$root/build/wheel-cuda" python/cuda
   PATH=$1/bin:$PATH auditwheel repair --plat "manylinux_2_28_$(uname -m)" --wheel-dir build/wheels "$made"/manymeans_cuda*.whl
   "$tried/bin/python" -m pip install "${pip_flags[@]}" --no-deps build/wheels/manymeans_cuda*.whl
   "$tried/bin/python" -c 'from manymeans import _manymeans, info; print(_manymeans.__file__, *info()["backends"], sep="\n")'
