@@ -47,7 +47,7 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) try {
-  cli::become_cuda_program(argv);
+  cli::become_cuda_program(argc, argv);
   cli::prepare_standard_streams();
   cli::catch_stop_signals(cli::launched().rank == 0);
   guard_mapped_files();

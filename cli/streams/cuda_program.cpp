@@ -7,15 +7,31 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <system_error>
 
 namespace manymeans::cli {
+namespace {
 
-void become_cuda_program(char** argv) {
+// "cuda", "cpu,cuda:0" or "--device=cuda:all".
+bool names_cuda(std::string_view argument) {
+  if (argument.starts_with("--")) argument.remove_prefix(std::min(argument.size(), argument.find('=') + 1));
+  while (!argument.empty()) {
+    const std::string_view item = argument.substr(0, argument.find(','));
+    if (item == "cuda" || item.starts_with("cuda:")) return true;
+    argument.remove_prefix(std::min(argument.size(), item.size() + 1));
+  }
+  return false;
+}
+
+}  // namespace
+
+void become_cuda_program(int argc, char** argv) {
   namespace fs = std::filesystem;
   std::error_code ignored;
   const std::string stem = "manymeans-cuda-";
@@ -24,10 +40,15 @@ void become_cuda_program(char** argv) {
     const std::string name = entry.path().filename();
     if (!name.starts_with(stem)) continue;
     const std::string version = build_info().version;
-    if (name == stem + version) execv(entry.path().c_str(), argv);
-    const char* problem = name == stem + version ? std::strerror(errno) : "its version differs";
-    explain_missing_cuda(fmt::format("{} cannot take the place of this program ({}): install manymeans-cuda {}",
-                                     entry.path().string(), problem, version));
+    std::string problem = "its version differs: install manymeans-cuda " + version;
+    if (name == stem + version) {
+      const bool asked = std::any_of(argv, argv + argc, names_cuda);
+      problem = "an argument must name cuda";
+      if (asked) execv(entry.path().c_str(), argv);
+      if (asked) problem = std::string(std::strerror(errno)) + ": install manymeans-cuda " + version + " again";
+    }
+    explain_missing_cuda(
+        fmt::format("{} does not take the place of this program ({})", entry.path().string(), problem));
   }
 }
 
