@@ -10,7 +10,7 @@ source "${BASH_SOURCE[0]%/commands/*}/dev_functions.sh"
 # shellcheck source=scripts/cross_functions.sh
 source "${BASH_SOURCE[0]%/commands/*}/cross_functions.sh"
 
-emulator=(qemu-aarch64 -L /usr/aarch64-linux-gnu)
+emulator=(qemu-aarch64 -L /usr/aarch64-linux-gnu -E "LD_LIBRARY_PATH=$arm_libraries/usr/lib/aarch64-linux-gnu")
 bin=build/aarch64/bin
 # qemu has threads of its own, its vfork() copies memory, and a program in it cannot start itself again.
 not_in_qemu='MappedRangeDeathTest.AnEarlierHandlerGetsOtherBusErrors:Workers.NoneSurvivesIntoAFork:WrongPython.IsNoProgram'

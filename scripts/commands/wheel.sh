@@ -45,6 +45,7 @@ make_arm_wheel() {
     --config-settings=build-dir=build/wheel-aarch64 .
   python3 -m zipfile --extract build/wheels/*_aarch64.whl "$unpacked"
   python3 scripts/check_artefacts.py --hardened --glibc=2.28 "$unpacked"
+  chmod +x "$unpacked"/*.data/scripts/manymeans # else qemu ends without a word
   qemu-aarch64 -L /usr/aarch64-linux-gnu "$unpacked"/*.data/scripts/manymeans fit data/s1.txt.gz -k 15
 }
 
