@@ -112,7 +112,7 @@ main() {
     "$environment/bin/twine" check build/wheels/*.whl build/wheels/*.tar.gz
   fi
   unlock
-  say "the wheel: $(du -h build/wheels/*.whl build/wheels/*.tar.gz)"
+  find build/wheels -maxdepth 1 -type f -printf '%k KiB  %p\n'
 }
 
 main "$@"
