@@ -42,10 +42,11 @@ void become_cuda_program(int argc, char** argv) {
     const std::string version = build_info().version;
     std::string problem = "its version differs: install manymeans-cuda " + version;
     if (name == stem + version) {
-      const bool asked = std::any_of(argv, argv + argc, names_cuda);
       problem = "an argument must name cuda";
-      if (asked) execv(entry.path().c_str(), argv);
-      if (asked) problem = std::string(std::strerror(errno)) + ": install manymeans-cuda " + version + " again";
+      if (std::any_of(argv, argv + argc, names_cuda)) {
+        execv(entry.path().c_str(), argv);
+        problem = std::string(std::strerror(errno)) + ": install manymeans-cuda " + version + " again";
+      }
     }
     explain_missing_cuda(
         fmt::format("{} does not take the place of this program ({})", entry.path().string(), problem));

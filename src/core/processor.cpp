@@ -1,7 +1,5 @@
 #include "core/processor.h"
 
-#include "core/os/machine.h"
-
 #if defined(__x86_64__) || defined(__i386__)
 
 namespace manymeans {
@@ -15,16 +13,6 @@ bool has_avx512() {
   return has_avx2() && __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
          __builtin_cpu_supports("avx512cd") != 0 && __builtin_cpu_supports("avx512dq") != 0 &&
          __builtin_cpu_supports("avx512vl") != 0;
-}
-
-}  // namespace manymeans
-
-#elif defined(__aarch64__)
-
-namespace manymeans {
-
-bool has_neon_bf16() {
-  return finds_bfdot();
 }
 
 }  // namespace manymeans

@@ -10,7 +10,4 @@ bool has_avx2();
 /// F, BW, CD, DQ and VL in addition to AVX2: Highway's AVX3 target and all kernels for AVX-512 use them.
 bool has_avx512();
 
-/// BFDOT, besides NEON, which every 64-bit Arm processor has.
-bool has_neon_bf16();
-
 }  // namespace manymeans

@@ -1,7 +1,7 @@
 // Lets a program that was linked with a new C library start with one of 2018 (glibc 2.28, RHEL 8).
 //
 // A linker takes the newest version of a function, although the old version does the same.
-// cmake/dependencies.cmake names the functions whose calls become calls of __wrap_NAME, also those in libstdc++.a.
+// The list in cmake/dependencies.cmake turns calls of these functions, in libstdc++.a too, into calls of __wrap_NAME.
 // This file defines the wrappers, and functions that old libraries lack.
 // `scripts/check_artefacts.py --glibc` finds functions that are missing here.
 //

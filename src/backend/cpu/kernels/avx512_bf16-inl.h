@@ -13,12 +13,7 @@
 namespace manymeans {
 namespace {
 
-struct Bfloat16Unit {
-  static constexpr ScreenFormat kFormat = ScreenFormat::kBfloat16;
-  static constexpr int kValues = 2;
-  static constexpr uint32_t kBits = 0;
-  static constexpr int kChains = 4;
-  static constexpr int32_t kHalf = 0x3f003f00;
+struct Bfloat16Unit : Bfloat16Words {
   HWY_INLINE static VecF add(VecF x, VecF z, VecF sum) {
     const auto left = reinterpret_cast<__m512bh>(x.raw), right = reinterpret_cast<__m512bh>(z.raw);
     return VecF{_mm512_dpbf16_ps(sum.raw, left, right)};

@@ -119,6 +119,15 @@ struct ResidualUnit : FloatUnit {
   static constexpr uint32_t kBits = 0x80000000U;
 };
 
+// What units for two bfloat16 numbers a word have in common.
+struct Bfloat16Words {
+  static constexpr ScreenFormat kFormat = ScreenFormat::kBfloat16;
+  static constexpr int kValues = 2;
+  static constexpr int kChains = 4;
+  static constexpr uint32_t kBits = 0;
+  static constexpr int32_t kHalf = 0x3f003f00;
+};
+
 // sums[r][m] = offset_r + rows m . column r, for S neighbouring columns of one block (words, R) from `block` on; W is
 // the number of words where that is known when compiling, else 0.
 template <class Unit, int MR, int R, int S, int W>
