@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compile library and program for macOS on 64-bit Arm: compile_for_macos.py BUILD, a folder with compile_commands.json.
 
-Zig has the headers of macOS and the C++ library of LLVM. Those of other libraries are this machine's. Nothing is
+Zig has the headers of macOS and the C++ library of LLVM. This machine has the headers of other libraries. Nothing is
 linked or run.
 """
 
@@ -22,7 +22,7 @@ KERNELS = ROOT / "src/backend/cpu/kernels"
 
 
 def link_headers(folder):
-    """Headers in a folder of their own: those of the C library beside them are not macOS's."""
+    """Put headers into a folder of their own: this machine's C library, in the same folder, is not macOS's."""
     folder.mkdir(exist_ok=True)
     for name in HEADERS:
         found = pathlib.Path("/usr/include") / name

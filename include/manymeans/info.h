@@ -33,8 +33,8 @@ Info info();
 /// All but `backends` and `devices`. No driver is loaded, no Python started: what it would read counts as available.
 Info build_info();
 
-/// What errors about the backend "cuda" say where this build has none, in place of the CMake option: for a program that
-/// knows of another build. Call it before other threads use the library.
+/// Replaces the CMake option in errors about the backend "cuda", where this build has none. A program that knows of
+/// another build calls this before other threads use the library.
 void explain_missing_cuda(std::string why);
 
 }  // namespace manymeans

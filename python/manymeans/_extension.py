@@ -1,4 +1,4 @@
-"""Which extension module the package has: its own, or that of manymeans-cuda, a whole build with the CUDA backend."""
+"""The choice of the extension module: the package's own, or a whole build with CUDA from manymeans-cuda."""
 
 from __future__ import annotations
 

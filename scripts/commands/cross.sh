@@ -15,8 +15,8 @@ bin=build/aarch64/bin
 # qemu has threads of its own, its vfork() copies memory, and a program in it cannot start itself again.
 not_in_qemu='MappedRangeDeathTest.AnEarlierHandlerGetsOtherBusErrors:Workers.NoneSurvivesIntoAFork:WrongPython.IsNoProgram'
 
-# same_digests CASES: of random fits, by all instruction sets of either processor. They are short, since qemu takes some
-# twenty times as long.
+# same_digests CASES: of random fits, by all instruction sets of either processor. They are short: qemu takes some seventy
+# times as long.
 same_digests() {
   local build
   say "$1 random fits on both processors"

@@ -1,4 +1,4 @@
-"""The package manymeans-cuda beside the package: its module is used, or an error of the backend says why it is not."""
+"""The package uses the module of manymeans-cuda, or an error of the backend says why it does not."""
 
 import pathlib
 import subprocess

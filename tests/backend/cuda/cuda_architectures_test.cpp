@@ -1,5 +1,5 @@
-// What each architecture is given: its matrix unit, a kernel for every shape, and no more shared memory than a block
-// may have. Needs no device.
+// Each architecture gets its matrix unit, a kernel for every shape, and no more shared memory than a block may have.
+// This needs no device.
 #include "backend/cuda/exact/resolve.h"
 #include "backend/cuda/hopper_device.h"
 #include "backend/cuda/linear/linear_plan.h"

@@ -185,7 +185,7 @@ TEST(CudaProductPlan, ResiduesWhereTheyFitAndPay) {
   EXPECT_FALSE(cuda::plan_product(deep, ScreenWish::kResidues, 100'000'000, 0).by_residues());
 }
 
-// Whatever is asked for, a device without units for bytes makes sums.
+// A device without units for bytes makes sums, whatever the wish is.
 TEST(CudaProductPlan, OnlyHopperMakesResidues) {
   using cuda::possible_wish;
   using cuda::ScreenWish;

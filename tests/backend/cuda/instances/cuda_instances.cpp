@@ -238,7 +238,7 @@ int count_strangers() {
   return strangers;
 }
 
-// Those of Hopper do not run elsewhere, and code for clusters is empty where it was compiled for older devices.
+// Hopper's kernels do not run elsewhere, and code for clusters is empty where it was compiled for older devices.
 bool runs_here(const KernelUse& use) {
   cudaFuncAttributes compiled;
   if (cudaFuncGetAttributes(&compiled, use.function) != cudaSuccess) {
