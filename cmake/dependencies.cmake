@@ -24,25 +24,75 @@ if(MANYMEANS_SELF_CONTAINED)
   check_cxx_symbol_exists(__GLIBC__ features.h MANYMEANS_GLIBC)
   if(MANYMEANS_GLIBC AND CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|aarch64)$")
     set(MANYMEANS_OLD_GLIBC ON)
-    foreach(
-      name
-      IN
-      ITEMS
-        __libc_start_main
-        pthread_create
-        pthread_join
-        pthread_mutex_trylock
-        pthread_once
-        pthread_sigmask
-        dlopen
-        dlsym
-        dlerror
-        log
-        pow
+    set(
+      MANYMEANS_OLD_FUNCTIONS
+      pthread_create
+      pthread_join
+      pthread_mutex_trylock
+      pthread_once
+      pthread_sigmask
+      dlopen
+      dlsym
+      dlerror
+      log
+      pow
     )
+    if(MANYMEANS_CUDA) # what CUDA's static runtime calls
+      list(
+        APPEND
+        MANYMEANS_OLD_FUNCTIONS
+        dlclose
+        dlvsym
+        log2
+        pthread_condattr_setpshared
+        pthread_detach
+        pthread_getspecific
+        pthread_key_create
+        pthread_key_delete
+        pthread_kill
+        pthread_mutexattr_destroy
+        pthread_mutexattr_init
+        pthread_mutexattr_setpshared
+        pthread_mutexattr_settype
+        pthread_rwlock_destroy
+        pthread_rwlock_init
+        pthread_rwlock_rdlock
+        pthread_rwlock_timedrdlock
+        pthread_rwlock_timedwrlock
+        pthread_rwlock_tryrdlock
+        pthread_rwlock_trywrlock
+        pthread_rwlock_unlock
+        pthread_rwlock_wrlock
+        pthread_rwlockattr_destroy
+        pthread_rwlockattr_init
+        pthread_rwlockattr_setpshared
+        pthread_setspecific
+        pthread_spin_destroy
+        pthread_spin_init
+        pthread_spin_lock
+        pthread_spin_trylock
+        pthread_spin_unlock
+        sem_destroy
+        sem_init
+        sem_post
+        sem_timedwait
+        sem_trywait
+        sem_wait
+        shm_open
+        shm_unlink
+      )
+      set(shared_memory -l:librt.so.1)
+    endif()
+    foreach(name IN ITEMS __libc_start_main dlmopen LISTS MANYMEANS_OLD_FUNCTIONS)
       add_link_options(-Wl,--wrap=${name})
     endforeach()
-    add_link_options(-Wl,--push-state,--no-as-needed -l:libpthread.so.0 -l:libdl.so.2 -Wl,--pop-state)
+    add_link_options(
+      -Wl,--push-state,--no-as-needed
+      -l:libpthread.so.0
+      -l:libdl.so.2
+      ${shared_memory}
+      -Wl,--pop-state
+    )
   endif()
 endif()
 

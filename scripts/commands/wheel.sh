@@ -11,13 +11,13 @@ source "${BASH_SOURCE[0]%/commands/*}/cross_functions.sh"
 made=build/wheels/made
 tried=build/wheels/tried
 
-# make_wheel ENVIRONMENT: for its Python and this machine's processor.
+# make_wheel ENVIRONMENT SOURCE BUILD: for the environment's Python and this machine's processor.
 make_wheel() {
-  say "building the wheel"
+  say "building the wheel of $2"
   # The name by which CMake calls the compiler elsewhere, since ccache tells compilers apart by their names.
-  CC=cc CXX=c++ "$1/bin/python" -m pip wheel "${pip_flags[@]}" --no-build-isolation --no-deps --wheel-dir "$made" \
-    --config-settings=build-dir=build/wheel .
-  PATH=$1/bin:$PATH auditwheel repair --plat "manylinux_2_28_$(uname -m)" --wheel-dir build/wheels "$made"/*.whl
+  CC=cc CXX=c++ "$1/bin/python" -m pip wheel "${pip_flags[@]}" --no-build-isolation --no-deps --wheel-dir "$made/$3" \
+    --config-settings=build-dir="$root/build/$3" "$2"
+  PATH=$1/bin:$PATH auditwheel repair --plat "manylinux_2_28_$(uname -m)" --wheel-dir build/wheels "$made/$3"/*.whl
 }
 
 # try_wheel PYTHON WHEEL: it holds all it needs, so where it is installed no -dev package has to be.
@@ -49,18 +49,14 @@ make_arm_wheel() {
   qemu-aarch64 -L /usr/aarch64-linux-gnu "$unpacked"/*.data/scripts/manymeans fit data/s1.txt.gz -k 15
 }
 
-# make_cuda_wheel ENVIRONMENT: for this machine's processor, with code for the GPUs that python/cuda/pyproject.toml names.
-# Functions of CUDA's static runtime ask for glibc 2.34.
+# make_cuda_wheel ENVIRONMENT: with code for the GPUs that python/cuda/pyproject.toml names.
 make_cuda_wheel() {
   with_cuda || return 0
-  say "building the wheel of manymeans-cuda"
-  CC=cc CXX=c++ CMAKE_ARGS="-DCMAKE_CUDA_COMPILER=${cuda_arguments[1]#*=}" "$1/bin/python" -m pip wheel "${pip_flags[@]}" \
-    --no-build-isolation --no-deps --wheel-dir "$made" --config-settings=build-dir="$root/build/wheel-cuda" python/cuda
-  PATH=$1/bin:$PATH auditwheel repair --plat "manylinux_2_34_$(uname -m)" --wheel-dir build/wheels "$made"/manymeans_cuda*.whl
+  CMAKE_ARGS="-DCMAKE_CUDA_COMPILER=${cuda_arguments[1]#*=}" make_wheel "$1" python/cuda wheel-cuda
   "$tried/bin/python" -m pip install "${pip_flags[@]}" --no-deps build/wheels/manymeans_cuda*.whl
   "$tried/bin/python" -c 'from manymeans import _manymeans, info; print(_manymeans.__file__, *info()["backends"], sep="\n")'
   "$tried/bin/manymeans" fit data/s1.txt.gz -k 15 --backend cuda || [ $? -eq 4 ] # where there is no device
-  python3 scripts/check_artefacts.py --hardened --glibc=2.34 "$tried"/lib/python*/site-packages/manymeans_cuda "$tried/lib/manymeans"
+  python3 scripts/check_artefacts.py --hardened --glibc=2.28 "$tried"/lib/python*/site-packages/manymeans_cuda "$tried/lib/manymeans"
   make_cuda_deb "$tried"/lib/manymeans/manymeans-cuda-*
 }
 
@@ -71,7 +67,7 @@ make_cuda_deb() {
   install -D -m 644 LICENSE "$tree/usr/share/doc/manymeans-cuda/copyright"
   mkdir "$tree/DEBIAN"
   printf '%s\n' "Package: manymeans-cuda" "Version: $version" "Architecture: $(dpkg --print-architecture)" "Section: math" \
-    "Depends: manymeans (= $version), libc6 (>= 2.34), zlib1g" "Maintainer: the manymeans developers" \
+    "Depends: manymeans (= $version), libc6 (>= 2.28), zlib1g" "Maintainer: the manymeans developers" \
     "Description: The program manymeans with the CUDA backend, which the program starts." >"$tree/DEBIAN/control"
   dpkg-deb --root-owner-group --build "$tree" build/wheels
 }
@@ -104,7 +100,7 @@ main() {
     need_python requirements-publish.txt "$environment" || fail "Python packages are needed and cannot be installed"
   fi
   need_python requirements-wheel.txt "$environment" || fail "Python packages are needed and cannot be installed"
-  make_wheel "$environment"
+  make_wheel "$environment" . wheel
   try_wheel "$python" build/wheels/*.whl
   if [ $# -gt 0 ]; then
     make_cuda_wheel "$environment"

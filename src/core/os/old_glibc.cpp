@@ -1,8 +1,9 @@
 // Lets a program that was linked with a new C library start with one of 2018 (glibc 2.28, RHEL 8).
 //
 // A linker takes the newest version of a function, although the old version does the same.
-// The list in cmake/dependencies.cmake turns calls of these functions, in libstdc++.a too, into calls of __wrap_NAME.
-// This file defines the wrappers, and functions that old libraries lack.
+// MANYMEANS_OLD_FUNCTIONS in cmake/dependencies.cmake lists such functions.
+// The linker turns calls of them, in static libraries too, into calls of __wrap_NAME.
+// This file defines these as jumps to the old version, and functions that old libraries lack.
 // `scripts/check_artefacts.py --glibc` finds functions that are missing here.
 //
 // Headers of the C library would declare the same names with attributes that do not fit.
@@ -13,65 +14,39 @@
 
 #if defined(__x86_64__)
 #define FIRST_VERSION "GLIBC_2.2.5"
+#define JUMP(name) "jmp " name "@PLT\n"
 #elif defined(__aarch64__)
 #define FIRST_VERSION "GLIBC_2.17"
+#define JUMP(name) "b " name "\n"
 #endif
-// Declares old_NAME, which is NAME as the first C library of this processor had it.
-#define OLD(result, name, ...)                               \
-  __asm__(".symver old_" #name "," #name "@" FIRST_VERSION); \
-  result old_##name(__VA_ARGS__)
+// Declares old_NAME: NAME as this version of the C library had it.
+#define OLD_SYMBOL(name, version) ".symver old_" #name "," #name "@" version "\n"
+// Defines __wrap_NAME for the whole library, whatever its arguments are, in a section that goes where nothing calls it.
+#define OLD_SINCE(name, version)                                                                             \
+  __asm__(OLD_SYMBOL(name, version) ".section .text.old_" #name                                              \
+                                    ",\"ax\",%progbits\n"                                                    \
+                                    ".globl __wrap_" #name "\n.hidden __wrap_" #name "\n.type __wrap_" #name \
+                                    ",%function\n"                                                           \
+                                    "__wrap_" #name ":\n" JUMP("old_" #name) ".text\n");
+#define OLD(name) OLD_SINCE(name, FIRST_VERSION)
+OLD_FUNCTIONS
+#if defined(__x86_64__)
+OLD_SINCE(dlmopen, "GLIBC_2.3.4")
+#else
+OLD(dlmopen)
+#endif
 
 extern "C" {
 
 using Run = void (*)(int, char**, char**);
 using Main = int (*)(int, char**, char**);
 
-OLD(int, __libc_start_main, Main, int, char**, Run, void (*)(), void (*)(), void*);
-OLD(int, pthread_create, void*, const void*, void* (*)(void*), void*);
-OLD(int, pthread_join, unsigned long, void**);
-OLD(int, pthread_mutex_trylock, void*);
-OLD(int, pthread_once, void*, void (*)());
-OLD(int, pthread_sigmask, int, const void*, void*);
-OLD(void*, dlopen, const char*, int);
-OLD(void*, dlsym, void*, const char*);
-OLD(char*, dlerror);
-OLD(double, log, double);
-OLD(double, pow, double, double);
+__asm__(OLD_SYMBOL(__libc_start_main, FIRST_VERSION));
+int old___libc_start_main(Main, int, char**, Run, void (*)(), void (*)(), void*);
 int pthread_cond_timedwait(void*, void*, const timespec*);
 long syscall(long, ...);
 
 #pragma GCC visibility push(hidden)  // nothing else in the process takes these
-int __wrap_pthread_create(void* thread, const void* how, void* (*run)(void*), void* given) {
-  return old_pthread_create(thread, how, run, given);
-}
-int __wrap_pthread_join(unsigned long thread, void** result) {
-  return old_pthread_join(thread, result);
-}
-int __wrap_pthread_mutex_trylock(void* mutex) {
-  return old_pthread_mutex_trylock(mutex);
-}
-int __wrap_pthread_once(void* once, void (*run)()) {
-  return old_pthread_once(once, run);
-}
-int __wrap_pthread_sigmask(int how, const void* set, void* before) {
-  return old_pthread_sigmask(how, set, before);
-}
-void* __wrap_dlopen(const char* file, int mode) {
-  return old_dlopen(file, mode);
-}
-void* __wrap_dlsym(void* library, const char* name) {
-  return old_dlsym(library, name);
-}
-char* __wrap_dlerror() {
-  return old_dlerror();
-}
-double __wrap_log(double x) {
-  return old_log(x);
-}
-double __wrap_pow(double x, double y) {
-  return old_pow(x, y);
-}
-
 // 0: libstdc++ always uses atomic operations. An old library cannot tell whether there is only one thread.
 char __libc_single_threaded = 0;
 
