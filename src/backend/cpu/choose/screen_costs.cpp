@@ -66,12 +66,13 @@ double quick_rate(const ScreenKernels& screen) {
   return best;
 }
 
-// The costs are for processors whose VDPBF16PS is at least as fast as a multiply-add of float32 (Zen 4 and later). The
-// first ones of Intel take four times as long. The rate is measured once, since all tables with such a screen run on
-// one processor. The result is one of two numbers: a fit's decision must not depend on how busy a machine is.
+// The costs are for processors whose VDPBF16PS is as fast as a multiply-add of float32 and does twice its work (Zen 4).
+// Sapphire Rapids takes twice as long and Cooper Lake four times. The rates are measured once, since all tables with
+// such a screen run on one processor. The result is one of three numbers that lie far apart: a fit's decision must not
+// depend on how busy a machine is.
 double slowness_of_pairs(const ScreenKernels& pairs, const ScreenKernels& single) {
-  static const bool slow = quick_rate(single) > quick_rate(pairs);
-  return slow ? 4 : 1;
+  static const double doublings = std::round(std::log2(2 * quick_rate(single) / quick_rate(pairs)));
+  return std::exp2(std::clamp(doublings, 0.0, 2.0));
 }
 
 ScreenCosts costs_here(const CpuKernels& kernels) {
