@@ -2,6 +2,7 @@
 
 #include <manymeans/error.h>
 
+#include "backend/cpu/choose/sampling_probe.h"
 #include "backend/cpu/choose/screen_costs.h"
 #include "backend/cpu/screen/carried_bounds.h"
 #include "backend/cpu/screen/coded_points.h"
@@ -13,7 +14,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <numeric>
 #include <utility>
+#include <vector>
 
 namespace manymeans {
 namespace {
@@ -70,17 +74,6 @@ void check_served(const Prototype& prototype, const std::string& algorithm) {
                           prototype.name));
 }
 
-// With two columns most nodes belong to one prototype, for any data. A fit of ten iterations, tree included, then takes
-// as long as with the screen. Every further pass is two to seven times faster. From three columns on the screen wins
-// such a fit (bench/results/intel-xeon-2cpu). Building takes as long as a few passes.
-bool tree_pays(const BackendOptions& options, const PointsView& points, const Workload& workload) {
-  constexpr int64_t kMaxColumns = 2;
-  constexpr int64_t kMinRows = 20'000;
-  constexpr int64_t kMinPasses = 4;
-  return options.algorithm == "auto" && options.tuning.cpu.screen_format.empty() && points.d <= kMaxColumns &&
-         points.n >= kMinRows && workload.passes >= kMinPasses;
-}
-
 // A look in bytes needs one more copy of the points, and no bounds know what it leaves.
 void plan_look(const Input& input, const CpuKernels& kernels, const BackendOptions& options, const ScreenChoice& choice,
                PointsPlan& plan) {
@@ -110,6 +103,29 @@ void plan_residuals(const Input& input, const CpuKernels& kernels, const Backend
 }
 
 }  // namespace
+
+// With two columns most nodes belong to one prototype, for any data. A fit of ten iterations, tree included, then takes
+// as long as with the screen. Every further pass is two to seven times faster.
+// With three and four columns that depends on the rows a cluster has: the rule is fitted to noise, the tree's worst
+// case, and holds from about 250 to 1000 clusters on (bench/results/amd-epyc-2cpu/kdtree_by_auto.md). With more columns
+// the screen wins on noise. Building takes as long as a few passes.
+bool tree_pays(const BackendOptions& options, const PointsView& points, const Workload& workload) {
+  constexpr int64_t kPlaneColumns = 2, kMaxColumns = 4;
+  constexpr int64_t kMinRows = 20'000;
+  constexpr int64_t kPlanePasses = 4, kMinPasses = 12;
+  constexpr double kLeafRows = 24;
+  constexpr double kClusters = 230;  // that make passes over tree and screen equal, with a margin, where mixed is 1
+  if (options.algorithm != "auto" || !options.tuning.cpu.screen_format.empty() || points.n < kMinRows) return false;
+  if (points.d <= kPlaneColumns) return workload.passes >= kPlanePasses;
+  if (points.d > kMaxColumns || workload.passes < kMinPasses) return false;
+  const std::vector<int64_t> clusters = clusters_of(workload);
+  const double k =
+      static_cast<double>(std::reduce(clusters.begin(), clusters.end())) / static_cast<double>(clusters.size());
+  // The share of a cluster's rows whose leaves reach other clusters, times a constant; then more prototypes are tried.
+  const auto d = static_cast<double>(points.d);
+  const double mixed = d * std::pow(kLeafRows * k / static_cast<double>(points.n), 1 / d);
+  return k >= kClusters * mixed * std::max(1.0, 0.8 * mixed);
+}
 
 int64_t copies_budget(const Input& input, const BackendOptions& options) {
   if (options.tuning.cpu.memory_budget > 0) return options.tuning.cpu.memory_budget;

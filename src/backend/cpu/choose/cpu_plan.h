@@ -24,6 +24,9 @@ struct SessionPlan {
   int64_t statistics_bytes = 0;  ///< of one copy
 };
 
+/// Returns whether `auto` plans a kd-tree if there is room for one.
+bool tree_pays(const BackendOptions& options, const PointsView& points, const Workload& workload);
+
 /// Chooses the screen and whether its rounded copy of the points is kept.
 PointsPlan plan_points(const Input& input, const CpuKernels& kernels, const BackendOptions& options,
                        const Workload& workload);

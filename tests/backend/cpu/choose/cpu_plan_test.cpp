@@ -6,6 +6,9 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+#include <vector>
+
 namespace manymeans {
 namespace {
 
@@ -49,6 +52,28 @@ TEST(PlanPoints, ObeysTheAlgorithm) {
   EXPECT_FALSE(plan("matrix", shape(10, 2), 0).brute);
   EXPECT_TRUE(plan("auto", shape(10, (int64_t{1} << 20) + 1), 0).brute) << "beyond the proof";
   EXPECT_THROW(plan("fastest", shape(10, 2), 0), Error);
+}
+
+TEST(PlanPoints, TakesATreeWhereNoiseIsFasterByIt) {
+  const auto pays = [](int64_t n, int64_t d, std::vector<int64_t> clusters, int64_t passes = 300) {
+    return tree_pays({}, shape(n, d).points, {.passes = passes, .clusters = std::move(clusters)});
+  };
+  EXPECT_TRUE(pays(20'000, 2, {2}, 4));
+  EXPECT_FALSE(pays(19'999, 2, {1000})) << "few rows";
+  EXPECT_FALSE(pays(20'000, 2, {2}, 3)) << "few passes";
+  // Each of these was measured: bench/results/amd-epyc-2cpu/kdtree_by_auto.md.
+  EXPECT_TRUE(pays(1'000'000, 3, {256}));
+  EXPECT_TRUE(pays(300'000, 3, {4096}));
+  EXPECT_TRUE(pays(300'000, 4, {1024}));
+  EXPECT_FALSE(pays(300'000, 3, {16}));
+  EXPECT_FALSE(pays(20'000, 3, {400})) << "clusters of 50 rows";
+  EXPECT_FALSE(pays(20'000, 4, {800})) << "clusters of 25 rows";
+  EXPECT_FALSE(pays(300'000, 3, {4096}, 11)) << "few passes";
+  EXPECT_FALSE(pays(1'000'000, 5, {4096}));
+  EXPECT_FALSE(pays(300'000, 3, {1024, 2, 2, 2, 2, 2, 2, 2})) << "most models have few clusters";
+  BackendOptions matrix;
+  matrix.algorithm = "matrix";
+  EXPECT_FALSE(tree_pays(matrix, shape(300'000, 3).points, {.clusters = {4096}}));
 }
 
 TEST(PlanSession, StaysInItsLimits) {
