@@ -90,6 +90,8 @@ def load(path):
 
 def load_suite(path, needed):
     """A suite whose rows all have what is needed: found out now, not after an hour. Everything else may be left out."""
+    if not path.is_file():
+        raise SystemExit(f"{path}: there is no such file; bench/suites/ holds the suites")
     suite = {"name": path.stem, "about": "", **load(path)}
     suite["rows"] = [{**suite.get("defaults", {}), **row} for row in suite.get("rows", [])]
     if not suite["rows"]:

@@ -6,6 +6,9 @@
 #include "backend/cpu/choose/sampling_probe.h"
 #include "backend/cpu/kernels/instruction_set.h"
 #include "backend/cpu/screen/matrix_layout.h"
+#include "backend/cpu/screen/packed_points.h"
+#include "backend/cpu/screen/packed_prototypes.h"
+#include "core/aligned_buffer.h"
 #include "core/environment.h"
 
 #include <fmt/format.h>
@@ -13,6 +16,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstddef>
 #include <iterator>
 #include <limits>
 #include <numeric>
@@ -52,34 +56,53 @@ double column_ns(const ScreenCosts& costs, const ScreenKernels& screen, int64_t 
   return sums * costs.matrix_score + costs.step * static_cast<double>(MatrixLayout(screen, d).products());
 }
 
-// How many operations a second, about: the fastest of some tries, a few microseconds each.
-double quick_rate(const ScreenKernels& screen) {
-  constexpr int kTries = 20;
-  constexpr int64_t kRounds = 1000;
-  double best = 0;
+constexpr int64_t kTriedColumns = 1024;
+
+// Seconds of the kernel on a tile of long rows and 64 prototypes, all of them zero: the least of some tries.
+double kernel_seconds(const ScreenKernels& screen) {
+  constexpr int kTries = 6;
+  constexpr int64_t kSpans = 2;
+  constexpr int32_t kWidths[kSpans] = {kSpanColumns, kSpanColumns};
+  const auto rows = static_cast<size_t>(screen.tile_rows);
+  const AlignedBuffer<std::byte> tile(PackedPoints::tile_bytes(screen, kTriedColumns));
+  const AlignedBuffer<std::byte> columns(
+      static_cast<size_t>(kSpans * PackedPrototypes::span_bytes(screen, kTriedColumns)));
+  const AlignedBuffer<float> zeros(std::max<size_t>(rows, kSpans * kSpanColumns));
+  AlignedBuffer<float> best(kSpans * rows), second(kSpans * rows), third(kSpans * rows);
+  const MatrixLayout layout(screen, kTriedColumns);
+  const int64_t words = screen.format == ScreenFormat::kFloat32 ? kTriedColumns : layout.words();
+  const MatrixSteps steps = layout.steps();
+  const ScreenTile to{tile.data(), zeros.data(), best.data(), second.data(), third.data()};
+  const ScreenTask task{
+      {words, &steps, columns.data(), zeros.data(), zeros.data(), zeros.data(), kWidths, zeros.data(), kSpans},
+      &to,
+      1,
+      nullptr,
+      0};
+  double least = std::numeric_limits<double>::infinity();
   for (int i = 0; i < kTries; ++i) {
     const auto begin = std::chrono::steady_clock::now();
-    const double operations = screen.peak(kRounds);
-    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-    best = std::max(best, operations / std::max(seconds.count(), 1e-9));
+    screen.screen(task);
+    least = std::min(least, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
   }
-  return best;
+  return least / static_cast<double>(rows);
 }
 
-// The costs are for processors whose VDPBF16PS is as fast as a multiply-add of float32 and does twice its work (Zen 4).
-// Sapphire Rapids takes twice as long and Cooper Lake four times. The rates are measured once, since all tables with
-// such a screen run on one processor. The result is one of three numbers that lie far apart: a fit's decision must not
-// depend on how busy a machine is.
-double slowness_of_pairs(const ScreenKernels& pairs, const ScreenKernels& single) {
-  static const double doublings = std::round(std::log2(2 * quick_rate(single) / quick_rate(pairs)));
-  return std::exp2(std::clamp(doublings, 0.0, 2.0));
+// The costs of pairs were measured on Zen 4. What they take beside float32 differs by processor, and peak rates do not
+// tell (Zen 5 and Sapphire Rapids have the same quotient). So both kernels run once, which takes a millisecond. The
+// result is one of three numbers that lie far apart: a fit's decision must not depend on how busy a machine is.
+double slowness_of_pairs(const ScreenCosts& costs, const ScreenKernels& pairs, const ScreenKernels& single) {
+  static const double doublings =
+      std::log2(kernel_seconds(pairs) / kernel_seconds(single) * column_ns(costs, single, kTriedColumns) /
+                column_ns(costs, pairs, kTriedColumns));
+  return std::exp2(std::clamp(std::round(doublings), 0.0, 2.0));
 }
 
 ScreenCosts costs_here(const CpuKernels& kernels) {
   ScreenCosts costs = screen_costs(kernels.name);
   for (int i = 1; i < kernels.screen_count; ++i) {
     const ScreenKernels& screen = kernels.screens[i];
-    if (screen.layout == ScreenLayout::kLanes) costs.step *= slowness_of_pairs(screen, kernels.screens[0]);
+    if (screen.layout == ScreenLayout::kLanes) costs.step *= slowness_of_pairs(costs, screen, kernels.screens[0]);
   }
   return costs;
 }
