@@ -51,6 +51,16 @@ class Session {
 
   virtual const Labels& labels(int slot) = 0;
   virtual const Statistics& statistics(int slot) = 0;
+  /// The weights of these statistics, which may be there sooner.
+  virtual std::vector<int64_t> weights(int slot) { return statistics(slot).weights; }
+  /// The update of a model from its statistics, where the session makes it sooner than the engine, which then need not
+  /// read them. Returns whether it did. `before` are the prototypes of the last pass.
+  virtual bool update(int slot, const Matrix& before, Matrix& after) {
+    static_cast<void>(slot);
+    static_cast<void>(before);
+    static_cast<void>(after);
+    return false;
+  }
   /// Announces that the statistics of all `slots`, and the labels of `labels_of`, will be read once each. A session
   /// that has them elsewhere may fetch them together.
   virtual void fetch(std::span<const int> slots, std::span<const int> labels_of) {

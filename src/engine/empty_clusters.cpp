@@ -12,10 +12,10 @@
 namespace manymeans {
 namespace {
 
-std::vector<int64_t> empty_clusters(const Statistics& statistics) {
+std::vector<int64_t> empty_clusters(const std::vector<int64_t>& weights) {
   std::vector<int64_t> empty;
-  for (int64_t k = 0; k < statistics.k; ++k) {
-    if (statistics.weights[static_cast<size_t>(k)] == 0) empty.push_back(k);
+  for (size_t k = 0; k < weights.size(); ++k) {
+    if (weights[k] == 0) empty.push_back(static_cast<int64_t>(k));
   }
   return empty;
 }
@@ -33,9 +33,9 @@ void relocate(Session& session, Member& member, const std::vector<int64_t>& empt
   std::vector<int64_t> rows;
   for (const DistantRow& donor : donors) rows.push_back(donor.row);
   const std::vector<int64_t> own_weights = weights_from_all(input, rows);
+  std::vector<int64_t> weights = session.weights(member.slot);
   size_t next = 0;
   for (const int64_t cluster : empty) {
-    const auto& weights = session.statistics(member.slot).weights;
     while (next < donors.size() && weights[donors[next].label] == own_weights[next]) ++next;
     if (next == donors.size()) {
       warn_once(member, fmt::format("model {}: an empty cluster found no point to take and kept its prototype "
@@ -43,9 +43,11 @@ void relocate(Session& session, Member& member, const std::vector<int64_t>& empt
                                     member.title()));
       return;
     }
-    const DistantRow& donor = donors[next++];
+    const DistantRow& donor = donors[next];
     const auto label = static_cast<uint32_t>(cluster);
     session.move_row(member.slot, donor.row, label);
+    weights[donor.label] -= own_weights[next];
+    weights[label] += own_weights[next++];
     member.state += label_term(donor.row, label) - label_term(donor.row, donor.label);
     member.relocated = true;
   }
@@ -72,7 +74,7 @@ void drop(Session& session, Member& member, const std::vector<int64_t>& empty) {
 
 void treat_empty_clusters(Session& session, Member& member, EmptyPolicy policy, const Input& input) {
   member.relocated = false;
-  const std::vector<int64_t> empty = empty_clusters(session.statistics(member.slot));
+  const std::vector<int64_t> empty = empty_clusters(session.weights(member.slot));
   if (empty.empty()) return;
   switch (policy) {
     case EmptyPolicy::kFarthest: return relocate(session, member, empty, input);

@@ -380,7 +380,10 @@ void LloydRun::update(Member& member, bool first_pass) {
   }
   const Stopwatch watch(cost_.update);
   treat_empty_clusters(*session_, member, context_.options.empty, context_.input);
-  Matrix next = solve_prototypes(session_->statistics(member.slot), context_.input, member.prototypes, pool_);
+  Matrix next;
+  if (!session_->update(member.slot, member.prototypes, next)) {
+    next = solve_prototypes(session_->statistics(member.slot), context_.input, member.prototypes, pool_);
+  }
   ++member.result.iterations;
   state.before = &member.prototypes;
   state.after = &next;

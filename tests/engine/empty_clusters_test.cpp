@@ -1,6 +1,7 @@
 #include "engine/empty_clusters.h"
 
 #include <manymeans/error.h>
+#include <manymeans/info.h>
 
 #include "engine/small_data.h"
 
@@ -8,6 +9,9 @@
 
 #include <algorithm>
 #include <random>
+#include <string>
+#include <tuple>
+#include <vector>
 
 namespace manymeans {
 namespace {
@@ -129,6 +133,46 @@ TEST(EmptyClusters, SeveralAreFilledInOrder) {
   EXPECT_EQ(model.prototypes.at(1, 0), -4);
   EXPECT_EQ(model.prototypes.at(2, 0), 4);
   EXPECT_EQ(model.prototypes.at(3, 0), 3);
+}
+
+TEST(EmptyClusters, TheLastRowOfAClusterStays) {
+  // Cluster 1 has rows 3 and 4, the farthest ones. One of them goes; then row 0 is the farthest that may.
+  const std::vector<float> x = {-1, 0, 1, 50, 60};
+  const std::vector<float> start = {0, 54, 1000, 2000};
+  FitOptions o = test::options({4});
+  o.max_iter = 1;
+  FitHooks hooks;
+  hooks.initial = PointsView(start.data(), 4, 1);
+  const ModelResult model = fit(PointsView(x.data(), 5, 1), {}, o, hooks).models[0];
+  EXPECT_EQ(model.prototypes.at(0, 0), 0.5);
+  EXPECT_EQ(model.prototypes.at(1, 0), 50);
+  EXPECT_EQ(model.prototypes.at(2, 0), 60);
+  EXPECT_EQ(model.prototypes.at(3, 0), -1);
+}
+
+// A device moves the rows, and makes the update of a single model, or of several with large statistics, by itself. Of
+// random rows as first prototypes most are of one place.
+TEST(EmptyClusters, ManyAreFilledOnEveryBackend) {
+  for (const auto& [k, d, other] : {std::tuple{50, 3, 0}, {50, 3, 40}, {400, 1500, 380}}) {
+    std::mt19937_64 random(3);
+    std::normal_distribution<float> normal;
+    const int64_t n = 2 * k, same = n * d * 3 / 5;
+    std::vector<float> x(static_cast<size_t>(n * d), 1);
+    for (int64_t i = same - same % d; i < n * d; ++i) x[static_cast<size_t>(i)] = normal(random);
+    x.back() = 1e9F;  // sums of two limbs: statistics of 19 MB in the last case
+    std::string expected;
+    for (const Choice& backend : info().backends) {
+      if (!backend.available) continue;
+      FitOptions o = test::options(other > 0 ? std::vector<int64_t>{k, other} : std::vector<int64_t>{k});
+      o.backend = backend.name;
+      o.init = "random";
+      o.stop = "strict";
+      o.max_iter = 10;
+      const FitResult result = fit(PointsView(x.data(), n, d), {}, o);
+      if (expected.empty()) expected = result.digest();
+      EXPECT_EQ(result.digest(), expected) << backend.name << ", " << d << " columns";
+    }
+  }
 }
 
 }  // namespace

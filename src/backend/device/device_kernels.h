@@ -24,7 +24,7 @@ struct PassBatch {
   int64_t max_clusters = 0;  ///< of one model
   Address counters;          ///< of the pass at hand: PassCounters, one for each model
   Address control;           ///< PassControl
-  bool joined = false;       ///< statistics and counters are those of a team's rows (device/statistics_exchange.h)
+  bool joined = false;       ///< was begun by begin_joined() or begin_update()
 };
 
 /// Screen, resolve, accumulate and update of one session. Functions enqueue what they do and do not wait for it.
@@ -56,6 +56,8 @@ class PassKernels {
   /// Prototypes from statistics; clusters without weight keep theirs. The former prototypes go to ModelMemory::before.
   /// Stops the batch where this update may be the last one.
   virtual void update(const PassBatch& batch) { static_cast<void>(batch); }
+  /// An update() without passes follows. What passes have carried so far stays.
+  virtual void begin_update(const PassBatch& batch) { begin(batch); }
 
   /// Returns whether such sessions can be in a team (device/pass_team.h). Then end_pass() and update() get batches that
   /// are `joined`.

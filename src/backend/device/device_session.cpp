@@ -1,6 +1,9 @@
 #include "backend/device/device_session.h"
 
+#include "prototype/prototype.h"
+
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 namespace manymeans::device {
@@ -167,6 +170,41 @@ const Statistics& DeviceSession::statistics(int slot) {
   return m.statistics;
 }
 
+std::vector<int64_t> DeviceSession::weights(int slot) {
+  const Model& m = model(slot);
+  if (m.statistics_here || !m.labelled || (models_.size() > 1 && few_statistics())) return statistics(slot).weights;
+  passes_->use_device();
+  std::vector<int64_t> weights(static_cast<size_t>(m.k));
+  queue().read_back(weights.data(), memory_of(slot).weights, bytes_of(weights), "fetching weights");
+  return weights;
+}
+
+// Of many small models all statistics are fetched at once, which takes less time than an update of each.
+bool DeviceSession::update(int slot, const Matrix& before, Matrix& after) {
+  Model& m = model(slot);
+  if (exchange_ || !updates() || prototype_of(input()).engine_solves || !m.labelled) return false;
+  if (models_.size() > 1 && few_statistics()) return false;
+  passes_->use_device();
+  const Settled settled(queue());  // the device reads the caller's prototypes
+  PassBatch alone;
+  alone.models = {memory_of(slot)};
+  alone.max_clusters = m.k;
+  alone.counters = counters_.at();
+  alone.control = memory_->control();
+  alone.joined = true;
+  upload_prototypes(slot, before);
+  queue().fill(alone.counters, std::byte{0}, sizeof(PassCounters), "clearing counters");
+  PassControl& control = *host_control_.as<PassControl>();
+  control = {};
+  queue().copy_to_device(alone.control, &control, sizeof(PassControl), "the state of an update");
+  passes_->begin_update(alone);
+  passes_->update(alone);
+  ask_control("an update", 1);
+  if (control.unsolved != 0) return false;
+  download_prototypes(slot, alone.models[0].prototypes, after);
+  return true;
+}
+
 // Copied once more here: for many small ones that is less than a transfer each.
 bool DeviceSession::few_statistics() const {
   constexpr size_t kMaxBytes = size_t{16} << 20;
@@ -211,14 +249,25 @@ void DeviceSession::send_statistics(int slot) {
   queue().synchronize("sending statistics");
 }
 
+uint32_t DeviceSession::label_of(int slot, int64_t row) {
+  const Model& m = model(slot);
+  if (m.labels_here) return m.labels[row];
+  const auto width = static_cast<size_t>(memory_->label_width());
+  const Address labels = passes_->labels_in_order(slot);
+  uint32_t label = 0;
+  static_assert(std::endian::native == std::endian::little);
+  queue().read_back(&label, labels + static_cast<size_t>(row) * width, width, "fetching a label");
+  return label;
+}
+
 void DeviceSession::move_row(int slot, int64_t row, uint32_t label) {
   Model& m = model(slot);
-  const uint32_t before = labels(slot)[row];
   passes_->use_device();
+  const uint32_t before = label_of(slot, row);
   const PassKernels::RowMove move{slices_.row(row, moved_row_, queue()), before, label};
   const Settled settled(queue());
   passes_->move_row(memory_of(slot), move);
-  m.labels.write(row, 1, &label);
+  if (m.labels_here) m.labels.write(row, 1, &label);
   queue().synchronize("moving a row");
   m.statistics_here = false;
 }

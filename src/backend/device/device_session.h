@@ -29,6 +29,8 @@ class DeviceSession final : public Session, private TeamMember {
   void fetch(std::span<const int> slots, std::span<const int> labels_of) override;
   std::vector<LabelSum> label_sums(std::span<const int> slots, int64_t first_row) override;
   const Statistics& statistics(int slot) override;
+  std::vector<int64_t> weights(int slot) override;
+  bool update(int slot, const Matrix& before, Matrix& after) override;
   Labels take_labels(int slot) override;
   void move_row(int slot, int64_t row, uint32_t label) override;
   void renumber(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) override;
@@ -59,6 +61,7 @@ class DeviceSession final : public Session, private TeamMember {
   void read_labels(int slot, Labels& to);
   void make_statistics(Model& m);
   bool few_statistics() const;
+  uint32_t label_of(int slot, int64_t row);
   void fetch_statistics();
   void send_statistics(int slot);
   void upload_prototypes(int slot, const Matrix& prototypes);
