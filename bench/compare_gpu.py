@@ -234,7 +234,7 @@ def chosen_rows(suite, options):
             continue
         if options.quick:
             row = {**row, "n": min(row["n"], max(row["n"] // QUICK_SHARE, QUICK_ROWS, 4 * row["k"]))}
-        kinds = ["noise", "mixture"] if row.get("mixture") else ["noise"]
+        kinds = row.get("kinds", ["noise"])
         yield from ((row, kind) for kind in kinds if kind in options.kinds or len(kinds) == 1)
 
 
