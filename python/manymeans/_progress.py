@@ -26,8 +26,8 @@ class Progress(NamedTuple):
     models : int
         All models of the fit.
     inertia : float
-        Lowest inertia over the active models: an estimate, not part of the answer; NaN where it is not known. While
-        searching, the inertia of the best model so far.
+        Lowest inertia over the active models: an estimate, not part of the answer; NaN where it is not known, as for
+        models of more than 4 million centroid values. While searching, the inertia of the best model so far.
     points_per_second : float
         Rows times active models, over the last pass.
     seconds : float

@@ -297,9 +297,14 @@ std::optional<StopReason> LloydRun::report(std::span<Member*> active) {
   progress.active_models = static_cast<int64_t>(active.size());
   progress.models = static_cast<int64_t>(members_.size());
   progress.inertia_estimate = std::numeric_limits<double>::quiet_NaN();
+  // Of larger models an estimate would take longer than a pass, and all statistics would come from a device.
+  constexpr int64_t kMaxEstimated = int64_t{1} << 22;  // values
+  const bool estimated = context_.estimate != nullptr && std::ranges::all_of(active, [](const Member* member) {
+                           return member->prototypes.rows() * member->prototypes.columns() <= kMaxEstimated;
+                         });
   for (const Member* member : active) {
     progress.iteration = std::max(progress.iteration, member->result.iterations);
-    if (context_.estimate == nullptr) continue;
+    if (!estimated) continue;
     const double estimate = context_.estimate->of(session_->statistics(member->slot), member->prototypes);
     progress.inertia_estimate = std::fmin(progress.inertia_estimate, estimate);  // fmin leaves NaN out
   }

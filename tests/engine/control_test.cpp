@@ -258,6 +258,23 @@ TEST(Control, ProgressCountsActiveModels) {
   EXPECT_FALSE(result.interrupted);
 }
 
+TEST(Control, LargeModelsHaveNoEstimate) {
+  const int64_t n = 2100, d = 2048, k = 2049;
+  const auto x = mixture(n, d, 4, 9);
+  FitHooks hooks;
+  int reports = 0;
+  hooks.progress = [&](const Progress& p) {
+    reports += p.phase == "iterate";
+    EXPECT_TRUE(p.phase != "iterate" || std::isnan(p.inertia_estimate));
+    return true;
+  };
+  FitOptions o = options({k});
+  o.init = "first";
+  o.max_iter = 1;
+  fit(PointsView(x.data(), n, d), {}, o, hooks);
+  EXPECT_GT(reports, 0);
+}
+
 TEST(Control, TheEstimateIsNearTheInertia) {
   const auto x = mixture(5000, 6, 5, 9);
   double estimate = 0;
