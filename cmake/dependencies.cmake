@@ -34,7 +34,9 @@ if(MANYMEANS_SELF_CONTAINED)
       dlopen
       dlsym
       dlerror
+      exp2
       log
+      log2
       pow
     )
     if(MANYMEANS_CUDA) # what CUDA's static runtime calls
@@ -43,7 +45,6 @@ if(MANYMEANS_SELF_CONTAINED)
         MANYMEANS_OLD_FUNCTIONS
         dlclose
         dlvsym
-        log2
         pthread_condattr_setpshared
         pthread_detach
         pthread_getspecific
