@@ -106,9 +106,9 @@ void plan_residuals(const Input& input, const CpuKernels& kernels, const Backend
 
 // With two columns most nodes belong to one prototype, for any data. A fit of ten iterations, tree included, then takes
 // as long as with the screen. Every further pass is two to seven times faster.
-// With three and four columns that depends on the rows a cluster has: the rule is fitted to noise, the tree's worst
-// case, and holds from about 250 to 1000 clusters on (bench/results/amd-epyc-2cpu/kdtree_by_auto.md). With more columns
-// the screen wins on noise. Building takes as long as a few passes.
+// With three and four columns the tree needs many clusters of many rows. The rule is fitted to noise, the tree's worst
+// case (bench/results/amd-epyc-2cpu/kdtree_by_auto.md). With more columns the screen wins on noise. Building takes as
+// long as a few passes.
 bool tree_pays(const BackendOptions& options, const PointsView& points, const Workload& workload) {
   constexpr int64_t kPlaneColumns = 2, kMaxColumns = 4;
   constexpr int64_t kMinRows = 20'000;

@@ -58,16 +58,23 @@ double column_ns(const ScreenCosts& costs, const ScreenKernels& screen, int64_t 
 
 constexpr int64_t kTriedColumns = 1024;
 
+template <class T>
+AlignedBuffer<T> zeros_of(size_t count) {
+  AlignedBuffer<T> zeros(count);
+  std::fill_n(zeros.data(), count, T{});
+  return zeros;
+}
+
 // Seconds of the kernel on a tile of long rows and 64 prototypes, all of them zero: the least of some tries.
 double kernel_seconds(const ScreenKernels& screen) {
   constexpr int kTries = 6;
   constexpr int64_t kSpans = 2;
   constexpr int32_t kWidths[kSpans] = {kSpanColumns, kSpanColumns};
   const auto rows = static_cast<size_t>(screen.tile_rows);
-  const AlignedBuffer<std::byte> tile(PackedPoints::tile_bytes(screen, kTriedColumns));
-  const AlignedBuffer<std::byte> columns(
-      static_cast<size_t>(kSpans * PackedPrototypes::span_bytes(screen, kTriedColumns)));
-  const AlignedBuffer<float> zeros(std::max<size_t>(rows, kSpans * kSpanColumns));
+  const auto tile = zeros_of<std::byte>(PackedPoints::tile_bytes(screen, kTriedColumns));
+  const auto columns =
+      zeros_of<std::byte>(static_cast<size_t>(kSpans * PackedPrototypes::span_bytes(screen, kTriedColumns)));
+  const auto zeros = zeros_of<float>(std::max<size_t>(rows, kSpans * kSpanColumns));
   AlignedBuffer<float> best(kSpans * rows), second(kSpans * rows), third(kSpans * rows);
   const MatrixLayout layout(screen, kTriedColumns);
   const int64_t words = screen.format == ScreenFormat::kFloat32 ? kTriedColumns : layout.words();
@@ -88,9 +95,9 @@ double kernel_seconds(const ScreenKernels& screen) {
   return least / static_cast<double>(rows);
 }
 
-// The costs of pairs were measured on Zen 4. What they take beside float32 differs by processor, and peak rates do not
-// tell (Zen 5 and Sapphire Rapids have the same quotient). So both kernels run once, which takes a millisecond. The
-// result is one of three numbers that lie far apart: a fit's decision must not depend on how busy a machine is.
+// The costs of pairs were measured on Zen 4. Processors differ, and peak rates do not show it: Zen 5 and Sapphire
+// Rapids have the same quotient. So both kernels run some times, which takes a millisecond. The result is one of three
+// numbers that lie far apart: a fit's decision must not depend on how busy a machine is.
 double slowness_of_pairs(const ScreenCosts& costs, const ScreenKernels& pairs, const ScreenKernels& single) {
   static const double doublings =
       std::log2(kernel_seconds(pairs) / kernel_seconds(single) * column_ns(costs, single, kTriedColumns) /
