@@ -51,7 +51,7 @@ class Session {
 
   virtual const Labels& labels(int slot) = 0;
   virtual const Statistics& statistics(int slot) = 0;
-  /// The weights of these statistics, which may be there sooner.
+  /// The weights of a model's statistics, which may be there sooner.
   virtual std::vector<int64_t> weights(int slot) { return statistics(slot).weights; }
   /// The update of a model from its statistics, where the session makes it sooner than the engine, which then need not
   /// read them. Returns whether it did. `before` are the prototypes of the last pass.

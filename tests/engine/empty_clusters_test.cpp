@@ -20,14 +20,15 @@ namespace {
 struct Line {
   std::vector<float> x = {0, 1, 2, 10, 11, 19};
   std::vector<float> start = {1, 12, 1000};
-  PointsView points() const { return {x.data(), 6, 1}; }
+  PointsView points() const { return {x.data(), static_cast<int64_t>(x.size()), 1}; }
   FitResult run(EmptyPolicy policy, int64_t max_iter, std::vector<double> weights = {}) const {
-    FitOptions o = test::options({3});
+    const auto k = static_cast<int64_t>(start.size());
+    FitOptions o = test::options({k});
     o.empty = policy;
     o.max_iter = max_iter;
     o.tol = 0;
     FitHooks hooks;
-    hooks.initial = PointsView(start.data(), 3, 1);
+    hooks.initial = PointsView(start.data(), k, 1);
     return fit(points(), weights, o, hooks);
   }
 };
@@ -122,13 +123,8 @@ TEST(EmptyClusters, FewerDistinctPointsThanClustersWarns) {
 
 TEST(EmptyClusters, SeveralAreFilledInOrder) {
   // All points belong to prototype 0; the three empty ones take rows by distance, the lower row first on a tie.
-  const std::vector<float> x = {-4, 4, 3, 0, 0};
-  const std::vector<float> start = {0, 100, 200, 300};
-  FitOptions o = test::options({4});
-  o.max_iter = 1;
-  FitHooks hooks;
-  hooks.initial = PointsView(start.data(), 4, 1);
-  const ModelResult model = fit(PointsView(x.data(), 5, 1), {}, o, hooks).models[0];
+  const Line line{{-4, 4, 3, 0, 0}, {0, 100, 200, 300}};
+  const ModelResult model = line.run(EmptyPolicy::kFarthest, 1).models[0];
   EXPECT_EQ(model.prototypes.at(0, 0), 0);
   EXPECT_EQ(model.prototypes.at(1, 0), -4);
   EXPECT_EQ(model.prototypes.at(2, 0), 4);
@@ -137,21 +133,16 @@ TEST(EmptyClusters, SeveralAreFilledInOrder) {
 
 TEST(EmptyClusters, TheLastRowOfAClusterStays) {
   // Cluster 1 has rows 3 and 4, the farthest ones. One of them goes; then row 0 is the farthest that may.
-  const std::vector<float> x = {-1, 0, 1, 50, 60};
-  const std::vector<float> start = {0, 54, 1000, 2000};
-  FitOptions o = test::options({4});
-  o.max_iter = 1;
-  FitHooks hooks;
-  hooks.initial = PointsView(start.data(), 4, 1);
-  const ModelResult model = fit(PointsView(x.data(), 5, 1), {}, o, hooks).models[0];
+  const Line line{{-1, 0, 1, 50, 60}, {0, 54, 1000, 2000}};
+  const ModelResult model = line.run(EmptyPolicy::kFarthest, 1).models[0];
   EXPECT_EQ(model.prototypes.at(0, 0), 0.5);
   EXPECT_EQ(model.prototypes.at(1, 0), 50);
   EXPECT_EQ(model.prototypes.at(2, 0), 60);
   EXPECT_EQ(model.prototypes.at(3, 0), -1);
 }
 
-// A device moves the rows, and makes the update of a single model, or of several with large statistics, by itself. Of
-// random rows as first prototypes most are of one place.
+// A device moves the rows. It makes the update of a single model, and of several with large statistics. Most rows are
+// at one place, so most random prototypes are equal and their clusters empty.
 TEST(EmptyClusters, ManyAreFilledOnEveryBackend) {
   for (const auto& [k, d, other] : {std::tuple{50, 3, 0}, {50, 3, 40}, {400, 1500, 380}}) {
     std::mt19937_64 random(3);

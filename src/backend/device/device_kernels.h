@@ -56,7 +56,7 @@ class PassKernels {
   /// Prototypes from statistics; clusters without weight keep theirs. The former prototypes go to ModelMemory::before.
   /// Stops the batch where this update may be the last one.
   virtual void update(const PassBatch& batch) { static_cast<void>(batch); }
-  /// An update() without passes follows. What passes have carried so far stays.
+  /// An update() without passes follows. The state that passes carry stays.
   virtual void begin_update(const PassBatch& batch) { begin(batch); }
 
   /// Returns whether such sessions can be in a team (device/pass_team.h). Then end_pass() and update() get batches that

@@ -154,7 +154,7 @@ const Statistics& DeviceSession::statistics(int slot) {
   if (m.statistics_here) return m.statistics;
   passes_->use_device();
   // The engine makes the updates then, and will also read the other models' statistics.
-  if (!updates() && models_.size() > 1 && m.labelled && few_statistics()) {
+  if (!updates() && m.labelled && fetches_all()) {
     fetch_statistics();
     return m.statistics;
   }
@@ -172,18 +172,18 @@ const Statistics& DeviceSession::statistics(int slot) {
 
 std::vector<int64_t> DeviceSession::weights(int slot) {
   const Model& m = model(slot);
-  if (m.statistics_here || !m.labelled || (models_.size() > 1 && few_statistics())) return statistics(slot).weights;
+  if (m.statistics_here || !m.labelled || fetches_all()) return statistics(slot).weights;
   passes_->use_device();
   std::vector<int64_t> weights(static_cast<size_t>(m.k));
   queue().read_back(weights.data(), memory_of(slot).weights, bytes_of(weights), "fetching weights");
   return weights;
 }
 
-// Of many small models all statistics are fetched at once, which takes less time than an update of each.
+// Fetching the statistics of many small models at once takes less time than an update of each.
 bool DeviceSession::update(int slot, const Matrix& before, Matrix& after) {
   Model& m = model(slot);
-  if (exchange_ || !updates() || prototype_of(input()).engine_solves || !m.labelled) return false;
-  if (models_.size() > 1 && few_statistics()) return false;
+  const bool engine_solves = !updates() || prototype_of(input()).engine_solves;
+  if (exchange_ || engine_solves || !m.labelled || fetches_all()) return false;
   passes_->use_device();
   const Settled settled(queue());  // the device reads the caller's prototypes
   PassBatch alone;
@@ -194,13 +194,11 @@ bool DeviceSession::update(int slot, const Matrix& before, Matrix& after) {
   alone.joined = true;
   upload_prototypes(slot, before);
   queue().fill(alone.counters, std::byte{0}, sizeof(PassCounters), "clearing counters");
-  PassControl& control = *host_control_.as<PassControl>();
-  control = {};
-  queue().copy_to_device(alone.control, &control, sizeof(PassControl), "the state of an update");
+  send_control({});
   passes_->begin_update(alone);
   passes_->update(alone);
   ask_control("an update", 1);
-  if (control.unsolved != 0) return false;
+  if (host_control_.as<PassControl>()->unsolved != 0) return false;
   download_prototypes(slot, alone.models[0].prototypes, after);
   return true;
 }

@@ -61,6 +61,8 @@ class DeviceSession final : public Session, private TeamMember {
   void read_labels(int slot, Labels& to);
   void make_statistics(Model& m);
   bool few_statistics() const;
+  bool fetches_all() const { return models_.size() > 1 && few_statistics(); }
+  void send_control(const PassLimits& limits);
   uint32_t label_of(int slot, int64_t row);
   void fetch_statistics();
   void send_statistics(int slot);

@@ -24,6 +24,14 @@ PassResult result_of(const PassCounters& counted, int64_t rows) {
 
 }  // namespace
 
+void DeviceSession::send_control(const PassLimits& limits) {
+  PassControl& control = *host_control_.as<PassControl>();
+  control = {};
+  control.changed = limits.changed;
+  control.shifts = limits.shifts;
+  queue().copy_to_device(memory_->control(), &control, sizeof(PassControl), "the state of a pass");
+}
+
 // Everything that the passes of a batch read.
 void DeviceSession::begin_batch(std::span<const PassModel> models, const PassLimits& limits) {
   batch_.models.clear();
@@ -50,11 +58,7 @@ void DeviceSession::begin_batch(std::span<const PassModel> models, const PassLim
   batch_.counters = counters_.at();
   batch_.control = memory_->control();
   queue().fill(counters_.at(), std::byte{0}, bytes, "clearing counters");
-  PassControl& control = *host_control_.as<PassControl>();
-  control = {};
-  control.changed = limits.changed;
-  control.shifts = limits.shifts;
-  queue().copy_to_device(memory_->control(), &control, sizeof(PassControl), "the state of a pass");
+  send_control(limits);
   passes_->begin(batch_);
   if (!exchange_) return;
   joined_batch_ = exchange_->joined(batch_);
