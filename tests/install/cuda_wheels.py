@@ -1,10 +1,10 @@
-"""Fits by the installed packages manymeans and manymeans-cuda on a machine with a GPU, beside the CPU.
+"""The installed packages manymeans and manymeans-cuda fit on a GPU, and the answers are compared with the CPU's.
 
     python tests/install/cuda_wheels.py [--fits 50]
 
-Prints the device, how many random fits on cuda had the digest of the same fit on the CPU, answers of tensors on the
-device (torch and CuPy, where installed), answers of two sessions of one device, and milliseconds an iteration. The exit
-code is 1 if one answer differs. The same file measures another build: PYTHONPATH chooses it.
+It prints how many random fits have the digest of the same fit on the CPU. It says whether tensors of torch and CuPy on
+the device have it, where they are installed. Then come milliseconds an iteration. The exit code is 1 if an answer
+differs. PYTHONPATH chooses another build to measure.
 """
 
 import argparse
@@ -98,7 +98,7 @@ def main() -> int:
                 "module": str(Path(manymeans._manymeans.__file__)),
                 "first fit, seconds": round(first, 3),
                 "equal digests": f"{equal} of {asked.fits}",
-                "tensors and devices": agree,
+                "tensors": agree,
                 "ms an iteration": {str(shape): round(milliseconds(*shape), 4) for shape in SHAPES},
             },
             indent=1,
