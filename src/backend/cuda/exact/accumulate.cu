@@ -115,8 +115,8 @@ struct MoveFloats {
                                                     const Move<int>& move, int j, float v) {
     if (v == 0) return;
     int64_t parts[kLimbs];
-    split_term<kLimbs>(task.terms, __dmul_rn(widened(v), task.terms.tops[j]),
-                       [&](int g, int64_t part) { parts[g] = part; });
+    split_rounded<kLimbs>(task.terms, narrowed(v, 0), factor_of<float>(task.terms, j),
+                          [&](int g, int64_t part) { parts[g] = part; });
     const auto d = static_cast<int>(task.points.d);
     uint32_t to[kLimbs];
 #pragma unroll

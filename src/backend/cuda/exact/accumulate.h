@@ -17,7 +17,12 @@ struct ColumnTerms {
   double radix = 1;                    ///< 2^bits
   const double* tops = nullptr;        ///< 2^exponent of every column, if all are normal numbers; else null
   const int32_t* exponents = nullptr;  ///< shift - (limbs - 1) * bits of every column
+  bool plain = false;                  ///< split_rounded() may be used with factor_of()
 };
+
+/// A limb of at most this many bits is rounded by one addition. Only fewer than 512 rows have more.
+constexpr int kMaxRoundedBits = 52;
+constexpr int kMaxPlainExponent = 1023 - 896;  ///< of a column: factor_of() is finite
 
 /// Statistics of at most this many bytes a model are added up in the shared memory of a block. A list of changes lies
 /// next to them.
@@ -48,10 +53,9 @@ struct AccumulateTask {
   int32_t chunk = 0;     ///< rows that a block looks at together
   int32_t log_team = 0;  ///< 2^log_team threads share a row's values
 
-  /// The case that has kernels of its own: float32 values without weights, whose terms need no search for exponents.
-  bool plain_floats() const {
-    return points.type == DataType::kFloat32 && points.weights == nullptr && terms.tops != nullptr;
-  }
+  /// The case that has kernels of its own: values without weights, whose terms need no search for exponents.
+  bool plain() const { return terms.plain && points.weights == nullptr; }
+  bool plain_floats() const { return plain() && points.type == DataType::kFloat32; }
 };
 
 /// Adds the rows that entered a cluster and takes away those that left; in a first pass all rows enter. The ranges'

@@ -25,7 +25,7 @@ template <int kLimbs>
 struct LaneSums {
   int rounds;                    // columns of the warp's lanes, as far as the points have them
   int32_t column[kLaneColumns];  // those beyond the last column read the last one, and are not stored
-  double top[kLaneColumns];
+  double factor[kLaneColumns];   // factor_of() in plain kernels, else top_of()
   int64_t sums[kLaneColumns][kLimbs];
   int64_t weight;
   int64_t count;
@@ -33,6 +33,7 @@ struct LaneSums {
   __device__ __forceinline__ int32_t first_column() const {
     return static_cast<int32_t>(blockIdx.y) * kLabelOrderColumns + static_cast<int32_t>(threadIdx.x) % 32;
   }
+  template <class T, bool kPlain>
   __device__ __forceinline__ void start(const AccumulateTask& task) {
     const auto d = static_cast<int32_t>(task.points.d);
     const int32_t left = d - static_cast<int32_t>(blockIdx.y) * kLabelOrderColumns;
@@ -40,7 +41,7 @@ struct LaneSums {
 #pragma unroll
     for (int c = 0; c < kLaneColumns; ++c) {
       column[c] = min(first_column() + 32 * c, d - 1);
-      top[c] = top_of(task.terms, column[c]);
+      factor[c] = kPlain ? factor_of<T>(task.terms, column[c]) : top_of(task.terms, column[c]);
     }
     clear();
   }
@@ -64,7 +65,7 @@ __device__ __forceinline__ void load_row(const AccumulateTask& task, int64_t row
   }
 }
 
-// kPlain: there are no weights, and the columns' powers of two are at hand.
+// kPlain: AccumulateTask::plain().
 template <bool kPlain, class T, int kLimbs>
 __device__ __forceinline__ void add_row(const AccumulateTask& task, int64_t row, bool leaves,
                                         const T (&values)[kLaneColumns], LaneSums<kLimbs>& lane) {
@@ -73,10 +74,15 @@ __device__ __forceinline__ void add_row(const AccumulateTask& task, int64_t row,
 #pragma unroll
   for (int c = 0; c < kLaneColumns; ++c) {
     if (c >= lane.rounds) continue;
-    double v = widened(values[c]);
-    if (weights != nullptr) v = __dmul_rn(weight, v);
-    const double y = kPlain ? __dmul_rn(v, lane.top[c]) : scaled_term(task.terms, v, lane.top[c], lane.column[c]);
-    split_term<kLimbs>(task.terms, leaves ? -y : y, [&](int g, int64_t part) { lane.sums[c][g] += part; });
+    const auto add = [&](int g, int64_t part) { lane.sums[c][g] += part; };
+    if constexpr (kPlain) {
+      split_rounded<kLimbs>(task.terms, narrowed(values[c], leaves ? 1U << 31 : 0), lane.factor[c], add);
+    } else {
+      double v = widened(values[c]);
+      if (weights != nullptr) v = __dmul_rn(weight, v);
+      const double y = scaled_term(task.terms, v, lane.factor[c], lane.column[c]);
+      split_term<kLimbs>(task.terms, leaves ? -y : y, add);
+    }
   }
   if (blockIdx.y != 0) return;
   const int64_t integer = kPlain ? 1 : integer_weight(task, row);
@@ -136,7 +142,7 @@ __global__ void __launch_bounds__(kSumThreads, kPlain&& kLimbs < 3 && sizeof(T) 
   const uint32_t warp = blockIdx.x * (kSumThreads / 32) + threadIdx.x / 32;
   if (warp * chunk >= count) return;
   LaneSums<kLimbs> lane;
-  lane.start(task);
+  lane.template start<T, kPlain>(task);
   for (uint32_t start = warp * chunk; start < count; start += warps * chunk) {
     const uint32_t end = min(start + chunk, count);
     int64_t cluster = 0;
@@ -156,8 +162,7 @@ void launch_sums(const AccumulateTask& task, int64_t first_row, int multiprocess
   const int64_t groups = (task.points.d + kLabelOrderColumns - 1) / kLabelOrderColumns;
   const dim3 grid(static_cast<unsigned>(std::max<int64_t>(1, 10 * multiprocessors / groups)),
                   static_cast<unsigned>(groups));
-  const bool plain = task.terms.tops != nullptr && task.points.weights == nullptr;
-  const auto kernel = plain ? sum_kernel<T, kLimbs, true> : sum_kernel<T, kLimbs, false>;
+  const auto kernel = task.plain() ? sum_kernel<T, kLimbs, true> : sum_kernel<T, kLimbs, false>;
   kernel<<<grid, kSumThreads, 0, stream>>>(task, first_row);
   check_launch("adding up clusters");
 }

@@ -2,6 +2,7 @@
 // any device. Proof: docs/developer/screens.md, "Float32 on a GPU".
 #pragma once
 
+#include "backend/cuda/device/device_frame.h"
 #include "backend/cuda/device/device_points.h"
 #include "backend/cuda/device/pass_ranges.h"
 
@@ -16,15 +17,6 @@ constexpr int64_t kLowColumns = 16;
 /// Prototypes are padded to whole groups of this many.
 constexpr int64_t kLowMultiple = 4;
 constexpr int64_t kTileMultiple = 64;
-
-/// y = (x - centre) * 2^exponent on the device; centre: d values.
-struct DeviceFrame {
-  const double* centre = nullptr;
-  const float* scaled_centre = nullptr;  ///< centre * 2^exponent, exact but for underflow; used if `in_float`
-  double scale = 1;
-  float float_scale = 1;
-  bool in_float = false;  ///< float32 subtraction of scaled values gives y, rounded once
-};
 
 /// The parts of a score's error that do not depend on the prototype (docs/developer/screens.md).
 struct FloatBound {
@@ -64,7 +56,7 @@ struct FloatScreenTask {
   DeviceFrame frame;
   FloatBound bound;
   FloatColumns columns;
-  const float* norms = nullptr;  ///< n >= |y|; only for d > kLowColumns
+  RowNorms norms;  ///< only for d > kLowColumns
   PassRanges ranges;
   LabelRows next;             ///< gets the label that is proved, or any
   uint32_t* marks = nullptr;  ///< bit (row % 32) of marks[range * mark_stride + row / 32]: not proved. All written.

@@ -232,7 +232,7 @@ class RowPlanner {
                         static_cast<int64_t>(input_.weights.size() * sizeof(double)) + points.d * 64;
     if (plan.screen == ScreenKind::kMatrix) plan.upload_bytes += packed * (2 * plan.padded_columns + 8);
     if (plan.screen == ScreenKind::kBoundingBoxes) plan.upload_bytes += box_bytes(input_);
-    if (plan.screen != ScreenKind::kNone && points.d > kLowColumns) plan.upload_bytes += packed * 4;
+    if (plan.screen == ScreenKind::kFloat && points.d > kLowColumns) plan.upload_bytes += packed * 4;
     plan.session_bytes = session_bytes(input_, k_, plan);
   }
 

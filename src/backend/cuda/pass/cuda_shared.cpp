@@ -3,6 +3,7 @@
 #include "backend/cuda/runtime/endless_kernel.h"
 #include "backend/device/sum_scales.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace manymeans::cuda {
@@ -13,8 +14,9 @@ CudaShared::CudaShared(const Input& data, const CudaDevice& where, const Backend
     ThreadPool pool(thread_count(options.threads), options.abort);
     frame = find_frame(data, &pool);
   }
-  half_frame = find_half_frame(data, frame.centre, frame.largest);
-  plan = make_cuda_plan(data, device, options, half_frame.ratio, workload);
+  half_frame = find_half_frame(data, frame.centre, frame.largest,
+                               product_roundings(device.matrix_unit == MatrixUnit::kHopper));
+  plan = make_cuda_plan(data, device, options, half_frame.radius.ratio, workload);
   use_device(device);
   patience = {Patience::Seconds(plan.usual_seconds), min_patience(), options.abort, options.cancel};
   const Stream stream(patience);
@@ -34,17 +36,21 @@ CudaShared::CudaShared(const Input& data, const CudaDevice& where, const Backend
 void CudaShared::upload_frame(const Stream& stream) {
   const size_t d = frame.centre.size();
   centre_ = DeviceBuffer<double>(d, "the screen's frame");
-  scaled_centre_ = DeviceBuffer<float>(d, "the screen's frame");
-  std::vector<float> scaled(d);
+  scaled_centres_ = DeviceBuffer<float>(2 * d, "the screen's frame");
+  std::vector<float> scaled(2 * d);
   const Settled settled(stream);  // `scaled` must not go before
-  for (size_t j = 0; j < d; ++j) scaled[j] = static_cast<float>(std::ldexp(frame.centre[j], frame.exponent));
+  const auto fill = [&](DeviceFrame& to, int exponent, size_t first) {
+    for (size_t j = 0; j < d; ++j) scaled[first + j] = static_cast<float>(std::ldexp(frame.centre[j], exponent));
+    to.centre = centre_.data();
+    to.scaled_centre = scaled_centres_.data() + first;
+    to.scale = std::ldexp(1.0, exponent);
+    to.in_float = subtracts_in_float(input, exponent);
+    to.float_scale = static_cast<float>(to.in_float ? to.scale : 1.0);
+  };
+  fill(device_frame, frame.exponent, 0);
+  fill(half_frame, half_frame.exponent, d);
   copy_to_device(centre_.data(), frame.centre.data(), d, stream, "the screen's frame");
-  copy_to_device(scaled_centre_.data(), scaled.data(), d, stream, "the screen's frame");
-  device_frame.centre = half_frame.centre = centre_.data();
-  device_frame.scaled_centre = scaled_centre_.data();
-  device_frame.scale = std::ldexp(1.0, frame.exponent);
-  device_frame.in_float = subtracts_in_float(input, frame.exponent);
-  device_frame.float_scale = static_cast<float>(device_frame.in_float ? device_frame.scale : 1.0);
+  copy_to_device(scaled_centres_.data(), scaled.data(), 2 * d, stream, "the screen's frame");
   stream.synchronize("uploading the screen's frame");
 }
 
@@ -60,6 +66,8 @@ void CudaShared::upload_terms(const Stream& stream) {
   copy_to_device(solve_shifts.data(), scales.solve_shifts.data(), d, stream, "the sums' formats");
   stream.synchronize("uploading the sums' formats");
   terms = {scales.limbs, input.bits, scales.radix, scales.normal ? tops_.data() : nullptr, exponents_.data()};
+  terms.plain =
+      scales.normal && input.bits <= kMaxRoundedBits && std::ranges::max(scales.exponents) <= kMaxPlainExponent;
 }
 
 }  // namespace manymeans::cuda

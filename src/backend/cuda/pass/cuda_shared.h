@@ -39,7 +39,7 @@ struct CudaShared {
   void upload_terms(const Stream& stream);
 
   DeviceBuffer<double> centre_;
-  DeviceBuffer<float> scaled_centre_;
+  DeviceBuffer<float> scaled_centres_;  // of both frames
   DeviceBuffer<double> tops_;
   DeviceBuffer<int32_t> exponents_;
 };

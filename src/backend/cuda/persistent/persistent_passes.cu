@@ -27,7 +27,7 @@ namespace {
 template <bool kPlain, int kLimbs>
 __device__ void prepare_prototypes(const PersistentTask& task, const PersistentBlock& here, int r,
                                    PassCounters* last_pass) {
-  __shared__ double squares_of_warps[kPersistentWarps][3];
+  __shared__ double squares_of_warps[kPersistentWarps][4];
   const PassRange& range = here.ranges[r];
   const int64_t d = task.sums.points.d;
   PassRanges ranges = task.sums.ranges;
@@ -45,7 +45,7 @@ __device__ void prepare_prototypes(const PersistentTask& task, const PersistentB
     const int64_t k = start + warp / warps;
     const bool here_too = warp / warps < together && k < last;
     const int64_t column = here.columns_of[r].first + k;
-    Norms squares;
+    RoundedVector squares;
     double shift = 0;
 #pragma unroll 1
     for (int64_t j = lane; here_too && j < task.points.padded_columns; j += 32 * warps) {
@@ -61,14 +61,15 @@ __device__ void prepare_prototypes(const PersistentTask& task, const PersistentB
         z = half_frame_value(task.columns, value.after, j);
       }
       auto* values = static_cast<__half*>(const_cast<void*>(task.columns.columns.values));
-      values[column * task.points.padded_columns + j] = squares.round(z);
+      values[column * task.points.padded_columns + j] = squares.round(z, j, d);
     }
     squares.add_up_warp();
     shift = warp_sum(shift);
     if (threadIdx.x % 32 == 0) {
       squares_of_warps[warp][0] = squares.norm;
       squares_of_warps[warp][1] = squares.rest;
-      squares_of_warps[warp][2] = shift;
+      squares_of_warps[warp][2] = squares.growth;
+      squares_of_warps[warp][3] = shift;
     }
     __syncthreads();
     if (lane == 0 && here_too) {
@@ -76,7 +77,8 @@ __device__ void prepare_prototypes(const PersistentTask& task, const PersistentB
       for (int w = 1; w < warps; ++w) {
         squares.norm += squares_of_warps[warp + w][0];
         squares.rest += squares_of_warps[warp + w][1];
-        shift += squares_of_warps[warp + w][2];
+        squares.growth += squares_of_warps[warp + w][2];
+        shift += squares_of_warps[warp + w][3];
       }
       if (last_pass != nullptr) count_shift(ranges.control->shifts, shift, *last_pass);
       store_bounds(task.columns, column, true, squares);

@@ -121,8 +121,8 @@ struct EntryRun {
   int first_column;
 };
 
-/// Adds up a run, by a warp. kPlain: float32 without weights, and the columns' powers of two are at hand. Then some
-/// rows at a time are split, while the next are loaded, and only then added.
+/// Adds up a run, by a warp. kPlain: AccumulateTask::plain_floats(). Then some rows at a time are split, while the next
+/// are loaded, and only then added.
 template <bool kPlain, int kLimbs>
 __device__ __forceinline__ void add_entries(const AccumulateTask& task, const PassRange& range,
                                             const PersistentBlock& here, const EntryRun& run) {
@@ -132,7 +132,7 @@ __device__ __forceinline__ void add_entries(const AccumulateTask& task, const Pa
   const DevicePoints& points = task.points;
   const int64_t j = run.first_column + static_cast<int>(threadIdx.x % 32);
   const int64_t column = min(j, points.d - 1);  // beyond the last one: read, and not stored
-  const double top = top_of(task.terms, column);
+  const double factor = kPlain ? factor_of<float>(task.terms, column) : top_of(task.terms, column);
   int64_t sums[kLimbs] = {};
   uint32_t cluster = here.entries[run.begin] >> 16;
   const auto store = [&] {
@@ -163,9 +163,12 @@ __device__ __forceinline__ void add_entries(const AccumulateTask& task, const Pa
     load(i + kTogether, next);
 #pragma unroll
     for (int e = 0; e < kTogether; ++e) {
-      const double v = widened(values[e]);
-      const double y = kPlain ? __dmul_rn(v, top) : scaled_term(task.terms, v, top, column);
-      split_term<kLimbs>(task.terms, y, [&](int g, int64_t part) { parts[e][g] = part; });
+      const auto keep = [&](int g, int64_t part) { parts[e][g] = part; };
+      if constexpr (kPlain) {
+        split_rounded<kLimbs>(task.terms, narrowed(values[e], 0), factor, keep);
+      } else {
+        split_term<kLimbs>(task.terms, scaled_term(task.terms, values[e], factor, column), keep);
+      }
       values[e] = next[e];
     }
 #pragma unroll

@@ -20,7 +20,7 @@ void PointSlices::make_room() {
     radii_ = DeviceBuffer<float>(rows, "radii of the points");
     half_norms_ = DeviceBuffer<float>(rows, "norms of the points");
   }
-  if (plan_.screen != ScreenKind::kNone && input_.points.d > kLowColumns) {
+  if (plan_.screen == ScreenKind::kFloat && input_.points.d > kLowColumns) {
     norms_ = DeviceBuffer<float>(rows, "norms of the points");
   }
 }
@@ -36,10 +36,11 @@ void PointSlices::prepare(PointSlice& slice, cudaStream_t stream) {
     packed.radii = radii_.data();
     packed.norms = half_norms_.data();
     pack_rows(slice.points, frames_.half, packed, stream);
+    slice.norms = {packed.norms, static_cast<float>(frames_.full.scale / frames_.half.scale)};
   }
   if (norms_.empty()) return;
   float_norms(slice.points, frames_.full, norms_.data(), stream);
-  slice.norms = norms_.data();
+  slice.norms = {norms_.data(), 1};
 }
 
 PointSlice PointSlices::for_screens(const device::Rows& rows, cudaStream_t stream) {

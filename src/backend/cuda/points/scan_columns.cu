@@ -6,6 +6,8 @@
 #include "backend/cuda/runtime/on_device.h"
 
 #include <algorithm>
+#include <limits>
+#include <type_traits>
 
 namespace manymeans::cuda {
 namespace {
@@ -13,7 +15,7 @@ namespace {
 constexpr int kThreads = 256;
 constexpr int64_t kBlocks = 1056;  // a few for each multiprocessor
 constexpr unsigned long long kNoneBad = ~0ULL;
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 // Threads of a block cover rows times a panel of columns, so that they read neighbours and keep to one column.
 struct Panels {
@@ -41,10 +43,6 @@ struct Place {
   }
 };
 
-struct Range {
-  double minimum, maximum, largest, low;
-};
-
 // Value of the lowest set bit of v, infinity for 0: v minus v with that bit cleared, which is exact.
 __device__ __forceinline__ double lowest_bit_value(double v) {
   constexpr long long kMantissa = (1LL << 52) - 1;
@@ -53,37 +51,89 @@ __device__ __forceinline__ double lowest_bit_value(double v) {
   const double cleared = (bits & kMantissa) != 0 ? __longlong_as_double(bits & (bits - 1)) : 0.0;
   return magnitude > 0 ? __dsub_rn(magnitude, cleared) : kInfinity;
 }
+__device__ __forceinline__ float lowest_bit_value(float v) {
+  constexpr uint32_t kMantissa = (1U << 23) - 1;
+  const float magnitude = fabsf(v);
+  const uint32_t bits = __float_as_uint(magnitude);
+  const float cleared = (bits & kMantissa) != 0 ? __uint_as_float(bits & (bits - 1)) : 0.0F;
+  return magnitude > 0 ? __fsub_rn(magnitude, cleared) : kInfinity;
+}
 
-// ranges[blockIdx.x][column]: of the rows that the block reads.
-__global__ void ranges_kernel(DevicePoints points, int width, int rows, Range* ranges, unsigned long long* bad) {
-  __shared__ Range shared[kThreads];
+// Of a column's values. V: their type, as far as products with weights keep it.
+template <class V>
+struct Range {
+  V minimum = kInfinity;
+  V maximum = -kInfinity;
+  V largest = 0;
+  V low = kInfinity;
+
+  __device__ __forceinline__ void take(V v, V term) {
+    minimum = fmin(minimum, v);
+    maximum = fmax(maximum, v);
+    largest = fmax(largest, fabs(term));
+    low = fmin(low, lowest_bit_value(term));
+  }
+  template <class U>
+  __device__ __forceinline__ void join(const Range<U>& other) {
+    minimum = fmin(minimum, static_cast<V>(other.minimum));
+    maximum = fmax(maximum, static_cast<V>(other.maximum));
+    largest = fmax(largest, static_cast<V>(other.largest));
+    low = fmin(low, static_cast<V>(other.low));
+  }
+};
+using FoundRange = Range<double>;
+
+// ranges[blockIdx.x][column]: of the rows that the block reads. Some rows are loaded together.
+template <class T, class V>
+__global__ void ranges_kernel(DevicePoints points, int width, int rows, Range<V>* ranges, unsigned long long* bad) {
+  constexpr int kTogether = 8;
+  __shared__ __align__(16) unsigned char memory[kThreads * sizeof(Range<V>)];
+  auto* shared = reinterpret_cast<Range<V>*>(memory);
   const Place place(points, width, rows);
-  Range mine = {kInfinity, -kInfinity, 0, kInfinity};
-  for (int64_t row = place.row; row < points.n; row += place.step) {
-    const int64_t at = row * points.d + place.column;
-    const double v = load_double(points, at);
-    if (!isfinite(v)) {
-      atomicMin(bad, static_cast<unsigned long long>(at));
-      continue;
+  const auto* values = static_cast<const T*>(points.data);
+  Range<V> mine;
+  for (int64_t first = place.row; first < points.n; first += kTogether * place.step) {
+    T loaded[kTogether];
+#pragma unroll
+    for (int i = 0; i < kTogether; ++i) {
+      const int64_t row = min(first + i * place.step, points.n - 1);
+      loaded[i] = values[row * points.d + place.column];
     }
-    mine.minimum = fmin(mine.minimum, v);
-    mine.maximum = fmax(mine.maximum, v);
-    const double term = points.weights == nullptr ? v : __dmul_rn(points.weights[row], v);
-    mine.largest = fmax(mine.largest, fabs(term));
-    mine.low = fmin(mine.low, lowest_bit_value(term));
+#pragma unroll
+    for (int i = 0; i < kTogether; ++i) {
+      const int64_t row = min(first + i * place.step, points.n - 1);
+      const V v = static_cast<V>(widened(loaded[i]));
+      if (!isfinite(v)) {
+        atomicMin(bad, static_cast<unsigned long long>(row * points.d + place.column));
+        continue;
+      }
+      mine.take(v, points.weights == nullptr ? v : static_cast<V>(__dmul_rn(points.weights[row], v)));
+    }
   }
   shared[threadIdx.x] = mine;
   __syncthreads();
   const int column = static_cast<int>(threadIdx.x);
   if (column >= width || place.column >= points.d) return;
-  for (int r = 1; r < rows; ++r) {
-    const Range& other = shared[r * width + column];
-    mine.minimum = fmin(mine.minimum, other.minimum);
-    mine.maximum = fmax(mine.maximum, other.maximum);
-    mine.largest = fmax(mine.largest, other.largest);
-    mine.low = fmin(mine.low, other.low);
-  }
+  for (int r = 1; r < rows; ++r) mine.join(shared[r * width + column]);
   ranges[blockIdx.x * points.d + place.column] = mine;
+}
+
+// The ranges of all blocks; a warp a column.
+template <class V>
+__global__ void join_kernel(const Range<V>* ranges, int64_t blocks, int64_t d, FoundRange* found) {
+  const int64_t column = static_cast<int64_t>(blockIdx.x) * (kThreads / 32) + threadIdx.x / 32;
+  if (column >= d) return;
+  FoundRange mine;
+  for (int64_t block = threadIdx.x % 32; block < blocks; block += 32) mine.join(ranges[block * d + column]);
+  for (int step = 16; step > 0; step /= 2) {
+    FoundRange other;
+    other.minimum = __shfl_xor_sync(~0U, mine.minimum, step);
+    other.maximum = __shfl_xor_sync(~0U, mine.maximum, step);
+    other.largest = __shfl_xor_sync(~0U, mine.largest, step);
+    other.low = __shfl_xor_sync(~0U, mine.low, step);
+    mine.join(other);
+  }
+  if (threadIdx.x % 32 == 0) found[column] = mine;
 }
 
 struct MomentSplitters {
@@ -115,28 +165,47 @@ DevicePoints device_points(const PointsView& points, const double* weights) {
 
 }  // namespace
 
+namespace {
+
+template <class T, class V>
+void find_ranges(const DevicePoints& points, const Panels& panels, FoundRange* found, unsigned long long* bad,
+                 const Stream& stream) {
+  DeviceBuffer<Range<V>> of_blocks(panels.grid.x * static_cast<size_t>(points.d), "the columns' ranges");
+  const Settled settled(stream);
+  ranges_kernel<T, V><<<panels.grid, kThreads, 0, stream>>>(points, panels.width, panels.rows, of_blocks.data(), bad);
+  check_launch("reading the columns' ranges");
+  const auto blocks = static_cast<unsigned>((points.d * 32 + kThreads - 1) / kThreads);
+  join_kernel<V><<<blocks, kThreads, 0, stream>>>(of_blocks.data(), panels.grid.x, points.d, found);
+  check_launch("reading the columns' ranges");
+}
+
+}  // namespace
+
 DeviceScan scan_columns(const PointsView& points, std::span<const double> weights) {
   const OnDevice here(points.place.device);
   const Stream stream;
   const Panels panels(points);
   DeviceBuffer<double> device_weights(weights.size(), "the weights");
-  const size_t d = static_cast<size_t>(points.d);
-  DeviceBuffer<Range> ranges(panels.grid.x * d, "the columns' ranges");
+  const auto d = static_cast<size_t>(points.d);
+  DeviceBuffer<FoundRange> ranges(d, "the columns' ranges");
   DeviceBuffer<unsigned long long> bad(1, "the columns' ranges");
   const Settled settled(stream);
   copy_to_device(device_weights.data(), weights.data(), weights.size(), stream, "the weights");
   copy_to_device(bad.data(), &kNoneBad, 1, stream, "the columns' ranges");
-  ranges_kernel<<<panels.grid, kThreads, 0, stream>>>(device_points(points, device_weights.data()), panels.width,
-                                                      panels.rows, ranges.data(), bad.data());
-  check_launch("reading the columns' ranges");
-  std::vector<Range> found(ranges.size());
+  const DevicePoints rows = device_points(points, device_weights.data());
+  dispatch_type(points.type, [&]<class T>(T) {
+    using Plain = std::conditional_t<sizeof(T) == sizeof(double), double, float>;
+    if (weights.empty()) return find_ranges<T, Plain>(rows, panels, ranges.data(), bad.data(), stream);
+    find_ranges<T, double>(rows, panels, ranges.data(), bad.data(), stream);
+  });
+  std::vector<FoundRange> found(d);
   unsigned long long first_bad = kNoneBad;
-  read_back(found.data(), ranges.data(), found.size(), stream, "reading the columns' ranges");
+  read_back(found.data(), ranges.data(), d, stream, "reading the columns' ranges");
   read_back(&first_bad, bad.data(), 1, stream, "reading the columns' ranges");
 
   DeviceScan scan{ColumnScan(points.d), first_bad == kNoneBad ? -1 : static_cast<int64_t>(first_bad)};
-  for (size_t i = 0; i < found.size(); ++i) {
-    scan.columns.take(i % d, found[i].minimum, found[i].maximum, found[i].largest, found[i].low);
+  for (size_t j = 0; j < d; ++j) {
+    scan.columns.take(j, found[j].minimum, found[j].maximum, found[j].largest, found[j].low);
   }
   return scan;
 }

@@ -50,10 +50,9 @@ struct Losses {
 
 }  // namespace
 
-HalfFrame find_half_frame(const Input& input, std::span<const double> centre, double largest) {
+HalfFrame find_half_frame(const Input& input, std::span<const double> centre, double largest, int of_product) {
   HalfFrame frame;
   frame.exponent = largest > 0 ? std::clamp(kLargestExponent - exponent(largest), -1000, 1000) : 0;
-  frame.scale = std::ldexp(1.0, frame.exponent);
   const PointsView& points = input.points;
   const int64_t rows = std::min(points.n, kSampleRows);
   const Matrix sample = gather_rows(input, spread_rows(points.n, rows));
@@ -62,16 +61,18 @@ HalfFrame find_half_frame(const Input& input, std::span<const double> centre, do
     for (int64_t first = 0; first < rows; first += Losses::kRows) {
       Losses losses;
       const int64_t count = std::min(rows - first, Losses::kRows);
-      losses.add(sample.values<T>().data() + first * points.d, count, centre, frame.scale);
+      losses.add(sample.values<T>().data() + first * points.d, count, centre, std::ldexp(1.0, frame.exponent));
       for (int64_t i = 0; i < count; ++i) {
         if (losses.norm[i] > 0) ratios.push_back(std::sqrt(losses.rest[i] / losses.norm[i]));
       }
     }
   });
+  double ratio = 1;
   if (!ratios.empty()) {
     std::nth_element(ratios.begin(), ratios.begin() + static_cast<std::ptrdiff_t>(ratios.size() / 2), ratios.end());
-    frame.ratio = std::clamp(ratios[ratios.size() / 2], 0x1p-20, 1.0);
+    ratio = std::clamp(ratios[ratios.size() / 2], 0x1p-20, 1.0);
   }
+  frame.radius = RadiusRule(ratio, of_product, points.d);
   return frame;
 }
 

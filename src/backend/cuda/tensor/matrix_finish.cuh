@@ -67,6 +67,43 @@ struct Entries {
   __device__ __forceinline__ uint32_t operator[](uint32_t i) const { return i < left ? first + i : next + (i - left); }
 };
 
+// A warp's entries of the list. Where there is much to list they are reserved in pieces: one counter could not serve
+// every warp after every tile in time.
+class WarpEntries {
+ public:
+  __device__ __forceinline__ Entries take(const MatrixTask& task, uint32_t count) {
+    // With less, what is left over would be more than what is used.
+    constexpr int kManyModels = 8;
+    constexpr int64_t kManyRows = int64_t{1} << 21;
+    Entries taken{next_, end_ - next_, 0};
+    if (count <= taken.left) {
+      next_ += count;
+      return taken;
+    }
+    const uint32_t missing = count - taken.left;
+    const bool in_pieces = task.columns.models >= kManyModels || task.points.rows >= kManyRows;
+    const uint32_t piece = in_pieces ? kPiece : missing;
+    if (threadIdx.x % 32 == 0) taken.next = atomicAdd(task.output.few_count, piece);
+    taken.next = __shfl_sync(~0U, taken.next, 0);
+    next_ = taken.next + missing;
+    end_ = taken.next + piece;
+    return taken;
+  }
+
+  // Entries that were reserved and not used get count 0.
+  __device__ __forceinline__ void end(const MatrixTask& task) const {
+    const uint32_t slot = next_ + threadIdx.x % 32;
+    if (slot >= min(end_, task.output.few_capacity)) return;
+    task.output.few[slot].range = 0;
+    task.output.few[slot].count = 0;
+  }
+
+ private:
+  static constexpr uint32_t kPiece = 32;
+  uint32_t next_ = 0;
+  uint32_t end_ = 0;
+};
+
 // Where a warp's rows go that are not proved. Bit 4 i + r is of row r of the i-th four threads.
 struct ReservedPlaces {
   uint32_t few;
@@ -101,14 +138,17 @@ __device__ __forceinline__ uint32_t reserve_overflow(const ScreenOutput& output,
 struct TwoRows {
   RowState rows[2];
   float radii[2];
+  float norm;         // of the row that this thread finishes: odd threads have the second
   int64_t first_row;  // the other is 8 on
+  WarpEntries entries;
 
   __device__ __forceinline__ void begin(const MatrixTask& task, int64_t first) {
     first_row = first;
 #pragma unroll
     for (int r = 0; r < 2; ++r) radii[r] = task.points.radii[row_of(task, r)];
+    norm = task.points.norms[row_of(task, static_cast<int>(threadIdx.x % 2))];
   }
-  __device__ __forceinline__ void end(const MatrixTask& /*task*/) const {}
+  __device__ __forceinline__ void end(const MatrixTask& task) const { entries.end(task); }
   // Beyond the last row the last.
   __device__ __forceinline__ int64_t row_of(const MatrixTask& task, int r) const {
     return min(first_row + 8 * r, task.points.rows - 1);
@@ -119,7 +159,7 @@ struct TwoRows {
 // for the two rows of each four threads; `judged`: bit 4 i + r is set if row r of the i-th four is not proved; lane 4 i
 // + r knows its `lower`.
 template <bool kCounted>
-__device__ __forceinline__ void list_rows(const MatrixTask& task, const TwoRows& two, int32_t range, uint32_t judged,
+__device__ __forceinline__ void list_rows(const MatrixTask& task, TwoRows& two, int32_t range, uint32_t judged,
                                           float lower) {
   const RowState(&rows)[2] = two.rows;
   const int lane = static_cast<int>(threadIdx.x % 32);
@@ -142,7 +182,7 @@ __device__ __forceinline__ void list_rows(const MatrixTask& task, const TwoRows&
   }
   const ReservedPlaces places{few,
                               overflowing,
-                              {reserve(task.output.few_count, few), 32, 0},
+                              two.entries.take(task, static_cast<uint32_t>(__popc(few))),
                               reserve_overflow(task.output, range, overflowing)};
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
@@ -228,14 +268,13 @@ __device__ __forceinline__ float* lower_at(const ScoreThresholds& thresholds, in
 // Finishes two rows of four threads: odd threads take the second row, the others the first. `terms` and `order` are of
 // the model's last tile, `tile`.
 template <bool kCounted>
-__device__ __forceinline__ void finish_rows(const MatrixTask& task, const TwoRows& two, const TileTerms& terms,
+__device__ __forceinline__ void finish_rows(const MatrixTask& task, TwoRows& two, const TileTerms& terms,
                                             const uint32_t* order, int32_t tile) {
   const RowState(&rows)[2] = two.rows;
   const int lane_of_row = static_cast<int>(threadIdx.x % 4);
   const bool odd = lane_of_row % 2 != 0;
   const int64_t at = two.first_row + (odd ? 8 : 0);
   const bool exists = is_there<kCounted>(task, at);
-  const float norm = exists ? __ldg(task.points.norms + at) : 0.0F;
 
   const BestTwo mine =
       join_rows<kCounted>({{rows[0].best, fmaxf(rows[0].second, rows[0].rest), rows[0].best_tile * 4 + lane_of_row},
@@ -245,7 +284,7 @@ __device__ __forceinline__ void finish_rows(const MatrixTask& task, const TwoRow
   const bool here = best_tile == tile;
   const TileTerms& of_best = here ? terms : terms_of(task.columns, best_tile);
   const float bound = score_bound(of_best, odd ? two.radii[1] : two.radii[0]);
-  const float lower = lower_score(mine.best, bound, norm, terms.slack, terms.underflow);
+  const float lower = lower_score(mine.best, bound, two.norm, terms.slack, terms.underflow);
   const bool proved = lower > mine.second;
   const int64_t row = kCounted && exists ? number_of<kCounted>(task, at) : at;
   if (task.output.thresholds.lowers != nullptr && exists && lane_of_row < 2) {
@@ -257,7 +296,7 @@ __device__ __forceinline__ void finish_rows(const MatrixTask& task, const TwoRow
     const uint32_t label =
         here ? order[column] : __ldg(task.columns.order + best_tile * task.columns.tile_columns + column);
     store_label(task.output.labels, terms.slot, row, label);
-    if (kCounted) task.counted.margins[row] = margin_of(lower, mine.second, norm, task.counted.slack);
+    if (kCounted) task.counted.margins[row] = margin_of(lower, mine.second, two.norm, task.counted.slack);
   }
   const uint32_t judged = __ballot_sync(~0U, !proved && exists) & 0x33333333U;
   if (judged != 0) list_rows<kCounted>(task, two, terms.range, judged, lower);

@@ -41,19 +41,12 @@ class ProveOneTile {
     if (judged != 0) list_rows(task, sums, terms, {judged, lower, __fadd_rd(lower, -bound)});
   }
 
-  // Entries that were reserved and not used get count 0.
-  __device__ __forceinline__ void end(const MatrixTask& task) const {
-    const uint32_t slot = next_ + threadIdx.x % 32;
-    if (slot >= min(end_, task.output.few_capacity)) return;
-    task.output.few[slot].range = 0;
-    task.output.few[slot].count = 0;
-  }
+  __device__ __forceinline__ void end(const MatrixTask& task) const { entries_.end(task); }
 
  private:
   static constexpr int kRows = 2 * kHalves;  // that a thread knows of
   static constexpr int kColumns = kOneTile;
   static constexpr uint32_t kPlaces = kColumns - 1;
-  static constexpr uint32_t kPiece = 32;
   static_assert(kPlaces <= 63, "the bound pays for six bits");
   using Scores = Sums<kHalves, kColumns>;
 
@@ -125,7 +118,7 @@ class ProveOneTile {
     const bool many = (all >> (8 * (lane - quad)) & 0xFF) - 1 >= kMaxCandidates;
     const uint32_t few = __ballot_sync(~0U, mine && !many);
     const uint32_t overflowing = __ballot_sync(~0U, mine && many);
-    const ReservedPlaces places{few, overflowing, take_entries(task, static_cast<uint32_t>(__popc(few))),
+    const ReservedPlaces places{few, overflowing, entries_.take(task, static_cast<uint32_t>(__popc(few))),
                                 reserve_overflow(task.output, range, overflowing)};
 #pragma unroll 1
     for (int i = 0; i < kRows; ++i) {
@@ -147,24 +140,6 @@ class ProveOneTile {
     }
   }
 
-  // Where there are many models, entries are reserved for the warp in pieces: one counter could not serve every warp
-  // after every tile in time.
-  __device__ __forceinline__ Entries take_entries(const MatrixTask& task, uint32_t count) {
-    constexpr int kManyModels = 8;  // with fewer, what is left over would be more than what is used
-    Entries taken{next_, end_ - next_, 0};
-    if (count <= taken.left) {
-      next_ += count;
-      return taken;
-    }
-    const uint32_t missing = count - taken.left;
-    const uint32_t piece = task.columns.models >= kManyModels ? kPiece : missing;
-    if (threadIdx.x % 32 == 0) taken.next = atomicAdd(task.output.few_count, piece);
-    taken.next = __shfl_sync(~0U, taken.next, 0);
-    next_ = taken.next + missing;
-    end_ = taken.next + piece;
-    return taken;
-  }
-
   // Row i of all fours of a warp.
   static constexpr __device__ uint32_t of_all(int i) { return 0x11111111U << i; }
 
@@ -181,9 +156,7 @@ class ProveOneTile {
   float radius_;       // of the row that this thread judges
   float norm_;         // likewise
   bool judges_;        // there is such a row
-  // Entries of the list that are the warp's and not used yet.
-  uint32_t next_ = 0;
-  uint32_t end_ = 0;
+  WarpEntries entries_;
 };
 
 }  // namespace manymeans::cuda

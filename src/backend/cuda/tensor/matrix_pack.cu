@@ -1,4 +1,4 @@
-#include "backend/cuda/device/point_value.cuh"
+#include "backend/cuda/device/canonical.cuh"
 #include "backend/cuda/runtime/dependent_launch.cuh"
 #include "backend/cuda/runtime/device_memory.h"
 #include "backend/cuda/tensor/matrix_screen.h"
@@ -15,25 +15,75 @@ namespace {
 constexpr int kThreads = 256;
 constexpr int kWarps = kThreads / 32;
 
-// A warp a row.
-__global__ void rows_kernel(DevicePoints points, HalfFrame frame, PackedRows rows) {
-  const int64_t row = static_cast<int64_t>(blockIdx.x) * kWarps + threadIdx.x / 32;
-  if (row >= rows.padded_rows) return;
-  auto* values = static_cast<__half*>(const_cast<void*>(rows.values)) + row * rows.padded_columns;
-  Norms norms;
-  for (int64_t j = threadIdx.x % 32; j < rows.padded_columns; j += 32) {
-    double y = 0;
-    if (row < points.n && j < points.d) {
-      y = (load_double(points, row * points.d + j) - frame.centre[j]) * frame.scale;
-    }
-    values[j] = norms.round(y);
+constexpr int kTeam = kStepColumns / 2;  // threads a row: each has two columns of a step
+
+__device__ __forceinline__ float frame_value(float x, const HalfFrame& frame, int64_t j, float /*as*/) {
+  return __fsub_rn(__fmul_rn(x, frame.float_scale), frame.scaled_centre[j]);
+}
+__device__ __forceinline__ double frame_value(double x, const HalfFrame& frame, int64_t j, double /*as*/) {
+  return (x - frame.centre[j]) * frame.scale;
+}
+
+// The sums of squares of a row's HalfVector. V: the type they are computed in.
+template <class V>
+struct RowSquares {
+  V norm = 0, rest = 0, growth = 0;
+
+  __device__ __forceinline__ void add(V y, V half, V steps) {
+    const V off = y - half;
+    norm = fma(y, y, norm);
+    rest = fma(off, off, rest);
+    growth = fma(steps * half, half, growth);
   }
-  norms.add_up_warp();
-  if (threadIdx.x % 32 != 0) return;
-  norms.finish();
-  const double radius = fmax(norms.rest, frame.ratio * norms.norm * (1 + 0x1p-50));
-  const_cast<float*>(rows.radii)[row] = __double2float_ru(radius);
-  const_cast<float*>(rows.norms)[row] = __double2float_ru(norms.norm);
+  __device__ __forceinline__ void add_up_team() {
+#pragma unroll
+    for (int step = kTeam / 2; step > 0; step /= 2) {
+      norm += __shfl_xor_sync(~0U, norm, step);
+      rest += __shfl_xor_sync(~0U, rest, step);
+      growth += __shfl_xor_sync(~0U, growth, step);
+    }
+  }
+  // Upper bounds. A team's sums have at most D / 8 + 4 roundings each. In float32 y itself is rounded once, and squares
+  // below 2^-149 are lost.
+  __device__ __forceinline__ HalfVector roots(int64_t d) const {
+    constexpr double kUnit = sizeof(V) == sizeof(float) ? 0x1p-23 : 0x1p-52;
+    const double up = 1 + 0x1p-20 + static_cast<double>(d / 8 + 8) * kUnit;
+    HalfVector row;
+    row.norm = sqrt(static_cast<double>(norm)) * up + 0x1p-60;
+    row.rest = sqrt(static_cast<double>(rest)) * up + row.norm * kUnit + 0x1p-60;
+    row.growth = sqrt(static_cast<double>(growth) / steps_with(0, d)) * up + 0x1p-60;
+    return row;
+  }
+};
+
+template <class T, class V>
+__global__ void __launch_bounds__(kThreads) rows_kernel(DevicePoints points, HalfFrame frame, PackedRows rows) {
+  const int64_t row = static_cast<int64_t>(blockIdx.x) * (kThreads / kTeam) + threadIdx.x / kTeam;
+  if (row >= rows.padded_rows) return;
+  const int lane = static_cast<int>(threadIdx.x % kTeam);
+  const auto d = static_cast<int>(row < points.n ? points.d : 0);
+  const T* from = static_cast<const T*>(points.data) + row * points.d;
+  auto* to = static_cast<__half2*>(const_cast<void*>(rows.values)) + row * rows.padded_columns / 2;
+  const int steps = rows.padded_columns / static_cast<int>(kStepColumns);
+  RowSquares<V> squares;
+  for (int step = 0; step < steps; ++step) {
+    V y[2];
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      const int j = (step * kTeam + lane) * 2 + i;
+      y[i] = j < d ? frame_value(static_cast<V>(widened(from[j])), frame, j, V{}) : V{0};
+    }
+    const __half2 halves = __floats2half2_rn(static_cast<float>(y[0]), static_cast<float>(y[1]));
+    to[step * kTeam + lane] = halves;
+    const float2 back = __half22float2(halves);
+    squares.add(y[0], back.x, static_cast<V>(steps - step));
+    squares.add(y[1], back.y, static_cast<V>(steps - step));
+  }
+  squares.add_up_team();
+  if (lane != 0) return;
+  const HalfVector found = squares.roots(points.d);
+  const_cast<float*>(rows.radii)[row] = __double2float_ru(frame.radius.radius_of(found));
+  const_cast<float*>(rows.norms)[row] = __double2float_ru(found.norm);
 }
 
 // A warp a column; blockIdx.y is the range.
@@ -119,8 +169,14 @@ size_t ColumnSort::bytes_for(int64_t columns) {
 }
 
 void pack_rows(const DevicePoints& points, const HalfFrame& frame, const PackedRows& rows, cudaStream_t stream) {
-  rows_kernel<<<static_cast<unsigned>((rows.padded_rows + kWarps - 1) / kWarps), kThreads, 0, stream>>>(points, frame,
-                                                                                                        rows);
+  const auto blocks = static_cast<unsigned>((rows.padded_rows * kTeam + kThreads - 1) / kThreads);
+  dispatch_type(points.type, [&]<class T>(T) {
+    if (sizeof(T) < sizeof(double) && frame.in_float) {
+      rows_kernel<T, float><<<blocks, kThreads, 0, stream>>>(points, frame, rows);
+    } else {
+      rows_kernel<T, double><<<blocks, kThreads, 0, stream>>>(points, frame, rows);
+    }
+  });
   check_launch("packing the points");
 }
 

@@ -1,8 +1,10 @@
 // fp16 copies for the screen in the matrix units: of the points once, of the prototypes in every pass.
 #pragma once
 
+#include "backend/cuda/device/device_frame.h"
 #include "backend/cuda/device/device_points.h"
 #include "backend/cuda/device/pass_ranges.h"
+#include "backend/cuda/tensor/matrix_bounds.h"
 #include "data/input.h"
 
 #include <cuda_runtime.h>
@@ -12,17 +14,15 @@
 
 namespace manymeans::cuda {
 
-/// y = (x - centre) * 2^exponent, with components below 2^15.
-struct HalfFrame {
+/// A frame with components of the points below 2^15.
+struct HalfFrame : DeviceFrame {
   int exponent = 0;
-  double scale = 1;  ///< 2^exponent
-  /// A row's radius is the larger of its rounding r and ratio * n: the usual r / n, so that neither part is wasted.
-  double ratio = 1;
-  const double* centre = nullptr;  ///< on the device
+  RadiusRule radius;
 };
 
-/// From a sample of rows. `largest` bounds every |x_j - centre_j|.
-HalfFrame find_half_frame(const Input& input, std::span<const double> centre, double largest);
+/// From a sample of rows, without what is on the device. `largest` bounds every |x_j - centre_j|. `of_product`:
+/// product_roundings() of the device.
+HalfFrame find_half_frame(const Input& input, std::span<const double> centre, double largest, int of_product);
 
 /// Rows to fp16, with radii and norms, all rounded up. Fills the padding.
 void pack_rows(const DevicePoints& points, const HalfFrame& frame, const PackedRows& rows, cudaStream_t stream);

@@ -14,41 +14,44 @@ namespace manymeans::cuda {
 constexpr double kMaxHalf = 65504;
 constexpr double kMaxNorm = 0x1p62;  ///< the square stays below 2^126, within float32
 
-/// |y| and |y - y~| of a vector that several threads round: their squares, added up, and then themselves.
-struct Norms {
-  double norm = 0, rest = 0;
-
-  __device__ __half round(double y) {
+/// A prototype of d values that several threads round: the squares of its HalfVector, added up, and then themselves.
+struct RoundedVector : HalfVector {
+  /// Value j becomes fp16.
+  __device__ __half round(double y, int64_t j, int64_t d) {
     const double clamped = fmin(fmax(y, -kMaxHalf), kMaxHalf);
     const __half half = __double2half(clamped);
-    const double off = y - static_cast<double>(__half2float(half));
+    const auto value = static_cast<double>(__half2float(half));
+    const double off = y - value;
     norm = fma(y, y, norm);
     rest = fma(off, off, rest);
+    growth = fma(steps_with(j, d) * value, value, growth);
     return half;
   }
   __device__ void add_up_warp() {
     norm = warp_sum(norm);
     rest = warp_sum(rest);
+    growth = warp_sum(growth);
   }
   /// From the sums of squares. Upper bounds; D 2^-53 of the squares' sums is far below the factor, and the last term
   /// covers underflow.
-  __device__ void finish() {
+  __device__ void finish(int64_t d) {
     norm = sqrt(norm) * (1 + 0x1p-20) + 0x1p-70;
     rest = sqrt(rest) * (1 + 0x1p-20) + norm * 0x1p-50;
+    growth = sqrt(growth / steps_with(0, d)) * (1 + 0x1p-20) + 0x1p-70;
   }
 };
 
 /// Stores a column's offset and bound, by one thread. `squares`: the sums of squares of its vector; `exists`: it is no
 /// padding. Returns true if it can be screened.
-__device__ inline bool store_bounds(const MatrixPackTask& task, int64_t column, bool exists, Norms squares) {
+__device__ inline bool store_bounds(const MatrixPackTask& task, int64_t column, bool exists, RoundedVector squares) {
   const double half = squares.norm / 2;
-  squares.finish();
+  squares.finish(task.d);
   float offset = kNeverWins;
   MatrixBound bound{0, 0};
   const bool screenable = squares.norm < kMaxNorm;  // false for NaN
   if (exists && screenable) {
     offset = __double2float_rn(-half);
-    bound = matrix_bound(squares.norm, squares.rest, task.d, task.frame.ratio);
+    bound = matrix_bound(squares, task.d, task.frame.radius);
   }
   const_cast<float*>(task.columns.offsets)[column] = offset;
   const_cast<float*>(task.columns.slopes)[column] = __double2float_ru(bound.slope * task.bound_scale);
@@ -66,11 +69,11 @@ __device__ inline void pack_column(const MatrixPackTask& task, unsigned r, int64
   const PassRange range = task.ranges.at[r];
   const int64_t column = task.columns.ranges[r].first + at;
   auto* values = static_cast<__half*>(const_cast<void*>(task.columns.values)) + column * task.padded_columns;
-  Norms squares;
+  RoundedVector squares;
   for (int64_t j = threadIdx.x % 32; j < task.padded_columns; j += 32) {
     const bool inside = k < range.k && j < task.d;
     values[j] = squares.round(
-        inside ? half_frame_value(task, prototype_value(range, task.ranges.float64, k * task.d + j), j) : 0);
+        inside ? half_frame_value(task, prototype_value(range, task.ranges.float64, k * task.d + j), j) : 0, j, task.d);
   }
   squares.add_up_warp();
   if (threadIdx.x % 32 != 0) return;

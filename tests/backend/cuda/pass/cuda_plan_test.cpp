@@ -37,7 +37,7 @@ struct Points {
   }
   double half_ratio() const {
     const Frame frame = find_frame(input);
-    return find_half_frame(input, frame.centre, frame.largest).ratio;
+    return find_half_frame(input, frame.centre, frame.largest, product_roundings(true)).radius.ratio;
   }
 };
 
@@ -240,9 +240,10 @@ TEST(CudaPlan, NoScreenBeyondItsBound) {
         .screen;
   };
   constexpr int64_t kMatrix = 3'947'568;  // 246723 steps of 17 roundings of 2^-22
-  EXPECT_LT(matrix_roundings(kMatrix), 1);
-  EXPECT_GE(matrix_roundings(kMatrix + 1), 1);
-  EXPECT_GT(matrix_bound(1, 0, kMatrix, 1).slope, 0);
+  const RadiusRule rule(1, product_roundings(false), kMatrix);
+  EXPECT_LT(matrix_roundings(kMatrix, rule.of_product), 1);
+  EXPECT_GE(matrix_roundings(kMatrix + 1, rule.of_product), 1);
+  EXPECT_GT(matrix_bound({1, 0, 1}, kMatrix, rule).slope, 0);
   EXPECT_EQ(screen(kMatrix), ScreenKind::kMatrix);
   EXPECT_EQ(screen(kMatrix + 1), ScreenKind::kFloat);
   EXPECT_EQ(screen(kMatrix + 1, "float16"), ScreenKind::kFloat);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "backend/cuda/device/matrix_operands.h"
+#include "backend/cuda/tensor/matrix_bounds.h"
 
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -89,11 +90,11 @@ struct FilledRows {
   int padded_columns;
 };
 /// As plain as it can be: the centre is 0.
-void pack_points(const float* x, int d, double ratio, const FilledRows& to);
+void pack_points(const float* x, int d, const cuda::RadiusRule& rule, const FilledRows& to);
 struct ColumnShape {
   int tile;
   int padded;
-  double ratio;
+  cuda::RadiusRule rule;
   double bound_scale;
   bool by_number;  ///< as the backend has models of one tile without thresholds; else by norm
 };

@@ -34,6 +34,18 @@ __host__ __device__ inline float plain_value(const ScreenData& data, int64_t row
   return x;
 }
 
+// As pack_column.cuh does it: squares first, and then their roots.
+__host__ __device__ inline void add_value(double y, __half h, int64_t j, int64_t d, HalfVector& squares) {
+  const auto value = static_cast<double>(__half2float(h));
+  squares.norm += y * y;
+  squares.rest += (y - value) * (y - value);
+  squares.growth += steps_with(j, d) * value * value;
+}
+__host__ __device__ inline HalfVector root_of(const HalfVector& squares, int64_t d) {
+  constexpr double kUp = 1 + 0x1p-20;
+  return {sqrt(squares.norm) * kUp, sqrt(squares.rest) * kUp, sqrt(squares.growth / steps_with(0, d)) * kUp};
+}
+
 // Rows between two prototypes of the first model, moved towards one by some part of a unit in float32.
 __global__ void fill_ties(ScreenData data, const float* prototypes, float* out) {
   const int64_t row = blockIdx.x;
@@ -53,27 +65,25 @@ __global__ void fill_rows(ScreenData data, float* out) {
   for (int j = static_cast<int>(threadIdx.x); j < data.d; j += 32) out[row * data.d + j] = plain_value(data, row, j);
 }
 
-__global__ void pack_rows(const float* x, int d, double ratio, FilledRows to) {
+__global__ void pack_rows(const float* x, int d, RadiusRule rule, FilledRows to) {
   const int64_t row = static_cast<int64_t>(blockIdx.x) * 4 + threadIdx.y;
   if (row >= to.rows) return;
-  double square = 0;
-  double rest = 0;
+  HalfVector sums;
   for (int j = static_cast<int>(threadIdx.x); j < to.padded_columns; j += 32) {
     const double y = j < d ? static_cast<double>(x[row * d + j]) * kScale : 0.0;
     const __half h = __double2half(y);
     to.values[row * to.padded_columns + j] = h;
-    const double off = y - static_cast<double>(__half2float(h));
-    square += y * y;
-    rest += off * off;
+    add_value(y, h, j, d, sums);
   }
   for (int step = 16; step > 0; step /= 2) {
-    square += __shfl_xor_sync(~0U, square, step);
-    rest += __shfl_xor_sync(~0U, rest, step);
+    sums.norm += __shfl_xor_sync(~0U, sums.norm, step);
+    sums.rest += __shfl_xor_sync(~0U, sums.rest, step);
+    sums.growth += __shfl_xor_sync(~0U, sums.growth, step);
   }
   if (threadIdx.x != 0) return;
-  const double norm = sqrt(square) * (1 + 0x1p-20);
-  to.norms[row] = __double2float_ru(norm);
-  to.radii[row] = __double2float_ru(fmax(sqrt(rest) * (1 + 0x1p-20), ratio * norm));
+  const HalfVector row_as_half = root_of(sums, d);
+  to.norms[row] = __double2float_ru(row_as_half.norm);
+  to.radii[row] = __double2float_ru(rule.radius_of(row_as_half));
 }
 float up(double v) {
   const auto f = static_cast<float>(v);
@@ -113,14 +123,14 @@ void fill_points(const ScreenData& data, const std::vector<float>& first, float*
   CHECK_CUDA(cudaDeviceSynchronize());
 }
 
-void pack_points(const float* x, int d, double ratio, const FilledRows& to) {
-  pack_rows<<<static_cast<unsigned>((to.rows + 3) / 4), dim3(32, 4)>>>(x, d, ratio, to);
+void pack_points(const float* x, int d, const RadiusRule& rule, const FilledRows& to) {
+  pack_rows<<<static_cast<unsigned>((to.rows + 3) / 4), dim3(32, 4)>>>(x, d, rule, to);
   CHECK_CUDA(cudaDeviceSynchronize());
 }
 
 void pack_model(const ScreenData& data, const std::vector<float>& prototypes, int model, const ColumnShape& shape,
                 HostColumns& out) {
-  const auto [tile, padded, ratio, scale, by_number] = shape;
+  const auto [tile, padded, rule, scale, by_number] = shape;
   std::vector<double> squares(static_cast<size_t>(data.k));
   std::vector<uint32_t> order;
   for (int k = 0; k < data.k; ++k) {
@@ -144,17 +154,15 @@ void pack_model(const ScreenData& data, const std::vector<float>& prototypes, in
   out.order.resize(end, ~0U);
   for (size_t i = 0; i < order.size(); ++i) {
     const float* c = &prototypes[static_cast<size_t>(order[i]) * static_cast<size_t>(data.d)];
-    double rest = 0;
+    HalfVector sums;
     for (int j = 0; j < data.d; ++j) {
       const double z = static_cast<double>(c[j]) * kScale;
       const __half h = __double2half(z);
       out.values[(first + i) * static_cast<size_t>(padded) + static_cast<size_t>(j)] = h;
-      rest += std::pow(z - static_cast<double>(__half2float(h)), 2);
+      add_value(z, h, j, data.d, sums);
     }
-    const double square = squares[order[i]];
-    const MatrixBound bound =
-        matrix_bound(std::sqrt(square) * (1 + 0x1p-20), std::sqrt(rest) * (1 + 0x1p-20), data.d, ratio);
-    out.offsets[first + i] = static_cast<float>(-square / 2);
+    const MatrixBound bound = matrix_bound(root_of(sums, data.d), data.d, rule);
+    out.offsets[first + i] = static_cast<float>(-sums.norm / 2);
     out.slopes[first + i] = up(scale * bound.slope);
     out.errors[first + i] = up(scale * bound.error);
     out.order[first + i] = order[i];

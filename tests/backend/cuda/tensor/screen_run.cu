@@ -43,6 +43,8 @@ class Trial {
 
  private:
   int64_t all() const { return data_.rows * data_.models; }
+  // r / n is about 2^-12.3.
+  RadiusRule rule() const { return {0x1p-12, product_roundings(unit_ == MatrixUnit::kHopper), data_.d}; }
 
   void make_points() {
     const int64_t padded_rows = (data_.rows + kRowBlock - 1) / kRowBlock * kRowBlock;
@@ -54,7 +56,7 @@ class Trial {
     values_.fill(0);
     radii_.fill(0);
     norms_.fill(0);
-    pack_points(x_.data, data_.d, kRatio, {values_.data, radii_.data, norms_.data, data_.rows, padded_});
+    pack_points(x_.data, data_.d, rule(), {values_.data, radii_.data, norms_.data, data_.rows, padded_});
     points_.values = values_.data;
     points_.radii = radii_.data;
     points_.norms = norms_.data;
@@ -68,7 +70,7 @@ class Trial {
     HostColumns columns;
     for (size_t model = 0; model < prototypes_.size(); ++model) {
       pack_model(data_, prototypes_[model], static_cast<int>(model),
-                 {tile_, padded_, kRatio, ways_.bound_scale, by_number}, columns);
+                 {tile_, padded_, rule(), ways_.bound_scale, by_number}, columns);
     }
     const auto count = static_cast<int64_t>(columns.order.size());
     column_values_ = Device<__half>(columns.values);
@@ -265,7 +267,6 @@ class Trial {
     }
   }
 
-  static constexpr double kRatio = 0x1p-12;  // r / n is about 2^-12.3
 
   const ScreenData data_;
   const ScreenWays ways_;
