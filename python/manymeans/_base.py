@@ -28,6 +28,7 @@ from ._input import (
     check_kind,
     conform,
     densify,
+    from_device,
     has_lists,
     has_objects,
     in_native_order,
@@ -211,7 +212,7 @@ class _FittingEstimator(Common, BaseEstimator):
     def _points(self, X: Any, *, reset: bool) -> Points:
         """Check as scikit-learn does; what the library can read stays where it is. It finds NaN and infinity itself."""
         if not reset and self._is_as_fitted(X):
-            return Points(X)
+            return from_device(X) if is_on_cuda(X) else Points(X)
         bfloat16 = isinstance(X, np.ndarray) and X.dtype.name == "bfloat16"
         lists = has_lists(X)
         if lists or has_objects(X) or bfloat16 or is_arrow(X) or is_tensor(X) or is_on_cuda(X):
@@ -257,7 +258,8 @@ class _FittingEstimator(Common, BaseEstimator):
 
     def _is_as_fitted(self, X: Any) -> bool:
         """Return whether scikit-learn's checks can be skipped: they take longer than the labels of a few rows."""
-        return is_ready(X) and X.shape[1] == vars(self).get("n_features_in_") and not hasattr(self, "feature_names_in_")
+        as_it_is = is_ready(X) or (is_on_cuda(X) and len(shape := getattr(X, "shape", ())) == 2 and shape[0] > 0)
+        return as_it_is and X.shape[1] == vars(self).get("n_features_in_") and not hasattr(self, "feature_names_in_")
 
     @staticmethod
     def _how() -> dict[str, Any]:

@@ -423,6 +423,7 @@ def is_arrow(X: Any) -> bool:
 
 
 @functools.cache
+@functools.cache
 def _has_cuda() -> bool:
     backends = _manymeans.info(devices=True)["backends"]
     return any(backend["name"] == "cuda" and backend["available"] for backend in backends)

@@ -4,6 +4,7 @@
 #include <manymeans/points.h>
 
 #include <atomic>
+#include <cstdint>
 
 namespace manymeans {
 
@@ -13,12 +14,20 @@ struct LabelCall {
   const std::atomic<bool>* abort = nullptr;  ///< as BackendOptions::abort
 };
 
+enum class Wanted : uint8_t { kLabels, kDistances };
+
 /// Prototypes that are prepared once for whatever points come: what predict and transform ask, without statistics.
-/// Several threads may ask at once. A function returns false, and has written nothing of use, if a value of the points
-/// is not finite or too large. Then prepare_input() says which.
+/// Several threads may ask at once. A function is called for points that it answers() only. It returns false, and has
+/// written nothing of use, if a value of the points is not finite or too large. Then prepare_input() says which.
 class Labeller {
  public:
   virtual ~Labeller() = default;
+  /// Returns false if a session answers this sooner.
+  virtual bool answers(const PointsView& points, Wanted wanted) const {
+    static_cast<void>(points);
+    static_cast<void>(wanted);
+    return true;
+  }
   /// Writes the label of every row and, if there is room for it, the canonical distance to the prototype that it names.
   virtual bool label(const PointsView& points, const LabelCall& call, Labels& labels, double* d2) const = 0;
   /// RowQueries::transform().

@@ -39,6 +39,9 @@ struct PassModel {
   Matrix last_prototypes = {};           ///< then: the prototypes of the last pass
 };
 
+/// Copies labels to those from row `first` on, of any width that holds them.
+void copy_labels(const Labels& from, Labels& to, int64_t first);
+
 /// Passes: labels and statistics of models 0 .. M - 1 over the uploaded points.
 class Session {
  public:
@@ -51,8 +54,11 @@ class Session {
 
   virtual const Labels& labels(int slot) = 0;
   virtual const Statistics& statistics(int slot) = 0;
-  /// The weights of a model's statistics, which may be there sooner.
-  virtual std::vector<int64_t> weights(int slot) { return statistics(slot).weights; }
+  /// The part of a model's statistics that is there sooner, where the sums are many.
+  virtual ClusterSizes sizes(int slot) {
+    const Statistics& all = statistics(slot);
+    return {all.weights, all.counts};
+  }
   /// The update of a model from its statistics, where the session makes it sooner than the engine, which then need not
   /// read them. Returns whether it did. `before` are the prototypes of the last pass.
   virtual bool update(int slot, const Matrix& before, Matrix& after) {
@@ -69,6 +75,10 @@ class Session {
   }
   /// Hands the labels over; the slot is empty afterwards.
   virtual Labels take_labels(int slot) = 0;
+  /// The same, but nobody wants the labels.
+  virtual void drop_labels(int slot) { take_labels(slot); }
+  /// Writes the labels of each of `slots` into `to`, from row `first` on. Returns false if labels() has none.
+  virtual bool write_labels(std::span<const int> slots, std::span<Labels* const> to, int64_t first);
   /// The label sums of the models in `slots` after a pass, for a session whose first row is number `first_row` of all.
   /// Empty if labels() must provide them. A session that has its labels elsewhere may know the sums without handing
   /// them over.

@@ -33,7 +33,7 @@ void relocate(Session& session, Member& member, const std::vector<int64_t>& empt
   std::vector<int64_t> rows;
   for (const DistantRow& donor : donors) rows.push_back(donor.row);
   const std::vector<int64_t> own_weights = weights_from_all(input, rows);
-  std::vector<int64_t> weights = session.weights(member.slot);
+  std::vector<int64_t> weights = session.sizes(member.slot).weights;
   size_t next = 0;
   for (const int64_t cluster : empty) {
     while (next < donors.size() && weights[donors[next].label] == own_weights[next]) ++next;
@@ -74,7 +74,7 @@ void drop(Session& session, Member& member, const std::vector<int64_t>& empty) {
 
 void treat_empty_clusters(Session& session, Member& member, EmptyPolicy policy, const Input& input) {
   member.relocated = false;
-  const std::vector<int64_t> empty = empty_clusters(session.weights(member.slot));
+  const std::vector<int64_t> empty = empty_clusters(session.sizes(member.slot).weights);
   if (empty.empty()) return;
   switch (policy) {
     case EmptyPolicy::kFarthest: return relocate(session, member, empty, input);

@@ -474,11 +474,11 @@ void LloydRun::hand_over_labels(std::span<Member* const> done, std::span<const i
 
 void LloydRun::finish(Member& member) {
   ModelResult& result = member.result;
-  const Statistics& statistics = session_->statistics(member.slot);
+  ClusterSizes sizes = session_->sizes(member.slot);
   const Input& input = context_.input;
-  result.counts = statistics.counts;
+  result.counts = std::move(sizes.counts);
   int64_t empty = 0;
-  for (const int64_t weight : statistics.weights) {
+  for (const int64_t weight : sizes.weights) {
     result.weights.push_back(std::ldexp(static_cast<double>(weight), input.weight_exponent - input.weight_shift));
     empty += weight == 0;
   }
@@ -486,7 +486,9 @@ void LloydRun::finish(Member& member) {
     member.warnings.push_back(
         fmt::format("model {}: {} of {} clusters are empty at the end", member.title(), empty, result.k));
   }
-  if (context_.kind.finished) context_.kind.finished({member, input, statistics, member.warnings});
+  if (context_.kind.finished) {
+    context_.kind.finished({member, input, session_->statistics(member.slot), member.warnings});
+  }
   result.prototypes = std::move(member.prototypes);
 }
 

@@ -104,8 +104,9 @@ Prediction predict_rows(const PointsView& given, const PreparedModel& model, con
   const PointsView& points = measured.view;
   const PreparedModel::Ready ready = model.ready_for(points, options, tuning);
   const bool labels_only = !options.inertia && options.weights.empty();
-  Prediction result = ready.labeller && labels_only ? predict_by_labeller(points, ready, options)
-                                                    : predict_by_session(points, *ready.prototypes, options, tuning);
+  const bool alone = labels_only && ready.labeller && ready.labeller->answers(points, Wanted::kLabels);
+  Prediction result = alone ? predict_by_labeller(points, ready, options)
+                            : predict_by_session(points, *ready.prototypes, options, tuning);
   for (double& distance : result.distances) distance = std::sqrt(distance);
   check_mapped(points.data);
   return result;
@@ -128,7 +129,7 @@ Matrix transform_rows(const PointsView& given, const PreparedModel& model, const
   const PointsView& points = measured.view;
   const PreparedModel::Ready ready = model.ready_for(points, options, {});
   Matrix distances;
-  if (ready.labeller && options.weights.empty()) {
+  if (ready.labeller && options.weights.empty() && ready.labeller->answers(points, Wanted::kDistances)) {
     check_some(points);
     distances = Matrix::unwritten(points.n, ready.prototypes->rows(), ready.prototypes->type());
     if (!ready.labeller->transform(points, {options.threads, options.abort}, distances)) refuse(points);

@@ -48,8 +48,9 @@ PreparedModel::Ready PreparedModel::make(const PointsView& points, const Predict
 PreparedModel::Ready PreparedModel::ready_for(const PointsView& points, const PredictOptions& options,
                                               const Tuning& tuning) const {
   const bool switches = !(tuning == Tuning{});
-  if (switches || points.on_device()) return make(points, options, tuning);
-  const Kind kind{prototype_type(points.type), options.backend, options.algorithm};
+  if (switches) return make(points, options, tuning);
+  const Kind kind{prototype_type(points.type), options.backend, options.algorithm, std::string(points.place.space),
+                  points.place.device};
   const std::lock_guard lock(mutex_);
   const auto found = std::ranges::find(kept_, kind, &Kept::kind);
   if (found != kept_.end()) return found->ready;

@@ -36,6 +36,8 @@ class PreparedModel {
   struct Kind {
     DataType type;
     std::string backend, algorithm;
+    std::string space;  // of the points
+    int device;
     bool operator==(const Kind&) const = default;
   };
   struct Kept {

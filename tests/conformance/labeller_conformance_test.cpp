@@ -74,7 +74,7 @@ TEST(LabellerConformance, LabelsAndDistancesAreTheReferences) {
         if (!takes(target, algorithm, made.shape.d) || !tells_formats_apart(target, algorithm)) continue;
         SCOPED_TRACE(made.name + " on " + target.name() + ", " + algorithm);
         const auto labeller = target.make(algorithm, 2)->labeller(std::make_shared<const Matrix>(prototypes));
-        if (!labeller) continue;  // a session answers
+        if (!labeller || !labeller->answers(made.points(), Wanted::kLabels)) continue;  // a session answers
         expect_same(*labeller, made.points(), oracle, 1 + static_cast<int>(compared++ % 3));
       }
     }
@@ -105,7 +105,7 @@ TEST(LabellerConformance, PointsMayLieAnywhere) {
       const Answer oracle = expected(far, near.prototypes[0]);
       for (const Target& target : all_targets()) {
         const auto labeller = target.make("matrix", 1)->labeller(std::make_shared<const Matrix>(near.prototypes[0]));
-        if (!labeller) continue;
+        if (!labeller || !labeller->answers(far.points(), Wanted::kLabels)) continue;
         SCOPED_TRACE(target.name());
         expect_same(*labeller, far.points(), oracle, 2);
       }
@@ -121,7 +121,7 @@ TEST(LabellerConformance, AWrongBoundIsNoticed) {
       const Case made = make_case(Family::kGrid, DataType::kFloat32, Weighting::kNone, {3000, 7, {60}}, seed);
       const Answer oracle = expected(made, made.prototypes[0]);
       const auto labeller = target.make("matrix", 1, 0.0)->labeller(std::make_shared<const Matrix>(made.prototypes[0]));
-      if (!labeller) break;
+      if (!labeller || !labeller->answers(made.points(), Wanted::kLabels)) break;
       served = true;
       Labels labels(made.shape.n, 60);
       ASSERT_TRUE(labeller->label(made.points(), {1, nullptr}, labels, nullptr));
@@ -137,7 +137,7 @@ TEST(LabellerConformance, WhatIsNotFiniteIsNotTaken) {
     for (const char* algorithm : {"matrix", "brute"}) {
       const auto made = make_case(Family::kNormal, DataType::kFloat32, Weighting::kNone, {n, d, {9}}, 1);
       const auto labeller = target.make(algorithm, 1)->labeller(std::make_shared<const Matrix>(made.prototypes[0]));
-      if (!labeller) continue;
+      if (!labeller || !labeller->answers(made.points(), Wanted::kLabels)) continue;
       std::vector<float> x(static_cast<size_t>(n * d), 1.5F);
       for (const int64_t at : {int64_t{0}, n * d / 2, n * d - 1}) {
         for (const float bad : {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {

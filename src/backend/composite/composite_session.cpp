@@ -99,7 +99,6 @@ CompositeSession::CompositeSession(const CompositeRows& rows, std::span<const in
       mover_(rows.mover),
       hold_(rows.mover),
       threads_(threads),
-      k_(k.begin(), k.end()),
       drivers_(static_cast<int>(rows.parts.size())),
       sessions_(rows.parts.size()),
       labels_(k.size()),
@@ -111,7 +110,7 @@ CompositeSession::CompositeSession(const CompositeRows& rows, std::span<const in
 }
 
 void CompositeSession::make_sessions() {
-  for_each_part(parts_, drivers_, [&](size_t p) { sessions_[p] = parts_[p]->upload->session(k_, threads_); });
+  for_each_part(parts_, drivers_, [&](size_t p) { sessions_[p] = parts_[p]->upload->session(k(), threads_); });
 }
 
 void CompositeSession::form_team() {
@@ -189,11 +188,11 @@ void CompositeSession::move_rows(std::span<const PassModel> models) {
   constexpr size_t kMaxLabels = 8;
   size_t labels_of_row = 0;
   for (const PassModel& model : models)
-    labels_of_row += static_cast<size_t>(label_width(k_[static_cast<size_t>(model.slot)]));
+    labels_of_row += static_cast<size_t>(label_width(k()[static_cast<size_t>(model.slot)]));
   if (first_pass_ || labels_of_row > kMaxLabels) return;
-  std::vector<char> active(k_.size(), 0);
+  std::vector<char> active(k().size(), 0);
   for (const PassModel& model : models) active[static_cast<size_t>(model.slot)] = 1;
-  for (size_t slot = 0; slot < k_.size(); ++slot) {
+  for (size_t slot = 0; slot < k().size(); ++slot) {
     if (labelled_[slot] && !active[slot]) return;
   }
   const std::vector<int64_t> ends = mover_->next_ends(), before = mover_->ends();
@@ -245,47 +244,55 @@ void CompositeSession::compare_with_carried(PassModel& model) {
 
 // The statistics of all parts.
 void CompositeSession::add_up(int slot) {
-  Statistics& all = of(slot);
-  all = sessions_[0]->statistics(slot);
+  Statistics all = sessions_[0]->statistics(slot);
   for (size_t p = 1; p < sessions_.size(); ++p) {
     const Statistics& part = sessions_[p]->statistics(slot);
     add(part.sums, all.sums, pool());
     add(part.weights, all.weights, pool());
     add(part.counts, all.counts, pool());
   }
+  set(slot, std::move(all));
 }
 
-const Labels& CompositeSession::labels(int slot) {
-  Labels& all = labels_[static_cast<size_t>(slot)];
-  if (!all.empty()) return all;
-  std::vector<const Labels*> of_parts(parts_.size());
-  for_each_part(parts_, drivers_, [&](size_t p) { of_parts[p] = &sessions_[p]->labels(slot); });
-  if (std::ranges::any_of(of_parts, [](const Labels* labels) { return labels->empty(); })) return all;
-  all = Labels(input().points.n, k_[static_cast<size_t>(slot)], of_parts[0]->in_file());
-  for (size_t p = 0; p < parts_.size(); ++p) copy_labels(p, *of_parts[p], all);
+ClusterSizes CompositeSession::sizes(int slot) {
+  if (added_up_[static_cast<size_t>(slot)]) return JoinedSession::sizes(slot);
+  std::vector<ClusterSizes> of_parts(parts_.size());
+  for_each_part(parts_, drivers_, [&](size_t p) { of_parts[p] = sessions_[p]->sizes(slot); });
+  ClusterSizes all = std::move(of_parts[0]);
+  for (size_t p = 1; p < parts_.size(); ++p) {
+    add(of_parts[p].weights, all.weights, pool());
+    add(of_parts[p].counts, all.counts, pool());
+  }
   return all;
 }
 
-// A part's labels to where they are among all.
-void CompositeSession::copy_labels(size_t part, const Labels& from, Labels& to) {
-  if (from.width() == to.width()) {
-    const auto width = static_cast<size_t>(to.width());
-    std::byte* const own = to.bytes().data() + static_cast<size_t>(parts_[part]->first) * width;
-    pool().for_each_range(from.size(), kGrain, [&](int, int64_t first, int64_t last) {
-      const size_t begin = static_cast<size_t>(first) * width;
-      std::memcpy(own + begin, from.bytes().data() + begin, static_cast<size_t>(last - first) * width);
-    });
-    return;
+// Lets all parts write their labels of some models to where they are among all.
+void CompositeSession::fetch_labels(std::span<const int> slots) {
+  std::vector<int> wanted;
+  std::vector<Labels> all;
+  for (const int slot : slots) {
+    if (!labels_[static_cast<size_t>(slot)].empty()) continue;
+    wanted.push_back(slot);
+    all.emplace_back(input().points.n, k()[static_cast<size_t>(slot)], input().memory.labels == Storage::kFile);
   }
-  pool().for_each_range(from.size(), kGrain, [&](int, int64_t first, int64_t last) {
-    std::vector<uint32_t> labels(static_cast<size_t>(last - first));
-    from.read(first, last - first, labels.data());
-    to.write(parts_[part]->first + first, last - first, labels.data());
-  });
+  if (wanted.empty()) return;
+  std::vector<Labels*> to;
+  for (Labels& each : all) to.push_back(&each);
+  std::vector<char> wrote(parts_.size());
+  for_each_part(parts_, drivers_,
+                [&](size_t p) { wrote[p] = sessions_[p]->write_labels(wanted, to, parts_[p]->first); });
+  if (std::ranges::find(wrote, 0) != wrote.end()) return;
+  for (size_t i = 0; i < wanted.size(); ++i) labels_[static_cast<size_t>(wanted[i])] = std::move(all[i]);
+}
+
+const Labels& CompositeSession::labels(int slot) {
+  fetch_labels({&slot, 1});
+  return labels_[static_cast<size_t>(slot)];
 }
 
 void CompositeSession::fetch(std::span<const int> slots, std::span<const int> labels_of) {
-  for_each_part(parts_, drivers_, [&](size_t p) { sessions_[p]->fetch(slots, labels_of); });
+  for_each_part(parts_, drivers_, [&](size_t p) { sessions_[p]->fetch(slots, {}); });
+  fetch_labels(labels_of);
 }
 
 std::vector<LabelSum> CompositeSession::label_sums(std::span<const int> slots, int64_t first_row) {
@@ -303,7 +310,7 @@ std::vector<LabelSum> CompositeSession::label_sums(std::span<const int> slots, i
 Labels CompositeSession::take_labels(int slot) {
   labels(slot);
   labelled_[static_cast<size_t>(slot)] = 0;
-  for_each_part(parts_, drivers_, [&](size_t p) { sessions_[p]->take_labels(slot); });
+  for_each_part(parts_, drivers_, [&](size_t p) { sessions_[p]->drop_labels(slot); });
   return std::exchange(labels_[static_cast<size_t>(slot)], {});
 }
 
@@ -326,7 +333,7 @@ void CompositeSession::renumber(int slot, std::span<const uint32_t> new_label, s
     sessions_[p]->renumber(slot, new_label, kept);
     sessions_[p]->statistics(slot);
   });
-  k_[static_cast<size_t>(slot)] = static_cast<int64_t>(kept.size());
+  k()[static_cast<size_t>(slot)] = static_cast<int64_t>(kept.size());
   labels_[static_cast<size_t>(slot)] = {};
   added_up_[static_cast<size_t>(slot)] = 1;
   add_up(slot);

@@ -23,6 +23,7 @@ class CompositeSession final : public JoinedSession, private RowQueries {
 
   int advance(std::span<PassModel> models, const PassLimits& limits) override;
   const Statistics& statistics(int slot) override;
+  ClusterSizes sizes(int slot) override;
   const Labels& labels(int slot) override;
   void fetch(std::span<const int> slots, std::span<const int> labels_of) override;
   std::vector<LabelSum> label_sums(std::span<const int> slots, int64_t first_row) override;
@@ -50,14 +51,13 @@ class CompositeSession final : public JoinedSession, private RowQueries {
 
   void add_up(int slot);
   size_t part_of(int64_t row) const;
-  void copy_labels(size_t part, const Labels& from, Labels& to);
+  void fetch_labels(std::span<const int> slots);
 
   const CompositeParts& parts_;
   RowMover* mover_;  // null: rows stay where they are
   RowMover::Hold hold_;
   int threads_;
-  std::vector<int64_t> k_;  // by slot
-  ThreadPool drivers_;      // a thread a part
+  ThreadPool drivers_;  // a thread a part
   std::vector<std::unique_ptr<Session>> sessions_;
   std::unique_ptr<device::PassTeam> team_;  // null: the host adds up
   std::vector<Labels> labels_;              // by slot, of all rows; empty: not asked for since they changed

@@ -5,6 +5,7 @@
 #include "backend/cuda/pass/pass_kernels.h"
 #include "backend/cuda/points/copied_points.h"
 #include "backend/cuda/queries/assigned_distances.h"
+#include "backend/cuda/queries/cuda_labeller.h"
 #include "backend/cuda/queries/device_seeding.h"
 #include "backend/cuda/queries/device_swap_scores.h"
 #include "backend/cuda/runtime/kept_memory.h"
@@ -181,6 +182,9 @@ class CudaBackend final : public Backend {
     }
     if (prototype.linear) return make_linear_upload(input, device_, options, workload);
     return std::make_unique<CudaUpload>(input, device_, options, workload);
+  }
+  std::unique_ptr<Labeller> labeller(const std::shared_ptr<const Matrix>& prototypes) const override {
+    return make_labeller(prototypes, device_.index);
   }
 
  private:

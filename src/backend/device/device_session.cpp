@@ -9,17 +9,6 @@
 namespace manymeans::device {
 namespace {
 
-// Copies labels of one width to labels of another width.
-void copy_labels(const Labels& from, Labels& to) {
-  constexpr int64_t kBlock = 4096;
-  std::vector<uint32_t> block(kBlock);
-  for (int64_t first = 0; first < from.size(); first += kBlock) {
-    const int64_t some = std::min(kBlock, from.size() - first);
-    from.read(first, some, block.data());
-    to.write(first, some, block.data());
-  }
-}
-
 size_t bytes_of(const std::vector<int64_t>& values) {
   return values.size() * sizeof(int64_t);
 }
@@ -66,47 +55,56 @@ void DeviceSession::download_prototypes(int slot, Address from, Matrix& prototyp
   queue().read_back(to, from, prototypes.bytes().size(), "fetching prototypes");
 }
 
-// Fetches labels of the models in `slots`, if the session has many labels. It skips models that have another width
-// here.
-void DeviceSession::fetch_labels(std::span<const int> slots) {
-  const auto bytes = static_cast<size_t>(n() * memory_->label_width());
-  if (threads_ <= 1 || bytes * models_.size() < kMinStagedLabels) return;
+bool DeviceSession::write_labels(std::span<const int> slots, std::span<Labels* const> to, int64_t first) {
+  const int width = memory_->label_width();
+  const auto direct = [&](size_t i) { return model(slots[i]).labelled && to[i]->width() == width; };
   std::vector<int> wanted;
-  std::vector<std::byte*> to;
+  std::vector<std::byte*> places;
+  for (size_t i = 0; i < slots.size(); ++i) {
+    if (!direct(i)) {
+      if (!Session::write_labels(slots.subspan(i, 1), to.subspan(i, 1), first)) return false;
+      continue;
+    }
+    wanted.push_back(slots[i]);
+    places.push_back(to[i]->bytes().data() + first * width);
+  }
+  passes_->use_device();
+  const auto bytes = static_cast<size_t>(n() * width);
+  const auto from = [&](size_t i) { return passes_->labels_in_order(wanted[i]); };
+  if (threads_ <= 1 || bytes * models_.size() < kMinStagedLabels) {
+    for (size_t i = 0; i < wanted.size(); ++i) queue().read_back(places[i], from(i), bytes, "fetching labels");
+    return true;
+  }
+  if (!label_staging_) label_staging_ = make_label_staging(queue().runtime(), bytes * models_.size(), threads_);
+  label_staging_->fetch(bytes, places, from, queue(), "fetching labels");
+  return true;
+}
+
+void DeviceSession::fetch_labels(std::span<const int> slots) {
+  std::vector<int> wanted;
+  std::vector<Labels*> to;
   for (const int slot : slots) {
     Model& m = model(slot);
     if (m.labels_here || !m.labelled) continue;
     m.labels = Labels(n(), m.k);
-    if (m.labels.width() != memory_->label_width()) continue;
-    wanted.push_back(slot);
-    to.push_back(m.labels.bytes().data());
+    if (m.labels.width() == memory_->label_width()) {
+      wanted.push_back(slot);
+      to.push_back(&m.labels);
+      continue;
+    }
+    Labels wide(n(), int64_t{1} << (8 * memory_->label_width()));
+    Labels* const all = &wide;
+    write_labels({&slot, 1}, {&all, 1}, 0);
+    copy_labels(wide, m.labels, 0);
+    m.labels_here = true;
   }
-  if (wanted.empty()) return;
-  if (!label_staging_) label_staging_ = make_label_staging(queue().runtime(), bytes * models_.size(), threads_);
-  const auto from = [&](size_t i) { return passes_->labels_in_order(wanted[i]); };
-  label_staging_->fetch(bytes, to, from, queue(), "fetching labels");
+  write_labels(wanted, to, 0);
   for (const int slot : wanted) model(slot).labels_here = true;
 }
 
-void DeviceSession::read_labels(int slot, Labels& to) {
-  const int width = memory_->label_width();
-  const auto bytes = static_cast<size_t>(n() * width);
-  Labels wide = to.width() == width ? Labels() : Labels(n(), int64_t{1} << (8 * width));
-  queue().read_back((wide.empty() ? to : wide).bytes().data(), passes_->labels_in_order(slot), bytes,
-                    "fetching labels");
-  if (!wide.empty()) copy_labels(wide, to);
-}
-
 const Labels& DeviceSession::labels(int slot) {
-  Model& m = model(slot);
-  if (m.labels_here || !m.labelled) return m.labels;
-  passes_->use_device();
   fetch_labels({&slot, 1});
-  if (m.labels_here) return m.labels;
-  m.labels = Labels(n(), m.k);
-  read_labels(slot, m.labels);
-  m.labels_here = true;
-  return m.labels;
+  return model(slot).labels;
 }
 
 void DeviceSession::fetch(std::span<const int> slots, std::span<const int> labels_of) {
@@ -137,10 +135,16 @@ std::vector<LabelSum> DeviceSession::label_sums(std::span<const int> slots, int6
 
 Labels DeviceSession::take_labels(int slot) {
   labels(slot);
+  Labels taken = std::exchange(model(slot).labels, Labels());
+  drop_labels(slot);
+  return taken;
+}
+
+void DeviceSession::drop_labels(int slot) {
   Model& m = model(slot);
+  m.labels = {};
   m.labelled = m.labels_here = false;
   passes_->forget(slot);
-  return std::exchange(m.labels, Labels());
 }
 
 void DeviceSession::make_statistics(Model& m) {
@@ -170,13 +174,17 @@ const Statistics& DeviceSession::statistics(int slot) {
   return m.statistics;
 }
 
-std::vector<int64_t> DeviceSession::weights(int slot) {
+ClusterSizes DeviceSession::sizes(int slot) {
   const Model& m = model(slot);
-  if (m.statistics_here || !m.labelled || fetches_all()) return statistics(slot).weights;
+  if (m.statistics_here || !m.labelled || fetches_all()) return Session::sizes(slot);
   passes_->use_device();
-  std::vector<int64_t> weights(static_cast<size_t>(m.k));
-  queue().read_back(weights.data(), memory_of(slot).weights, bytes_of(weights), "fetching weights");
-  return weights;
+  const auto fetched = [&](Address from) {
+    std::vector<int64_t> to(static_cast<size_t>(m.k));
+    queue().read_back(to.data(), from, bytes_of(to), "fetching the sizes of clusters");
+    return to;
+  };
+  const ModelMemory there = memory_of(slot);
+  return {fetched(there.weights), fetched(there.counts)};
 }
 
 // Fetching the statistics of many small models at once takes less time than an update of each.

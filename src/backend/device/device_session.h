@@ -29,9 +29,11 @@ class DeviceSession final : public Session, private TeamMember {
   void fetch(std::span<const int> slots, std::span<const int> labels_of) override;
   std::vector<LabelSum> label_sums(std::span<const int> slots, int64_t first_row) override;
   const Statistics& statistics(int slot) override;
-  std::vector<int64_t> weights(int slot) override;
+  ClusterSizes sizes(int slot) override;
   bool update(int slot, const Matrix& before, Matrix& after) override;
   Labels take_labels(int slot) override;
+  void drop_labels(int slot) override;
+  bool write_labels(std::span<const int> slots, std::span<Labels* const> to, int64_t first) override;
   void move_row(int slot, int64_t row, uint32_t label) override;
   void renumber(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) override;
   RowQueries& rows() override { return questions_; }
@@ -58,7 +60,6 @@ class DeviceSession final : public Session, private TeamMember {
   void join_team(PassTeam& team, size_t number) override;
 
   void fetch_labels(std::span<const int> slots);
-  void read_labels(int slot, Labels& to);
   void make_statistics(Model& m);
   bool few_statistics() const;
   bool fetches_all() const { return models_.size() > 1 && few_statistics(); }

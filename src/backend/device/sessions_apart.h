@@ -20,9 +20,10 @@ class SessionsApart final : public Session, public RowQueries {
   void fetch(std::span<const int> slots, std::span<const int> labels_of) override;
   std::vector<LabelSum> label_sums(std::span<const int> slots, int64_t first_row) override;
   const Statistics& statistics(int slot) override { return of(slot).statistics(0); }
-  std::vector<int64_t> weights(int slot) override { return of(slot).weights(0); }
+  ClusterSizes sizes(int slot) override { return of(slot).sizes(0); }
   bool update(int slot, const Matrix& before, Matrix& after) override { return of(slot).update(0, before, after); }
   Labels take_labels(int slot) override { return of(slot).take_labels(0); }
+  void drop_labels(int slot) override { of(slot).drop_labels(0); }
   void move_row(int slot, int64_t row, uint32_t label) override { of(slot).move_row(0, row, label); }
   void renumber(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) override {
     of(slot).renumber(0, new_label, kept);

@@ -38,8 +38,12 @@ void add_to_cluster(Statistics& statistics, int64_t cluster, std::span<const int
 }  // namespace
 
 JoinedSession::JoinedSession(const Input& input, std::span<const int64_t> k, int threads)
-    : input_(input), pool_(threads) {
-  for (const int64_t count : k) statistics_.emplace_back(count, terms(), input.limbs);
+    : input_(input), k_(k.begin(), k.end()), statistics_(k.size()), pool_(threads) {}
+
+Statistics& JoinedSession::of(int slot) {
+  Statistics& mine = statistics_[static_cast<size_t>(slot)];
+  if (mine.k == 0) mine = Statistics(k_[static_cast<size_t>(slot)], terms(), input_.limbs);
+  return mine;
 }
 
 int JoinedSession::advance_joined(std::span<PassModel> models, const PassLimits& limits, int most) {

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace manymeans {
@@ -33,7 +34,10 @@ class JoinedSession : public Session {
   size_t move_size() const { return 1 + 2 * cluster_size(); }
 
   int64_t terms() const { return static_cast<int64_t>(input_.columns.size()); }
-  Statistics& of(int slot) { return statistics_[static_cast<size_t>(slot)]; }
+  std::vector<int64_t>& k() { return k_; }  ///< clusters now, by slot
+  /// The statistics of all rows; zeros at first.
+  Statistics& of(int slot);
+  void set(int slot, Statistics statistics) { statistics_[static_cast<size_t>(slot)] = std::move(statistics); }
   ThreadPool& pool() { return pool_; }
   const Input& input() const { return input_; }
 
@@ -43,7 +47,8 @@ class JoinedSession : public Session {
   bool must_be_judged(std::span<const PassModel> models, const PassLimits& limits);
 
   const Input& input_;
-  std::vector<Statistics> statistics_;  // by slot, of all rows
+  std::vector<int64_t> k_;
+  std::vector<Statistics> statistics_;  // by slot, of all rows; empty before they are wanted
   ThreadPool pool_;                     // for solving
 };
 

@@ -107,7 +107,7 @@ void ShardedSession::renumber(int slot, std::span<const uint32_t> new_label, std
   numbers.write(own);
   numbers.sum(comm_);
   numbers.read(own);
-  of(slot) = std::move(own);
+  set(slot, std::move(own));
 }
 
 std::vector<DistantRow> ShardedSession::farthest_rows(int slot, const Matrix& prototypes, int64_t count) {

@@ -89,29 +89,48 @@ __device__ inline double fold_eight(double p, unsigned mask = 0xffffffffu) {
   return __dadd_rn(p, __shfl_xor_sync(mask, p, 1));
 }
 
-/// d2(x, c), by eight neighbouring threads of a warp; this is thread `lane` (0..7). The bits equal the bits by one
-/// thread. Eight values of a row are one 32-byte sector in float32. All threads of `mask` call it together.
-template <class T, class C>
-__device__ double canonical_distance_by_eight(const T* x, const C* c, int64_t d, int lane,
-                                              unsigned mask = 0xffffffffu) {
+template <int kCentres>
+struct Distances {
+  double d2[kCentres] = {};
+};
+
+/// d2(x, c) of kCentres vectors c, by eight neighbouring threads of a warp; this is thread `lane` (0..7). The bits
+/// equal the bits by one thread. Eight values of a row are one 32-byte sector in float32. All threads of `mask` call it
+/// together.
+template <int kCentres, class T, class C>
+__device__ __forceinline__ Distances<kCentres> canonical_distances_by_eight(const T* x, const C* const (&c)[kCentres],
+                                                                            int64_t d, int lane, unsigned mask) {
   // Loads of 64 columns are in flight together: rows are far away, and loads in sequence would each take as long.
   constexpr int kTogether = 8;
-  double p = 0;
+  Distances<kCentres> found;
   for (int64_t first = 0; first < d; first += 8 * kTogether) {
     T xs[kTogether];
-    C cs[kTogether];
+    C cs[kCentres][kTogether];
 #pragma unroll
     for (int i = 0; i < kTogether; ++i) {
       const int64_t j = first + 8 * i + lane;
       xs[i] = j < d ? x[j] : T{};
-      cs[i] = j < d ? c[j] : C{};
+#pragma unroll
+      for (int k = 0; k < kCentres; ++k) cs[k][i] = j < d ? c[k][j] : C{};
     }
 #pragma unroll
     for (int i = 0; i < kTogether; ++i) {
-      if (first + 8 * i < d) p = squared_step(widened(xs[i]), widened(cs[i]), p);  // beyond the last column + 0
+      if (first + 8 * i >= d) continue;
+      const double wide = widened(xs[i]);  // beyond the last column + 0
+#pragma unroll
+      for (int k = 0; k < kCentres; ++k) found.d2[k] = squared_step(wide, widened(cs[k][i]), found.d2[k]);
     }
   }
-  return fold_eight(p, mask);
+#pragma unroll
+  for (double& p : found.d2) p = fold_eight(p, mask);
+  return found;
+}
+
+template <class T, class C>
+__device__ double canonical_distance_by_eight(const T* x, const C* c, int64_t d, int lane,
+                                              unsigned mask = 0xffffffffu) {
+  const C* const one[1] = {c};
+  return canonical_distances_by_eight(x, one, d, lane, mask).d2[0];
 }
 
 }  // namespace manymeans::cuda

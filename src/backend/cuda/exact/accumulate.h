@@ -6,7 +6,9 @@
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <span>
 
 namespace manymeans::cuda {
 
@@ -22,7 +24,13 @@ struct ColumnTerms {
 
 /// A limb of at most this many bits is rounded by one addition. Only fewer than 512 rows have more.
 constexpr int kMaxRoundedBits = 52;
-constexpr int kMaxPlainExponent = 1023 - 896;  ///< of a column: factor_of() is finite
+
+/// What ColumnTerms::plain is for columns with these exponents.
+inline bool are_plain(std::span<const int32_t> exponents, int bits) {
+  constexpr int kMaxExponent = 1023 - 896;  // factor_of() is finite
+  return bits <= kMaxRoundedBits &&
+         std::ranges::all_of(exponents, [](int32_t exponent) { return exponent > -1022 && exponent <= kMaxExponent; });
+}
 
 /// Statistics of at most this many bytes a model are added up in the shared memory of a block. A list of changes lies
 /// next to them.

@@ -49,6 +49,29 @@ __device__ __forceinline__ double distance_by_lanes(const DevicePoints& points, 
   return fold_eight(p, mask);
 }
 
+/// A row and two prototypes of a range.
+struct TwoPairs {
+  const PassRange& range;
+  bool float64;  ///< the prototypes' type
+  int64_t row;
+  const uint32_t* k;
+};
+
+/// As distance_by_lanes(), of both pairs. With kFloats the row is read once.
+template <bool kFloats>
+__device__ __forceinline__ Distances<2> distances_of_two(const DevicePoints& points, const TwoPairs& two, int lane,
+                                                         unsigned mask) {
+  const auto& [range, float64, row, k] = two;
+  if constexpr (kFloats) {
+    const auto* all = static_cast<const float*>(range.prototypes);
+    const float* const prototypes[2] = {all + k[0] * points.d, all + k[1] * points.d};
+    return canonical_distances_by_eight(static_cast<const float*>(points.data) + row * points.d, prototypes, points.d,
+                                        lane, mask);
+  }
+  return {{distance_by_lanes<kFloats>(points, {range, float64, row, k[0]}, lane, mask),
+           distance_by_lanes<kFloats>(points, {range, float64, row, k[1]}, lane, mask)}};
+}
+
 /// Folds eight canonical distances over eight neighbouring threads. Each thread holds one lane of all eight distances
 /// in p. Thread l gets the distance that the values [l] of all eight fold to. One exchange of two values serves both
 /// threads, so this takes 7 exchanges where fold_eight() would take 24. All threads of the warp call it together.
@@ -122,6 +145,28 @@ __device__ inline Nearest warp_nearest(Nearest mine) {
     const long long k = __shfl_xor_sync(~0U, mine.k, step);
     mine.take(distance, k);
   }
+  return mine;
+}
+
+/// The nearest of the prototypes [first, end) of a row, by a team: a warp, or all threads of a block of `of_warps`
+/// warps. Its first thread has it.
+template <bool kFloats>
+__device__ Nearest nearest_of(const DevicePoints& points, const RowOfEight& of, bool by_block, SliceNearest* of_warps) {
+  const unsigned thread = by_block ? threadIdx.x : threadIdx.x % 32;
+  const unsigned threads = by_block ? blockDim.x : 32;
+  Nearest mine{INFINITY, of.range.k};
+  const int lane = threadIdx.x % kLanes;
+  for (int64_t of_warp = of.first + thread / 32 * 32; of_warp < of.end; of_warp += threads) {
+    const int64_t eight = of_warp + thread % 32 / kLanes * kLanes;
+    const double d2 = distances_of_eight<kFloats>(points, {of.range, of.float64, of.row, eight, of.end}, lane);
+    if (eight + lane < of.end) mine.take(d2, eight + lane);
+  }
+  mine = warp_nearest(mine);
+  if (threads == 32) return mine;
+  __syncthreads();  // of_warps may still be read
+  if (threadIdx.x % 32 == 0) of_warps[threadIdx.x / 32] = mine;
+  __syncthreads();
+  for (unsigned w = 0; w < threads / 32; ++w) mine.take(of_warps[w].distance, of_warps[w].k);
   return mine;
 }
 

@@ -11,35 +11,6 @@ namespace {
 
 constexpr int kThreads = 256;
 
-// Prototypes [begin, end) of a range.
-struct Some {
-  const PassRange& range;
-  int64_t begin;
-  int64_t end;
-};
-
-// The nearest of some prototypes, by a team: a warp, or all threads of the block. Its first thread has it.
-template <bool kFloats>
-__device__ Nearest scan(const ResolveTask& task, int64_t row, const Some& some, bool by_block, SliceNearest* of_warps) {
-  const auto& [range, begin, end] = some;
-  const unsigned thread = by_block ? threadIdx.x : threadIdx.x % 32;
-  const unsigned threads = by_block ? blockDim.x : 32;
-  Nearest mine{INFINITY, range.k};
-  const int lane = threadIdx.x % kLanes;
-  for (int64_t of_warp = begin + thread / 32 * 32; of_warp < end; of_warp += threads) {
-    const int64_t eight = of_warp + thread % 32 / kLanes * kLanes;
-    const double d2 = distances_of_eight<kFloats>(task.points, {range, task.ranges.float64, row, eight, end}, lane);
-    if (eight + lane < end) mine.take(d2, eight + lane);
-  }
-  mine = warp_nearest(mine);
-  if (threads == 32) return mine;
-  __syncthreads();  // of_warps may still be read
-  if (threadIdx.x % 32 == 0) of_warps[threadIdx.x / 32] = mine;
-  __syncthreads();
-  for (unsigned w = 0; w < threads / 32; ++w) mine.take(of_warps[w].distance, of_warps[w].k);
-  return mine;
-}
-
 __device__ bool nothing_marked(const ResolveTask& task) {
   return stopped(task.ranges) || (task.marked != nullptr && *task.marked == 0);
 }
@@ -74,7 +45,8 @@ __global__ void scan_kernel(ResolveTask task, int together) {
     for (int w = 0; w < together; ++w) {
       for (uint32_t word = words_here[w]; word != 0; word &= word - 1) {
         const int64_t row = (first + w) * 32 + __ffs(static_cast<int>(word)) - 1;
-        const Nearest nearest = scan<kFloats>(task, row, {range, 0, range.k}, true, of_warps);
+        const Nearest nearest =
+            nearest_of<kFloats>(task.points, {range, task.ranges.float64, row, 0, range.k}, true, of_warps);
         if (threadIdx.x == 0) store_label(task.next, range.slot, row, static_cast<uint32_t>(nearest.k));
         ++resolved;
       }
@@ -108,9 +80,11 @@ __global__ void slice_kernel(ResolveTask task) {
   for (uint32_t i = blockIdx.y; i < count; i += gridDim.y) {
     const SplitRow row = task.split[i];
     const PassRange range = task.ranges.at[row.range];
-    const Nearest nearest = scan<kFloats>(
-        task, row.row, {range, range.k * blockIdx.x / kSplitSlices, range.k * (blockIdx.x + 1) / kSplitSlices}, true,
-        of_warps);
+    const Nearest nearest =
+        nearest_of<kFloats>(task.points,
+                            {range, task.ranges.float64, row.row, range.k * blockIdx.x / kSplitSlices,
+                             range.k * (blockIdx.x + 1) / kSplitSlices},
+                            true, of_warps);
     if (threadIdx.x == 0) task.nearest[i * kSplitSlices + blockIdx.x] = nearest;
   }
 }
@@ -158,7 +132,14 @@ __device__ __forceinline__ void choose(const ResolveTask& task, const PassRange&
   const int lane = threadIdx.x % kLanes;
   const unsigned mask = 0xffU << (threadIdx.x % 32 / kLanes * kLanes);
   Nearest nearest{INFINITY, range.k};
-  for (int c = 0; c < count; ++c) {
+  int c = 0;
+  for (; c + 1 < count; c += 2) {
+    const auto two =
+        distances_of_two<kFloats>(task.points, {range, task.ranges.float64, row, candidates + c}, lane, mask);
+    nearest.take(two.d2[0], candidates[c]);
+    nearest.take(two.d2[1], candidates[c + 1]);
+  }
+  if (c < count) {
     const long long k = candidates[c];
     nearest.take(distance_by_lanes<kFloats>(task.points, {range, task.ranges.float64, row, k}, lane, mask), k);
   }
@@ -227,7 +208,8 @@ __device__ void choose_of_all(const ResolveTask& task, const Share& share, Slice
   const int64_t teams = by_block ? blocks : blocks * (kThreads / 32);
   for (int64_t i = team; i < count; i += teams) {
     const int64_t row = overflow.rows[static_cast<int64_t>(r) * overflow.capacity + i].row;
-    const Nearest nearest = scan<kFloats>(task, row, {range, 0, range.k}, by_block, of_warps);
+    const Nearest nearest =
+        nearest_of<kFloats>(task.points, {range, task.ranges.float64, row, 0, range.k}, by_block, of_warps);
     if ((by_block ? threadIdx.x : threadIdx.x % 32) != 0) continue;
     store_label(task.next, range.slot, row, static_cast<uint32_t>(nearest.k));
     ++tally.rows;

@@ -3,7 +3,6 @@
 #include "backend/cuda/runtime/endless_kernel.h"
 #include "backend/device/sum_scales.h"
 
-#include <algorithm>
 #include <cmath>
 
 namespace manymeans::cuda {
@@ -14,8 +13,8 @@ CudaShared::CudaShared(const Input& data, const CudaDevice& where, const Backend
     ThreadPool pool(thread_count(options.threads), options.abort);
     frame = find_frame(data, &pool);
   }
-  half_frame = find_half_frame(data, frame.centre, frame.largest,
-                               product_roundings(device.matrix_unit == MatrixUnit::kHopper));
+  half_frame =
+      find_half_frame(data, frame.centre, frame.largest, product_roundings(device.matrix_unit == MatrixUnit::kHopper));
   plan = make_cuda_plan(data, device, options, half_frame.radius.ratio, workload);
   use_device(device);
   patience = {Patience::Seconds(plan.usual_seconds), min_patience(), options.abort, options.cancel};
@@ -66,8 +65,7 @@ void CudaShared::upload_terms(const Stream& stream) {
   copy_to_device(solve_shifts.data(), scales.solve_shifts.data(), d, stream, "the sums' formats");
   stream.synchronize("uploading the sums' formats");
   terms = {scales.limbs, input.bits, scales.radix, scales.normal ? tops_.data() : nullptr, exponents_.data()};
-  terms.plain =
-      scales.normal && input.bits <= kMaxRoundedBits && std::ranges::max(scales.exponents) <= kMaxPlainExponent;
+  terms.plain = are_plain(scales.exponents, input.bits);
 }
 
 }  // namespace manymeans::cuda

@@ -237,6 +237,7 @@ class DevicePass {
     task_.points = {points_.data(), input_.points.type, input_.points.n, input_.points.d, weights_.data()};
     task_.terms = {input_.limbs, input_.bits, std::ldexp(1.0, input_.bits), tops ? tops_.data() : nullptr,
                    exponents_.data()};
+    task_.terms.plain = tops && cuda::are_plain(exponents, input_.bits);
     task_.weight_shift = input_.weight_shift;
     task_.ranges.at = ranges_.data();
     task_.ranges.count = static_cast<int32_t>(models_);

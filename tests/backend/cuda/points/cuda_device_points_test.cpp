@@ -2,6 +2,7 @@
 #include <manymeans/error.h>
 #include <manymeans/manymeans.h>
 
+#include "backend/backend.h"
 #include "backend/cuda/cuda_present.h"
 #include "backend/cuda/runtime/device_memory.h"
 #include "conformance/cases.h"
@@ -16,6 +17,7 @@
 #include <filesystem>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -114,6 +116,33 @@ TEST(CudaDevicePoints, PredictionsDistancesScalingAndSummariesToo) {
     ASSERT_TRUE(content_hash(device.view(), pool) == content_hash(made.points(), pool)) << made.name;
     const std::vector<int64_t> rows = {made.shape.n - 1, 0, made.shape.n / 2};
     ASSERT_TRUE(same_bytes(gather_rows(device.view(), rows), gather_rows(made.points(), rows))) << made.name;
+  }
+}
+
+TEST(CudaDevicePoints, FewRowsAreLabelledWithoutASession) {
+  if (!device_present()) GTEST_SKIP() << "no CUDA device";
+  for (const Case& made : all_cases()) {
+    const OnDevice device(made.points());
+    const auto prototypes = std::make_shared<const Matrix>(made.prototypes[0]);
+    const auto labeller = make_backend("cuda", {})->labeller(prototypes);
+    ASSERT_EQ(labeller->answers(device.view(), Wanted::kLabels), made.type != DataType::kFloat64) << made.name;
+    ASSERT_FALSE(labeller->answers(made.points(), Wanted::kLabels)) << made.name;
+    const Predictor predictor(prototypes->view());
+    const Prediction expected = predictor.predict(made.points(), {.backend = "cpu", .distances = true});
+    for (int time = 0; time < 2; ++time) {
+      const Prediction found = predictor.predict(device.view(), {.distances = true});
+      ASSERT_EQ(found.distances, expected.distances) << made.name;
+      for (int64_t i = 0; i < made.shape.n; ++i) ASSERT_EQ(found.labels[i], expected.labels[i]) << made.name;
+    }
+  }
+  Case made = make_case(Family::kNormal, DataType::kFloat32, Weighting::kNone, {700, 9, {5}}, 1);
+  for (const float bad : {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
+    std::memcpy(made.bytes.data() + 4 * (9 * 345 + 6), &bad, sizeof(bad));
+    const OnDevice device(made.points());
+    const Predictor predictor(made.prototypes[0].view());
+    const auto said = [&](const PointsView& points) { return error_of([&] { predictor.predict(points, {}); }); };
+    EXPECT_EQ(said(device.view()), said(made.points()));
+    EXPECT_NE(said(device.view()), "");
   }
 }
 
