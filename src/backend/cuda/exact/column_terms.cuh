@@ -54,8 +54,9 @@ __device__ __forceinline__ void split_rounded(const ColumnTerms& terms, double v
   add(0, part_of(__fma_rn(v, factor, kBase)));
 }
 
-/// The same for a scaled term y of any format. The parts of -y are the negated parts of y. All kernels split terms alike:
-/// so a row that leaves takes away the limbs that it brought. kLimbs: terms.limbs if the compiler should know it, else 0.
+/// The same for a scaled term y of any format. The parts of -y are the negated parts of y. All kernels split terms
+/// alike: so a row that leaves takes away the limbs that it brought. kLimbs: terms.limbs if the compiler should know
+/// it, else 0.
 template <int kLimbs, class Add>
 __device__ __forceinline__ void split_term(const ColumnTerms& terms, double y, const Add& add) {
   if (terms.bits <= kMaxRoundedBits) return split_rounded<kLimbs>(terms, y, 1.0, add);

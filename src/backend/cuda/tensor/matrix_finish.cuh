@@ -180,9 +180,7 @@ __device__ __forceinline__ void list_rows(const MatrixTask& task, TwoRows& two, 
     few |= __ballot_sync(~0U, wanted && !many && lane == quad) << r;
     overflowing |= __ballot_sync(~0U, wanted && many && lane == quad) << r;
   }
-  const ReservedPlaces places{few,
-                              overflowing,
-                              two.entries.take(task, static_cast<uint32_t>(__popc(few))),
+  const ReservedPlaces places{few, overflowing, two.entries.take(task, static_cast<uint32_t>(__popc(few))),
                               reserve_overflow(task.output, range, overflowing)};
 #pragma unroll
   for (int r = 0; r < 2; ++r) {

@@ -112,7 +112,8 @@ bool probe_one() {
   CHECK_CUDA(cudaDeviceSynchronize());
   const double most = worst.host()[0];
   std::printf("probe of %s: %.3g sums; the worst is off by %.4f units of 2^-22 of the largest magnitude; assumed %d\n",
-              kSmall ? "mma.sync" : "wgmma", static_cast<double>(rounds) * blocks * 64 * 64, most, product_roundings(true));
+              kSmall ? "mma.sync" : "wgmma", static_cast<double>(rounds) * blocks * 64 * 64, most,
+              product_roundings(true));
   return most <= product_roundings(true) && most != 0;
 }
 

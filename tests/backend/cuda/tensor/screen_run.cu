@@ -267,7 +267,6 @@ class Trial {
     }
   }
 
-
   const ScreenData data_;
   const ScreenWays ways_;
   MatrixUnit unit_ = MatrixUnit::kHopper;
