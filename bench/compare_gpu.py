@@ -1,5 +1,5 @@
 """Compares manymeans on a CUDA device with its peers, the same points, the same first centroids and the same iterations
-in one run: flash-kmeans, FlashLib, fastkmeans and plain torch on the device, scikit-learn and the cpu backend on the
+in one run: flash-kmeans, FlashLib, cuVS, fastkmeans and plain torch on the device, scikit-learn and the cpu backend on the
 host; each where it is found. `./dev bench gpu` runs it; it needs NumPy, and torch with CUDA for the peers there.
 
 An iteration takes (T(i) - T(1)) / (i - 1), T(i) being a whole fit of i iterations, the final labelling included for
@@ -244,6 +244,8 @@ def main():
     suite = suite_rows.load_suite(options.suite, ("name", "n", "d", "k"))
     lacking = gpu_peers.missing(options.peers) if options.backend == "cuda" else {name: "a GPU" for name in gpu_peers.ON_GPU}
     options.peers = [name for name in options.peers if name not in lacking]
+    if "cuVS" in options.peers:
+        import cuvs.cluster.kmeans  # noqa: F401  # before torch, whose nvJitLink may be older than it needs
     if any(name in gpu_peers.ON_GPU for name in options.peers):
         import torch  # noqa: F401  # once, and not in every process that is forked
     options.out.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,5 @@
-"""The peers of `./dev bench gpu`, each in a process of its own. Those on the GPU get points that lie on the device as float16.
+"""The peers of `./dev bench gpu`, each in a process of its own. Those on the GPU get points that lie on the device, as float16
+but for cuVS and torch.
 A new peer on the GPU is a function and an entry of ON_GPU."""
 
 import importlib.util
@@ -54,6 +55,24 @@ def flashlib(points, row):
     x = _copies(points, row)
     first = _first_rows(x, row)
     return lambda iterations: flash_kmeans(x, row["k"], max_iters=iterations, tol=0.0, init_centroids=first.clone())
+
+
+def cuvs(points, row):
+    """The engine of cuML, in float32. It stops by itself only where the inertia no longer changes at all."""
+    import torch
+    from cuvs.cluster import kmeans
+
+    if row.get("models", 1) > 1:
+        return None
+    x, k = torch.from_numpy(points).cuda(), row["k"]
+
+    def fit(iterations):
+        params = kmeans.KMeansParams(n_clusters=k, init_method="Array", max_iter=iterations, tol=1e-30, n_init=1)
+        found = kmeans.fit(params, x, centroids=x[:k].clone())
+        if found.n_iter != iterations:
+            raise RuntimeError(f"did {found.n_iter} iterations, not {iterations}")
+
+    return fit
 
 
 def fastkmeans(points, row):
@@ -113,6 +132,7 @@ def torch_chunked(points, row):
 ON_GPU = {
     "flash-kmeans": ("flash_kmeans", flash),
     "FlashLib": ("flashlib", flashlib),
+    "cuVS": ("cuvs", cuvs),
     "fastkmeans": ("fastkmeans", fastkmeans),
     "torch": ("torch", torch_chunked),
 }

@@ -29,7 +29,7 @@ WORKER = HERE / "peers/whole_worker.py"
 # Name: (module that must be there, where it runs).
 LIBRARIES = {"manymeans": ("manymeans", "cpu cuda"), "scikit-learn": ("sklearn", "cpu cuda"),
              "scikit-learn-intelex": ("sklearnex", "cpu"), "faiss": ("faiss", "cpu"), "cuML": ("cuml", "cuda"),
-             "flash-kmeans": ("flash_kmeans", "cuda"), "FlashLib": ("flashlib", "cuda")}
+             "cuVS": ("cuvs", "cuda"), "flash-kmeans": ("flash_kmeans", "cuda"), "FlashLib": ("flashlib", "cuda")}
 # OpenBLAS held to an older processor would flatter us.
 LOWERED = ("OPENBLAS_CORETYPE", "MKL_ENABLE_INSTRUCTIONS", "FAISS_OPT_LEVEL", "FAISS_SIMD_LEVEL")
 

@@ -65,6 +65,21 @@ def cuml(points, k, n_init, seed, backend):
     return _of_estimator(KMeans(n_clusters=k, n_init=n_init, random_state=seed, init="k-means++", output_type="numpy").fit(points))
 
 
+def cuvs(points, k, n_init, seed, backend):
+    """The engine of cuML. It takes no seed. The copies to and from the device count."""
+    from cuvs.cluster import kmeans  # before torch: see docs/developer/benchmarks.md
+    import torch
+
+    params = kmeans.KMeansParams(n_clusters=k, init_method="KMeansPlusPlus", max_iter=300, tol=1e-4, n_init=n_init)
+    x = torch.from_numpy(points).cuda()
+    centroids = kmeans.fit(params, x).centroids
+
+    def predict(other):
+        return kmeans.predict(params, torch.from_numpy(other).cuda(), centroids)[0].copy_to_host()
+
+    return Fitted(kmeans.predict(params, x, centroids)[0].copy_to_host(), centroids.copy_to_host(), predict)
+
+
 def _torch_fit(fit, points, k, n_init, seed):
     """Random rows, 100 iterations at most: these libraries have no k-means++. The copies to and from the device count."""
     import torch
@@ -101,7 +116,7 @@ def flashlib(points, k, n_init, seed, backend):
 
 
 LIBRARIES = {"manymeans": manymeans, "scikit-learn": scikit_learn, "scikit-learn-intelex": intelex, "faiss": faiss,
-             "cuML": cuml, "flash-kmeans": flash, "FlashLib": flashlib}
+             "cuML": cuml, "cuVS": cuvs, "flash-kmeans": flash, "FlashLib": flashlib}
 
 
 def inertia(points, centroids, labels):

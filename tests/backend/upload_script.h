@@ -79,7 +79,11 @@ class UploadScript {
       session_->advance(models, 1);
       for (const PassModel& model : models) {
         note(text_of(model.result));
-        note(text_of(session_->statistics(model.slot), input_));
+        const ClusterSizes sizes = session_->sizes(model.slot);
+        const Statistics& statistics = session_->statistics(model.slot);
+        EXPECT_EQ(sizes.weights, statistics.weights);
+        EXPECT_EQ(sizes.counts, statistics.counts);
+        note(text_of(statistics, input_));
       }
       if (pass == 2) break;
       for (size_t m = 0; m < prototypes_.size(); ++m) {

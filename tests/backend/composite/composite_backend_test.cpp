@@ -290,6 +290,43 @@ TEST(CompositeBackend, ATeamMakesManyPassesAtOnce) {
   EXPECT_EQ(script.batched, 6);
 }
 
+// Labels of one byte and of two, by parts that have room for two each, and by parts that differ.
+TEST(CompositeBackend, PartsWriteTheirLabelsToWhereTheyAreAmongAll) {
+  const Case made = make_case(Family::kNormal, DataType::kFloat32, Weighting::kNone, {900, 2, {3, 300}}, 8);
+  ThreadPool pool(1);
+  const Input input = prepare_input(made.points(), {}, pool);
+  const std::vector<int> slots = {0, 1};
+  const auto labels_by = [&](Upload& upload, bool together) {
+    const auto session = upload.session(made.shape.k, 2);
+    std::vector<std::vector<uint32_t>> all;
+    for (int time = 0; time < 2; ++time) {  // what was handed over is new in the next pass
+      std::vector<PassModel> models = {{0, &made.prototypes[0], {}}, {1, &made.prototypes[1], {}}};
+      EXPECT_TRUE(session->labels(1).empty());
+      session->advance(models, 1);
+      EXPECT_EQ(models[1].result.changed, 900);
+      if (together) session->fetch(slots, slots);
+      for (const int slot : slots) {
+        all.emplace_back(900);
+        session->labels(slot).read(0, 900, all.back().data());
+        const Labels taken = session->take_labels(slot);
+        EXPECT_EQ(taken.width(), slot == 0 ? 1 : 2);
+        for (int64_t i = 0; i < 900; ++i) EXPECT_EQ(taken[i], all.back()[static_cast<size_t>(i)]);
+      }
+    }
+    return all;
+  };
+  const auto expected = labels_by(*make_backend("reference", {})->upload(input), false);
+  EXPECT_EQ(expected[0], expected[2]);
+  for (const bool together : {false, true}) {
+    EXPECT_EQ(labels_by(*make_composite_backend(async_backends(3))->upload(input), together), expected);
+    std::vector<NamedBackend> mixed = async_backends(2);
+    mixed.push_back({"cpu", make_backend("cpu", {})});
+    mixed.push_back({"reference", make_backend("reference", {})});
+    const auto upload = make_composite_upload(input, mixed, std::vector<int64_t>{100, 301, 650, 900}, {});
+    EXPECT_EQ(labels_by(*upload, together), expected);
+  }
+}
+
 // Whose own thread throws; nobody may wait for it.
 TEST(CompositeBackend, ATeamEndsWithItsFirstError) {
   const Case made = make_case(Family::kNormal, DataType::kFloat32, Weighting::kNone, {500, 2, {9}}, 8);
