@@ -245,7 +245,11 @@ def main():
     lacking = gpu_peers.missing(options.peers) if options.backend == "cuda" else {name: "a GPU" for name in gpu_peers.ON_GPU}
     options.peers = [name for name in options.peers if name not in lacking]
     if "cuVS" in options.peers:
-        import cuvs.cluster.kmeans  # noqa: F401  # before torch, whose nvJitLink may be older than it needs
+        try:
+            import cuvs.cluster.kmeans  # noqa: F401  # before torch, whose nvJitLink may be older than it needs
+        except ImportError as failure:
+            options.peers.remove("cuVS")
+            lacking["cuVS"] = str(failure)
     if any(name in gpu_peers.ON_GPU for name in options.peers):
         import torch  # noqa: F401  # once, and not in every process that is forked
     options.out.mkdir(parents=True, exist_ok=True)

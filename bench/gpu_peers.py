@@ -68,9 +68,9 @@ def cuvs(points, row):
 
     def fit(iterations):
         params = kmeans.KMeansParams(n_clusters=k, init_method="Array", max_iter=iterations, tol=1e-30, n_init=1)
-        found = kmeans.fit(params, x, centroids=x[:k].clone())
-        if found.n_iter != iterations:
-            raise RuntimeError(f"did {found.n_iter} iterations, not {iterations}")
+        _, _, done = kmeans.fit(params, x, centroids=x[:k].clone())
+        if done != iterations:
+            raise RuntimeError(f"did {done} iterations, not {iterations}")
 
     return fit
 

@@ -72,7 +72,7 @@ def cuvs(points, k, n_init, seed, backend):
 
     params = kmeans.KMeansParams(n_clusters=k, init_method="KMeansPlusPlus", max_iter=300, tol=1e-4, n_init=n_init)
     x = torch.from_numpy(points).cuda()
-    centroids = kmeans.fit(params, x).centroids
+    centroids = kmeans.fit(params, x)[0]
 
     def predict(other):
         return kmeans.predict(params, torch.from_numpy(other).cuda(), centroids)[0].copy_to_host()

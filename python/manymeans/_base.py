@@ -258,7 +258,7 @@ class _FittingEstimator(Common, BaseEstimator):
 
     def _is_as_fitted(self, X: Any) -> bool:
         """Return whether scikit-learn's checks can be skipped: they take longer than the labels of a few rows."""
-        as_it_is = is_ready(X) or (is_on_cuda(X) and X.ndim == 2 and X.shape[0] > 0)
+        as_it_is = is_ready(X) or (is_on_cuda(X) and getattr(X, "ndim", 0) == 2 and X.shape[0] > 0)
         return as_it_is and X.shape[1] == vars(self).get("n_features_in_") and not hasattr(self, "feature_names_in_")
 
     @staticmethod

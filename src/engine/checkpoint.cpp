@@ -303,8 +303,9 @@ void Checkpoint::write() {
   try {
     if (writes_) {
       lock_.check(how_.path);
-      save_checkpoint(how_.path, file_);
-      lock_.take(how_.path);
+      FileLock next;  // the file before stays locked until the new one is in its place
+      save_checkpoint(how_.path, file_, &next);
+      lock_.swap(next);
     }
   } catch (const std::exception& error) {
     const std::string text = fmt::format("a checkpoint could not be written: {}", error.what());

@@ -233,12 +233,13 @@ void OutputFile::write_out(std::span<const std::byte> bytes) {
   }
 }
 
-void OutputFile::commit() {
+void OutputFile::commit(FileLock* lock) {
   flush();
   // The bytes must be on disk before the name is: a crash in between must not leave an empty file.
   const bool replaces = nameless_ || !beside_.empty();
   if (replaces && ::fsync(file_) != 0) fail("written", errno);
   if (nameless_) give_name();
+  if (lock != nullptr && !beside_.empty()) lock->take(beside_);
   const int closed = ::close(file_);
   file_ = -1;
   if (closed != 0) fail("written", errno);
@@ -294,7 +295,7 @@ void FileLock::take(const std::string& path) {
   const bool refused = next.file_ >= 0 && ::flock(next.file_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
   if (refused) next.fail(path);
   next.check(path);  // it may have been replaced before it was locked
-  std::swap(file_, next.file_);
+  swap(next);
 }
 
 void FileLock::check(const std::string& path) const {

@@ -7,9 +7,12 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace manymeans {
+
+class FileLock;
 
 /// Writes next to the target and puts the file in its place on commit(). Until then, and for ever if something fails,
 /// the path keeps its old content. The system follows symbolic links. A file of this user keeps its permissions, but no
@@ -29,7 +32,8 @@ class OutputFile {
 
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text) { write(std::as_bytes(std::span(text.data(), text.size()))); }
-  void commit();
+  /// `lock`, if there is one, has the file before it is in its place.
+  void commit(FileLock* lock = nullptr);
   /// The name under which a library may write the whole file instead of write(); no pipe or device has one. From here
   /// on a killed program may leave that file behind.
   const std::string& name_beside() {
@@ -72,6 +76,7 @@ class FileLock {
   ~FileLock();
   FileLock(const FileLock&) = delete;
   FileLock& operator=(const FileLock&) = delete;
+  void swap(FileLock& other) noexcept { std::swap(file_, other.file_); }
 
   /// Locks the file that is there now, if there is one, instead of another. Throws Error(kUsage) where a fit has it.
   void take(const std::string& path);

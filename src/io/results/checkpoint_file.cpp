@@ -400,7 +400,7 @@ void CheckpointLoader::load_steps() {
 
 }  // namespace
 
-void save_checkpoint(const std::string& path, const CheckpointFile& file) {
+void save_checkpoint(const std::string& path, const CheckpointFile& file, FileLock* lock) {
   const States& models = file.models;
   OutputFile out(path);
   NpzWriter npz(out);
@@ -413,7 +413,7 @@ void save_checkpoint(const std::string& path, const CheckpointFile& file) {
   add_swaps(npz, file);
   add_sought(npz, file);
   npz.finish();
-  out.commit();
+  out.commit(lock);
 }
 
 CheckpointFile load_checkpoint(const std::string& path) {

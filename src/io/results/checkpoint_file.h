@@ -17,6 +17,8 @@
 
 namespace manymeans {
 
+class FileLock;
+
 /// How far a model has come.
 enum class ModelStage : uint8_t {
   kNotBegun,     ///< nothing is known of it
@@ -70,8 +72,9 @@ struct CheckpointFile {
 };
 
 /// Replaces the file at once: a reader, also after a crash, finds the old one or the new one. Throws
-/// Error(kUnavailable). Time and bytes O(sum of k D); nothing is copied.
-void save_checkpoint(const std::string& path, const CheckpointFile& file);
+/// Error(kUnavailable). Time and bytes O(sum of k D); nothing is copied. `lock`, if there is one, has the new file from
+/// the first moment on.
+void save_checkpoint(const std::string& path, const CheckpointFile& file, FileLock* lock = nullptr);
 
 /// Throws Error(kBadData) naming the file, and the key in it, for whatever is damaged, missing or out of range;
 /// Error(kUnavailable) if there is not enough memory.

@@ -181,6 +181,28 @@ TEST(FileLock, OneHasTheFile) {
   first.check(path);
 }
 
+// At no moment is there a file that another fit could take.
+TEST(FileLock, HasAFileBeforeItIsInItsPlace) {
+  const Folder folder;
+  const std::string path = folder / "a";
+  FileLock mine, next;
+  {
+    OutputFile file(path);
+    file.write("one");
+    file.commit(&mine);
+  }
+  mine.check(path);
+  FileLock other;
+  EXPECT_THROW(other.take(path), Error);
+  OutputFile file(path);
+  file.write("two");
+  file.commit(&next);
+  EXPECT_THROW(other.take(path), Error);
+  EXPECT_THROW(mine.check(path), Error);
+  mine.swap(next);
+  mine.check(path);
+}
+
 TEST(FileLock, EndsWithItsOwner) {
   const Folder folder;
   const std::string path = folder.file("a", "x");

@@ -4,6 +4,8 @@
 #include "backend/cuda/device/canonical.cuh"
 #include "backend/cuda/device/device_points.h"
 
+#include <type_traits>
+
 namespace manymeans::cuda {
 
 /// Exact.
@@ -17,6 +19,19 @@ __host__ __device__ __forceinline__ double load_double(const DevicePoints& point
     case DataType::kInt8: return widened(static_cast<const int8_t*>(points.data)[at]);
   }
   return 0;
+}
+
+/// Stands for every type of points in a kernel that is seldom used.
+struct AnyType {};
+
+/// Value `at` of points of type T, widened.
+template <class T>
+__device__ __forceinline__ auto loaded(const DevicePoints& points, int64_t at) {
+  if constexpr (std::is_same_v<T, AnyType>) {
+    return load_double(points, at);
+  } else {
+    return static_cast<const T*>(points.data)[at];
+  }
 }
 
 /// Exact for every type but float64.

@@ -90,19 +90,18 @@ __global__ void ranges_kernel(DevicePoints points, int width, int rows, Range<V>
   __shared__ __align__(16) unsigned char memory[kThreads * sizeof(Range<V>)];
   auto* shared = reinterpret_cast<Range<V>*>(memory);
   const Place place(points, width, rows);
-  const auto* values = static_cast<const T*>(points.data);
   Range<V> mine;
   for (int64_t first = place.row; first < points.n; first += kTogether * place.step) {
-    T loaded[kTogether];
+    decltype(loaded<T>(points, 0)) values[kTogether];
 #pragma unroll
     for (int i = 0; i < kTogether; ++i) {
       const int64_t row = min(first + i * place.step, points.n - 1);
-      loaded[i] = values[row * points.d + place.column];
+      values[i] = loaded<T>(points, row * points.d + place.column);
     }
 #pragma unroll
     for (int i = 0; i < kTogether; ++i) {
       const int64_t row = min(first + i * place.step, points.n - 1);
-      const V v = static_cast<V>(widened(loaded[i]));
+      const V v = static_cast<V>(widened(values[i]));
       if (!isfinite(v)) {
         atomicMin(bad, static_cast<unsigned long long>(row * points.d + place.column));
         continue;
@@ -193,11 +192,14 @@ DeviceScan scan_columns(const PointsView& points, std::span<const double> weight
   copy_to_device(device_weights.data(), weights.data(), weights.size(), stream, "the weights");
   copy_to_device(bad.data(), &kNoneBad, 1, stream, "the columns' ranges");
   const DevicePoints rows = device_points(points, device_weights.data());
-  dispatch_type(points.type, [&]<class T>(T) {
-    using Plain = std::conditional_t<sizeof(T) == sizeof(double), double, float>;
-    if (weights.empty()) return find_ranges<T, Plain>(rows, panels, ranges.data(), bad.data(), stream);
-    find_ranges<T, double>(rows, panels, ranges.data(), bad.data(), stream);
-  });
+  if (!weights.empty()) {
+    find_ranges<AnyType, double>(rows, panels, ranges.data(), bad.data(), stream);
+  } else {
+    dispatch_type(points.type, [&]<class T>(T) {
+      using V = std::conditional_t<sizeof(T) == sizeof(double), double, float>;
+      find_ranges<T, V>(rows, panels, ranges.data(), bad.data(), stream);
+    });
+  }
   std::vector<FoundRange> found(d);
   unsigned long long first_bad = kNoneBad;
   read_back(found.data(), ranges.data(), d, stream, "reading the columns' ranges");

@@ -1,4 +1,4 @@
-#include "backend/cuda/device/canonical.cuh"
+#include "backend/cuda/device/point_value.cuh"
 #include "backend/cuda/runtime/dependent_launch.cuh"
 #include "backend/cuda/runtime/device_memory.h"
 #include "backend/cuda/tensor/matrix_screen.h"
@@ -62,7 +62,6 @@ __global__ void __launch_bounds__(kThreads) rows_kernel(DevicePoints points, Hal
   if (row >= rows.padded_rows) return;
   const int lane = static_cast<int>(threadIdx.x % kTeam);
   const auto d = static_cast<int>(row < points.n ? points.d : 0);
-  const T* from = static_cast<const T*>(points.data) + row * points.d;
   auto* to = static_cast<__half2*>(const_cast<void*>(rows.values)) + row * rows.padded_columns / 2;
   const int steps = rows.padded_columns / static_cast<int>(kStepColumns);
   RowSquares<V> squares;
@@ -71,7 +70,7 @@ __global__ void __launch_bounds__(kThreads) rows_kernel(DevicePoints points, Hal
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
       const int j = (step * kTeam + lane) * 2 + i;
-      y[i] = j < d ? frame_value(static_cast<V>(widened(from[j])), frame, j, V{}) : V{0};
+      y[i] = j < d ? frame_value(static_cast<V>(widened(loaded<T>(points, row * points.d + j))), frame, j, V{}) : V{0};
     }
     const __half2 halves = __floats2half2_rn(static_cast<float>(y[0]), static_cast<float>(y[1]));
     to[step * kTeam + lane] = halves;
@@ -170,13 +169,16 @@ size_t ColumnSort::bytes_for(int64_t columns) {
 
 void pack_rows(const DevicePoints& points, const HalfFrame& frame, const PackedRows& rows, cudaStream_t stream) {
   const auto blocks = static_cast<unsigned>((rows.padded_rows * kTeam + kThreads - 1) / kThreads);
-  dispatch_type(points.type, [&]<class T>(T) {
-    if (sizeof(T) < sizeof(double) && frame.in_float) {
-      rows_kernel<T, float><<<blocks, kThreads, 0, stream>>>(points, frame, rows);
-    } else {
-      rows_kernel<T, double><<<blocks, kThreads, 0, stream>>>(points, frame, rows);
-    }
-  });
+  const auto launch = [&]<class T, class V>(T, V) {
+    rows_kernel<T, V><<<blocks, kThreads, 0, stream>>>(points, frame, rows);
+  };
+  if (!frame.in_float) {
+    launch(AnyType(), double{});
+  } else {
+    dispatch_type(points.type, [&]<class T>(T value) {
+      if constexpr (sizeof(T) < sizeof(double)) launch(value, float{});
+    });
+  }
   check_launch("packing the points");
 }
 

@@ -30,7 +30,9 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -195,6 +197,7 @@ class Runner {
     std::string wrong;
     const Input input = way.on_device ? points.device_input(copy.data(), pool_, wrong) : points.input();
     if (!wrong.empty()) fail(fmt::format("{}: {}: {}", one.name, way.name, wrong));
+    if (way.on_device && !one.linear) label_few(one, *cuda[0].backend, points, input.points);
     const Workload work = workload(one, way.algorithm != "bounds");
     const std::vector<int64_t> ends = {one.rows / 3 / 64 * 64, one.rows};
     const std::unique_ptr<Upload> upload =
@@ -212,6 +215,26 @@ class Runner {
         if (!text.empty()) fail(fmt::format("{}, repeat {}: {}", name, repeat, text));
       }
     }
+  }
+
+  // A few rows, without a session.
+  void label_few(const InstanceCase& one, const Backend& cuda, const CasePoints& points, const PointsView& there) {
+    constexpr int64_t kFew = 1000;
+    const auto prototypes = std::make_shared<const Matrix>(points.first_prototypes(one.sessions[0][0], 5));
+    const auto label = [&](const Backend& backend, PointsView rows) {
+      rows.n = kFew;
+      const auto labeller = backend.labeller(prototypes);
+      Labels labels(kFew, prototypes->rows());
+      const bool asked = labeller->answers(rows, Wanted::kLabels);
+      if (asked && !labeller->label(rows, {}, labels, nullptr)) fail(one.name + ": few rows are refused");
+      return std::pair(asked, std::move(labels));
+    };
+    mark_launches(true);
+    const auto [asked, found] = label(cuda, there);
+    const auto [also, expected] = label(*make_backend("cpu", {}), points.input().points);
+    const bool same = std::ranges::equal(found.bytes(), expected.bytes());
+    if (asked != (one.type != DataType::kFloat64) || (asked && !same)) fail(one.name + ": labels of few rows");
+    ++compared_;
   }
 
   const Settings& settings_;

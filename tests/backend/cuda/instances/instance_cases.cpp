@@ -125,12 +125,25 @@ void add_types(int64_t rows, std::vector<InstanceCase>& to) {
         to.push_back(one);
       }
     }
+    to.push_back(shape(fmt::format("on the device, {}", name), rows, 12, {{20}}));
+    to.back().type = type;
+    to.back().ways = {{.name = "on the device", .on_device = true}};
     for (const int64_t columns : {8, 16}) {
       InstanceCase one = shape(fmt::format("services, {}, {} columns", name, columns), rows, columns, {{20}});
       one.type = type;
       one.services = true;
       one.ways.push_back({.name = "brute", .algorithm = "brute"});
       to.push_back(one);
+    }
+  }
+}
+
+// Sums by label of float32 are compiled for each number of columns of a lane.
+void add_label_sums(int64_t rows, std::vector<InstanceCase>& to) {
+  for (const int64_t columns : {20, 90, 120, 140}) {
+    for (const int limbs : {1, 2, 3}) {
+      to.push_back(shape(fmt::format("sums, {} columns, {} limbs", columns, limbs), rows, columns, {{1000}}));
+      to.back().limbs = limbs;
     }
   }
 }
@@ -215,12 +228,18 @@ void add_linear_models(int64_t rows, std::vector<InstanceCase>& to) {
 std::vector<InstanceCase> other_cases(int64_t rows) {
   std::vector<InstanceCase> cases;
   add_types(rows, cases);
+  add_label_sums(rows, cases);
   add_float_screens(rows, cases);
   add_boxes(rows, cases);
   add_resident(rows, cases);
   add_linear_models(rows, cases);
   cases.push_back(shape("slices and points on the device", rows, 40, {{300}, {60, 20}}));
   cases.back().ways = {{.name = "slices", .slice_rows = rows / 5}, {.name = "on the device", .on_device = true}};
+  cases.push_back(shape("weights and points on the device", rows, 40, {{300}}));
+  cases.back().weighted = true;
+  cases.back().ways = {{.name = "on the device", .on_device = true}};
+  cases.push_back(shape("tiny values, whose frame leaves float32", rows, 40, {{300}}));
+  cases.back().scale = 0x1p-100F;
   cases.push_back(shape("many clusters", rows, 40, {{20'000}}));
   cases.back().passes = 2;
   for (const DataType type : {DataType::kFloat32, DataType::kFloat64}) {

@@ -29,7 +29,8 @@ struct InstanceCase {
   int64_t columns = 0;
   DataType type = DataType::kFloat32;
   bool weighted = false;
-  int limbs = 0;  ///< of sums; 0: as many as they take
+  float scale = 1;  ///< times all values
+  int limbs = 0;    ///< of sums; 0: as many as they take
   std::vector<std::vector<int64_t>> sessions;
   std::vector<Way> ways;
   int passes = 4;

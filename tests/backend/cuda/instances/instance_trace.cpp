@@ -178,6 +178,7 @@ CasePoints::CasePoints(const InstanceCase& one, ThreadPool& pool) : case_(one) {
     std::vector<float> row(static_cast<size_t>(one.columns));
     for (int64_t i = first; i < last; ++i) {
       fill_row(one, i, row.data());
+      for (float& value : row) value *= one.scale;
       store_row(one.type, row.data(), one.columns, values_.get() + static_cast<size_t>(i) * row_bytes);
     }
   });
