@@ -1,7 +1,7 @@
-// One kernel computes all canonical distances of the rows: where a pass would take about as long, a session takes ten
-// times as long to begin.
-#include "backend/cuda/exact/nearest.cuh"
+// One kernel computes all canonical distances of the rows. A session takes ten times as long to begin.
 #include "backend/cuda/queries/cuda_labeller.h"
+
+#include "backend/cuda/queries/label_rows.h"
 #include "backend/cuda/runtime/device_memory.h"
 #include "backend/cuda/runtime/on_device.h"
 #include "core/memory_space.h"
@@ -14,22 +14,7 @@
 namespace manymeans::cuda {
 namespace {
 
-constexpr int kThreads = 256;
 constexpr double kMaxTerms = 2e9;  // of distances: less than a millisecond on a Hopper
-
-struct FoundRow {
-  double d2;
-  int64_t label;
-};
-
-// A block a row. Where a value is not finite, no distance is.
-template <bool kFloats>
-__global__ void __launch_bounds__(kThreads) label_kernel(DevicePoints points, PassRange range, FoundRow* found) {
-  __shared__ SliceNearest of_warps[kThreads / 32];
-  const Nearest nearest =
-      nearest_of<kFloats>(points, {range, false, static_cast<int64_t>(blockIdx.x), 0, range.k}, true, of_warps);
-  if (threadIdx.x == 0) found[blockIdx.x] = {nearest.distance, nearest.k};
-}
 
 class CudaLabeller final : public Labeller {
  public:
@@ -67,24 +52,23 @@ std::vector<FoundRow> CudaLabeller::find(const PointsView& points) const {
   const OnDevice here(device_);
   memory_space(points).await(points);
   const std::lock_guard lock(mutex_);
+  DeviceBuffer<float> first;  // kept when the copy has arrived
   const Stream stream;
   const Settled settled(stream);
   const auto values = prototypes_->values<float>();
   if (there_.empty()) {
-    there_ = DeviceBuffer<float>(values.size(), "the prototypes");
-    copy_to_device(there_.data(), values.data(), values.size(), stream, "the prototypes");
+    first = DeviceBuffer<float>(values.size(), "the prototypes");
+    copy_to_device(first.data(), values.data(), values.size(), stream, "the prototypes");
   }
   const auto rows = static_cast<size_t>(points.n);
   found_.reserve(rows, "the labels");
   PassRange range;
   range.k = prototypes_->rows();
-  range.prototypes = there_.data();
-  const DevicePoints all{points.data, points.type, points.n, points.d};
-  const auto kernel = points.type == DataType::kFloat32 ? label_kernel<true> : label_kernel<false>;
-  kernel<<<static_cast<unsigned>(rows), kThreads, 0, stream>>>(all, range, found_.data());
-  check_launch("labelling rows");
+  range.prototypes = there_.empty() ? first.data() : there_.data();
+  label_rows({points.data, points.type, points.n, points.d}, range, found_.data(), stream);
   std::vector<FoundRow> found(rows);
   read_back(found.data(), found_.data(), rows, stream, "labelling rows");
+  if (there_.empty()) there_ = std::move(first);
   return found;
 }
 
