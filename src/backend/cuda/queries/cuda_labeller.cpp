@@ -39,16 +39,16 @@ class CudaLabeller final : public Labeller {
   bool transform(const PointsView&, const LabelCall&, Matrix&) const override { return false; }
 
  private:
-  std::vector<FoundRow> find(const PointsView& points) const;
+  std::vector<LabelledRow> find(const PointsView& points) const;
 
   std::shared_ptr<const Matrix> prototypes_;
   int device_;
   mutable std::mutex mutex_;
   mutable DeviceBuffer<float> there_;  // the prototypes
-  mutable DeviceBuffer<FoundRow> found_;
+  mutable DeviceBuffer<LabelledRow> found_;
 };
 
-std::vector<FoundRow> CudaLabeller::find(const PointsView& points) const {
+std::vector<LabelledRow> CudaLabeller::find(const PointsView& points) const {
   const OnDevice here(device_);
   memory_space(points).await(points);
   const std::lock_guard lock(mutex_);
@@ -66,17 +66,17 @@ std::vector<FoundRow> CudaLabeller::find(const PointsView& points) const {
   range.k = prototypes_->rows();
   range.prototypes = there_.empty() ? first.data() : there_.data();
   label_rows({points.data, points.type, points.n, points.d}, range, found_.data(), stream);
-  std::vector<FoundRow> found(rows);
+  std::vector<LabelledRow> found(rows);
   read_back(found.data(), found_.data(), rows, stream, "labelling rows");
   if (there_.empty()) there_ = std::move(first);
   return found;
 }
 
 bool CudaLabeller::label(const PointsView& points, const LabelCall& /*call*/, Labels& labels, double* d2) const {
-  const std::vector<FoundRow> found = find(points);
+  const std::vector<LabelledRow> found = find(points);
   std::vector<uint32_t> own;
   own.reserve(found.size());
-  for (const FoundRow& row : found) {
+  for (const LabelledRow& row : found) {
     if (row.label == prototypes_->rows() || !(row.d2 < HUGE_VAL)) return false;
     own.push_back(static_cast<uint32_t>(row.label));
     if (d2 != nullptr) *d2++ = row.d2;

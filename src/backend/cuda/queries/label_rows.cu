@@ -9,7 +9,7 @@ constexpr int kThreads = 256;
 
 // A block a row.
 template <bool kFloats>
-__global__ void __launch_bounds__(kThreads) label_kernel(DevicePoints points, PassRange range, FoundRow* found) {
+__global__ void __launch_bounds__(kThreads) label_kernel(DevicePoints points, PassRange range, LabelledRow* found) {
   __shared__ SliceNearest of_warps[kThreads / 32];
   const Nearest nearest =
       nearest_of<kFloats>(points, {range, false, static_cast<int64_t>(blockIdx.x), 0, range.k}, true, of_warps);
@@ -18,7 +18,7 @@ __global__ void __launch_bounds__(kThreads) label_kernel(DevicePoints points, Pa
 
 }  // namespace
 
-void label_rows(const DevicePoints& points, const PassRange& range, FoundRow* found, cudaStream_t stream) {
+void label_rows(const DevicePoints& points, const PassRange& range, LabelledRow* found, cudaStream_t stream) {
   const auto kernel = points.type == DataType::kFloat32 ? label_kernel<true> : label_kernel<false>;
   kernel<<<static_cast<unsigned>(points.n), kThreads, 0, stream>>>(points, range, found);
   check_launch("labelling rows");

@@ -10,13 +10,13 @@
 
 namespace manymeans::cuda {
 
-struct FoundRow {
+struct LabelledRow {
   double d2;
   int64_t label;
 };
 
 /// Labels every row by the float32 prototypes of `range`. If a value is not finite, d2 is infinite or `label` is
 /// range.k.
-void label_rows(const DevicePoints& points, const PassRange& range, FoundRow* found, cudaStream_t stream);
+void label_rows(const DevicePoints& points, const PassRange& range, LabelledRow* found, cudaStream_t stream);
 
 }  // namespace manymeans::cuda
