@@ -39,16 +39,16 @@ class CudaLabeller final : public Labeller {
   bool transform(const PointsView&, const LabelCall&, Matrix&) const override { return false; }
 
  private:
-  std::vector<LabelledRow> find(const PointsView& points) const;
+  std::vector<SliceNearest> find(const PointsView& points) const;
 
   std::shared_ptr<const Matrix> prototypes_;
   int device_;
   mutable std::mutex mutex_;
   mutable DeviceBuffer<float> there_;  // the prototypes
-  mutable DeviceBuffer<LabelledRow> found_;
+  mutable DeviceBuffer<SliceNearest> found_;
 };
 
-std::vector<LabelledRow> CudaLabeller::find(const PointsView& points) const {
+std::vector<SliceNearest> CudaLabeller::find(const PointsView& points) const {
   const OnDevice here(device_);
   memory_space(points).await(points);
   const std::lock_guard lock(mutex_);
@@ -66,20 +66,20 @@ std::vector<LabelledRow> CudaLabeller::find(const PointsView& points) const {
   range.k = prototypes_->rows();
   range.prototypes = there_.empty() ? first.data() : there_.data();
   label_rows({points.data, points.type, points.n, points.d}, range, found_.data(), stream);
-  std::vector<LabelledRow> found(rows);
+  std::vector<SliceNearest> found(rows);
   read_back(found.data(), found_.data(), rows, stream, "labelling rows");
   if (there_.empty()) there_ = std::move(first);
   return found;
 }
 
 bool CudaLabeller::label(const PointsView& points, const LabelCall& /*call*/, Labels& labels, double* d2) const {
-  const std::vector<LabelledRow> found = find(points);
+  const std::vector<SliceNearest> found = find(points);
   std::vector<uint32_t> own;
   own.reserve(found.size());
-  for (const LabelledRow& row : found) {
-    if (row.label == prototypes_->rows() || !(row.d2 < HUGE_VAL)) return false;
-    own.push_back(static_cast<uint32_t>(row.label));
-    if (d2 != nullptr) *d2++ = row.d2;
+  for (const SliceNearest& row : found) {
+    if (row.k == prototypes_->rows() || !(row.distance < HUGE_VAL)) return false;
+    own.push_back(static_cast<uint32_t>(row.k));
+    if (d2 != nullptr) *d2++ = row.distance;
   }
   labels.write(0, points.n, own.data());
   return true;
