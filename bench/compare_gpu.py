@@ -1,6 +1,7 @@
-"""Compares manymeans on a CUDA device with its peers, the same points, the same first centroids and the same iterations
-in one run: flash-kmeans, FlashLib, cuVS, fastkmeans and plain torch on the device, scikit-learn and the cpu backend on the
-host; each where it is found. `./dev bench gpu` runs it; it needs NumPy, and torch with CUDA for the peers there.
+"""Compares manymeans on a CUDA device with the peers that are installed. All get the same points, first centroids and
+number of iterations in one run. Peers on the device are flash-kmeans, FlashLib, cuVS, fastkmeans and plain torch. Peers
+on the host are scikit-learn and the cpu backend. `./dev bench gpu` runs it. It requires NumPy; peers on the device
+require torch with CUDA.
 
 An iteration takes (T(i) - T(1)) / (i - 1), T(i) being a whole fit of i iterations, the final labelling included for
 manymeans; the median over --repeats pairs of fits or, of short fits, over more. Peers on the GPU start from points that

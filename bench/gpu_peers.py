@@ -58,7 +58,7 @@ def flashlib(points, row):
 
 
 def cuvs(points, row):
-    """The engine of cuML, in float32. It stops by itself only where the inertia no longer changes at all."""
+    """The engine of cuML, in float32. It stops early only if the inertia does not change at all."""
     import torch
     from cuvs.cluster import kmeans
 

@@ -75,7 +75,7 @@ class Session {
   }
   /// Hands the labels over; the slot is empty afterwards.
   virtual Labels take_labels(int slot) = 0;
-  /// The same, but nobody wants the labels.
+  /// Empties the slot; its labels are not needed.
   virtual void drop_labels(int slot) { take_labels(slot); }
   /// Writes the labels of each of `slots` into `to`, from row `first` on. Returns false if labels() has none.
   virtual bool write_labels(std::span<const int> slots, std::span<Labels* const> to, int64_t first);

@@ -181,7 +181,9 @@ class Ranks:
         self.ends(self.command(ranks, arguments), code, words, lambda said: len(said) == 1)
 
     def fails_alone(self, command, code, *words, **variables):
-        """The same of processes that have not joined: each speaks for itself, unless the launcher ends it before.
+        """All ranks end soon, before they join, with this exit code.
+
+        Each rank says all of these words, unless the launcher ends it before.
 
         On a busy machine mpiexec of Open MPI 4.1 reports such an end, and then hangs or dies of a closed pipe in 6 of
         some 2000 runs. The command is repeated then.

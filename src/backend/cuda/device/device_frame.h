@@ -14,7 +14,7 @@ struct DeviceFrame {
   bool in_float = false;  ///< float32 subtraction of scaled values gives y, rounded once
 };
 
-/// Norms of rows in one frame, times a power of two: those of another frame.
+/// Norms of rows. Times `scale`, a power of two, the norms in one frame are the norms in another.
 struct RowNorms {
   const float* values = nullptr;  ///< n >= |y|
   float scale = 1;

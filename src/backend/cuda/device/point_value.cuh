@@ -21,10 +21,10 @@ __host__ __device__ __forceinline__ double load_double(const DevicePoints& point
   return 0;
 }
 
-/// Stands for every type of points in a kernel that is seldom used.
+/// The type argument of a kernel that reads points of every type. Such kernels are seldom used.
 struct AnyType {};
 
-/// Value `at` of points of type T, widened.
+/// Value `at` of points of type T; of AnyType, widened.
 template <class T>
 __device__ __forceinline__ auto loaded(const DevicePoints& points, int64_t at) {
   if constexpr (std::is_same_v<T, AnyType>) {

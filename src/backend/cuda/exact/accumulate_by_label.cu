@@ -21,8 +21,8 @@ namespace {
 constexpr int kSumThreads = 128;
 constexpr int kMaxRounds = kLabelOrderColumns / 32;
 
-// A kernel's case. kRounds: the lanes of a warp have so many columns each, 32 apart; 0: it differs between groups.
-// kPlain: AccumulateTask::plain().
+// A kernel's case. kRounds: the number of columns of each lane, 32 apart; 0: it differs between groups. kPlain:
+// AccumulateTask::plain().
 template <class T_, int kLimbs_, bool kPlain_, int kRounds_>
 struct SumCase {
   using T = T_;

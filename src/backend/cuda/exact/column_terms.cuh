@@ -31,7 +31,7 @@ __device__ __forceinline__ double narrowed(T v, uint32_t flipped) {
   }
 }
 
-/// What narrowed() values are multiplied by for a scaled term, if terms.plain.
+/// A narrowed() value times this factor is its scaled term, if terms.plain.
 template <class T>
 __device__ __forceinline__ double factor_of(const ColumnTerms& terms, int64_t j) {
   return sizeof(T) == sizeof(double) ? terms.tops[j] : terms.tops[j] * 0x1p896;
@@ -54,9 +54,9 @@ __device__ __forceinline__ void split_rounded(const ColumnTerms& terms, double v
   add(0, part_of(__fma_rn(v, factor, kBase)));
 }
 
-/// The same for a scaled term y of any format. The parts of -y are the negated parts of y. All kernels split terms
-/// alike: so a row that leaves takes away the limbs that it brought. kLimbs: terms.limbs if the compiler should know
-/// it, else 0.
+/// Calls add(g, part) for each limb of y, a scaled term of any format. The parts of -y are the negated parts of y. All
+/// kernels split terms alike: so a row that leaves takes away the limbs that it brought. kLimbs: terms.limbs if the
+/// compiler should know it, else 0.
 template <int kLimbs, class Add>
 __device__ __forceinline__ void split_term(const ColumnTerms& terms, double y, const Add& add) {
   if (terms.bits <= kMaxRoundedBits) return split_rounded<kLimbs>(terms, y, 1.0, add);

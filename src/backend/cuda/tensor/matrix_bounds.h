@@ -13,7 +13,7 @@ constexpr int64_t kStepColumns = 16;
 
 /// Assumed error of a product of 16 columns, added to a sum: at most this many roundings of kProductUnit. The unit is
 /// relative to the largest magnitude among the 16 products, the sum before and the sum after. `manymeans_screen_check`
-/// looks for violations. `probed`: the products are those of a device on which it did.
+/// looks for violations. `probed`: it has checked this kind of device.
 constexpr int product_roundings(bool probed) {
   return probed ? 6 : 17;
 }

@@ -67,8 +67,8 @@ struct Entries {
   __device__ __forceinline__ uint32_t operator[](uint32_t i) const { return i < left ? first + i : next + (i - left); }
 };
 
-// A warp's entries of the list. Where there is much to list they are reserved in pieces: one counter could not serve
-// every warp after every tile in time.
+// A warp's entries of the list. If there is much to list, a warp reserves pieces: one counter could not serve every
+// warp after every tile in time.
 class WarpEntries {
  public:
   __device__ __forceinline__ Entries take(const MatrixTask& task, uint32_t count) {
