@@ -117,6 +117,9 @@ struct PredictOptions {
   bool inertia = false;
   std::span<const double> weights = {};      ///< empty, or N weights for the inertia
   const std::atomic<bool>* abort = nullptr;  ///< set it to give up: the function throws Error(kInterrupted)
+  /// Where results are written: N labels of int32 by predict(), N x K values by transform(). The labels or the matrix
+  /// that the function returns are empty then. Points and room may lie on different devices.
+  ResultRoom room = {};
 };
 
 /// Labels of `points` among `prototypes` (K x D): the nearest by canonical distance, ties to the lowest index.

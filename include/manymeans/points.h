@@ -74,6 +74,15 @@ struct PointsView {
   size_t bytes() const { return static_cast<size_t>(n) * static_cast<size_t>(d) * size_of(type); }
 };
 
+/// Room of a caller for results, in the host's memory or in a device's. Work in its queue is waited for before values
+/// are written. They are there when the function returns.
+struct ResultRoom {
+  void* data = nullptr;  ///< null: there is none
+  MemoryPlace place = {};
+
+  explicit operator bool() const { return data != nullptr; }
+};
+
 /// An owned, row-major matrix of float32 or float64 values: prototypes, usually.
 class Matrix {
  public:

@@ -5,11 +5,14 @@
 
 #include "arrays.h"
 
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -56,6 +59,19 @@ DeviceArray DeviceArray::from_capsule(const nb::object& capsule) {
   }
   result.type_ = checked_data_type(result.array_.dtype());
   result.place_ = {"cuda", result.array_.device_id()};
+  return result;
+}
+
+DeviceArray DeviceArray::from_address(const nb::object& owner, uintptr_t address, std::vector<int64_t> shape,
+                                      const std::string& type, const std::pair<int, uintptr_t>& place) {
+  const std::optional<DataType> known = data_type_from_name(type);
+  if (!known) throw Error(ErrorCode::kBadData, "points", "they are of the type " + type + ", which cannot be read");
+  DeviceArray result;
+  result.owner_ = owner;
+  result.data_ = reinterpret_cast<const void*>(address);
+  result.shape_ = std::move(shape);
+  result.type_ = *known;
+  result.place_ = {"cuda", place.first, reinterpret_cast<void*>(place.second)};
   return result;
 }
 
@@ -109,6 +125,8 @@ nb::object DeviceArray::dtype() const {
 void add_device_arrays(nb::module_& module) {
   nb::class_<DeviceArray>(module, "DeviceArray")
       .def_static("from_capsule", &DeviceArray::from_capsule, nb::arg("capsule"))
+      .def_static("from_address", &DeviceArray::from_address, nb::arg("owner"), nb::arg("address"), nb::arg("shape"),
+                  nb::arg("dtype"), nb::arg("place"))
       .def_static("from_interface", &DeviceArray::from_interface, nb::arg("owner"))
       .def_prop_ro("shape", &DeviceArray::shape)
       .def_prop_ro("dtype", &DeviceArray::dtype)

@@ -6,6 +6,9 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
+#include <cstdint>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace manymeans::python {
@@ -15,6 +18,10 @@ class DeviceArray {
  public:
   /// From what __dlpack__(stream=1) of the owner returned.
   static DeviceArray from_capsule(const nanobind::object& capsule);
+  /// From what its owner says of an array without strides: `place` is the number of its device, and the stream whose
+  /// work is waited for.
+  static DeviceArray from_address(const nanobind::object& owner, uintptr_t address, std::vector<int64_t> shape,
+                                  const std::string& type, const std::pair<int, uintptr_t>& place);
   /// From an object with a __cuda_array_interface__ (version 2 or 3).
   static DeviceArray from_interface(const nanobind::object& owner);
 

@@ -9,18 +9,29 @@
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <memory>
 #include <string>
+#include <tuple>
+#include <utility>
 
 namespace manymeans::python {
 namespace nb = nanobind;
 namespace {
 
 bool brief(const PointsView& points, const Predictor& predictor) {
-  return is_brief(static_cast<double>(points.n) * static_cast<double>(points.d) *
-                  static_cast<double>(predictor.clusters()));
+  constexpr double kFaster = 1000;  // a device than a processor's core
+  const double work = static_cast<double>(points.n) * static_cast<double>(points.d);
+  return is_brief(work * static_cast<double>(predictor.clusters()) / (points.on_device() ? kFaster : 1));
+}
+
+// Address, device and stream of an array that has the type and the size of the result, or none.
+ResultRoom room_in(const nb::handle& given) {
+  if (given.is_none()) return {};
+  const auto [address, device, stream] = nb::cast<std::tuple<uintptr_t, int, uintptr_t>>(given);
+  return {reinterpret_cast<void*>(address), {"cuda", device, reinterpret_cast<void*>(stream)}};
 }
 
 // What a prediction is asked for: the names of the dict are those of PredictOptions.
@@ -33,24 +44,27 @@ nb::tuple predict_points(const Predictor& predictor, const nb::object& points, b
   options.distances = value_of<bool>(wanted, "distances");
   options.inertia = value_of<bool>(wanted, "inertia");
   options.weights = values_of(wanted["weights"]);
+  options.room = room_in(wanted["room"]);
   options.abort = &waiting.abort();
   Prediction result;
   waiting.run([&] { result = predictor.predict(view, options); }, brief(view, predictor));
   const nb::object found = options.distances ? to_numpy(std::move(result.distances)) : nb::none();
-  return nb::make_tuple(to_numpy(std::move(result.labels)), found, result.inertia);
+  const nb::object labels = options.room ? nb::none() : to_numpy(std::move(result.labels));
+  return nb::make_tuple(labels, found, result.inertia);
 }
 
 nb::object transform_points(const Predictor& predictor, const nb::object& points, bool bfloat16,
-                            const std::string& backend, int threads) {
+                            const std::string& backend, int threads, const nb::object& room) {
   const PointsView view = points_of(points, bfloat16);
   Waiting waiting;
   PredictOptions options;
   options.backend = backend;
   options.threads = threads;
+  options.room = room_in(room);
   options.abort = &waiting.abort();
   Matrix result;
   waiting.run([&] { result = predictor.transform(view, options); }, brief(view, predictor));
-  return to_numpy(std::move(result));
+  return options.room ? nb::none() : to_numpy(std::move(result));
 }
 
 Scaling scaling_in(const nb::dict& given) {
@@ -136,7 +150,7 @@ void add_predicting(nb::module_& module) {
           nb::arg("prototypes").noconvert())
       .def("predict", &predict_points, nb::arg("points"), nb::arg("bfloat16"), nb::arg("wanted"))
       .def("transform", &transform_points, nb::arg("points"), nb::arg("bfloat16"), nb::arg("backend"),
-           nb::arg("threads"));
+           nb::arg("threads"), nb::arg("room").none() = nb::none());
   module.def("outside_warnings", &warn_of_outside, nb::arg("points"), nb::arg("bfloat16"), nb::arg("ranges"),
              nb::arg("scaling"), nb::arg("names"));
   module.def("apply_scaling", &scale_points, nb::arg("points"), nb::arg("bfloat16"), nb::arg("scaling"),

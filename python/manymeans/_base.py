@@ -14,6 +14,7 @@ import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils import check_array
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from . import _manymeans
@@ -38,6 +39,7 @@ from ._input import (
     is_ready,
     is_scipy_sparse,
     is_tensor,
+    on_host,
     plain_centers,
     plain_numbers,
     plain_weights,
@@ -51,6 +53,7 @@ from ._integers import warn_of_rounded
 from ._labelling import PreparedCenters, as_measured, predict_points, transform_points
 from ._outside import Ranges, warn_of_outside
 from ._parameters import Check, integer, real, text_of
+from ._placing import PlacedCenters, Result, Room, copied_like, hosted_state, placed
 from ._profile import Profile, Remembered
 from ._progress import Callback
 from ._result import FitResult, Model
@@ -165,6 +168,11 @@ class Clustering(Fitting):
         default=None, accepts=[at_least(1), None], option=True,
         text="Most rows of a cluster, likewise.",
     )  # fmt: skip
+    output: str = parameter(
+        default="auto", accepts=[StrOptions({"auto", "numpy"})], type='{"auto", "numpy"}',
+        text="What `labels_`, `cluster_centers_`, `predict` and `transform` are for points on a CUDA device: "
+        "``\"auto\"``: arrays of the points' library, on that device; ``\"numpy\"``: arrays of NumPy.",
+    )  # fmt: skip
 
 
 # How a parameter with this annotation becomes what the library takes.
@@ -211,8 +219,9 @@ class _FittingEstimator(Common, BaseEstimator):
 
     def _points(self, X: Any, *, reset: bool) -> Points:
         """Check as scikit-learn does; what the library can read stays where it is. It finds NaN and infinity itself."""
-        if not reset and self._is_as_fitted(X):
-            return from_device(X) if is_on_cuda(X) else Points(X)
+        known = None if reset else self._points_as_fitted(X)
+        if known is not None:
+            return known
         bfloat16 = isinstance(X, np.ndarray) and X.dtype.name == "bfloat16"
         lists = has_lists(X)
         if lists or has_objects(X) or bfloat16 or is_arrow(X) or is_tensor(X) or is_on_cuda(X):
@@ -256,10 +265,14 @@ class _FittingEstimator(Common, BaseEstimator):
                 validate_data(self, X, reset=False, skip_check_array=True)
             raise
 
-    def _is_as_fitted(self, X: Any) -> bool:
-        """Return whether scikit-learn's checks can be skipped: they take longer than the labels of a few rows."""
-        as_it_is = is_ready(X) or (is_on_cuda(X) and getattr(X, "ndim", 0) == 2 and X.shape[0] > 0)
-        return as_it_is and X.shape[1] == vars(self).get("n_features_in_") and not hasattr(self, "feature_names_in_")
+    def _points_as_fitted(self, X: Any) -> Points | None:
+        """Skip scikit-learn's checks where they would find nothing: they take longer than the labels of a few rows."""
+        ready = is_ready(X)
+        if not ready and not (is_on_cuda(X) and getattr(X, "ndim", 0) == 2 and X.shape[0] > 0):
+            return None
+        if X.shape[1] != vars(self).get("n_features_in_") or hasattr(self, "feature_names_in_"):
+            return None
+        return Points(X) if ready else from_device(X)
 
     @staticmethod
     def _how() -> dict[str, Any]:
@@ -339,7 +352,8 @@ class _FittingEstimator(Common, BaseEstimator):
     def __getstate__(self) -> dict[str, Any]:
         """Give equal texts as one object: a pickle tells if they are one, which a copy of it may not have kept."""
         state = super().__getstate__().items()
-        return {sys.intern(name): sys.intern(value) if type(value) is str else value for name, value in state}
+        kept = {sys.intern(name): sys.intern(value) if type(value) is str else value for name, value in state}
+        return hosted_state(kept)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(aligned(state))  # type: ignore[misc]  # scikit-learn has it
@@ -373,38 +387,68 @@ class _BaseEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterM
             metric = getattr(self, "metric", "euclidean")
             return as_measured(points, metric, self._fitted_centers(), self.n_threads)
         centers = vars(self).get("cluster_centers_")  # a user may have set others since
-        own = centers is None or any(model.cluster_centers is centers for model in result.models)
+        there = None if self._prepared is None else self._prepared.placed
+        own = centers is None or (there is not None and centers is there.array)
+        own = own or any(model.cluster_centers is centers for model in result.models)
         return result._scaled(points, self.n_threads, compare=own)
 
     def _take_metric(self, metric: str) -> None:
         """Be an estimator of the metric of a model file."""
         self.metric = metric
 
-    def _keep(self, result: FitResult, best: Model) -> None:
+    def _keep(self, result: FitResult, best: Model, X: Any = None) -> None:
+        """Take the results of a fit to X, or of a model file."""
         self._answer = None
-        self._prepared = PreparedCenters()
         self.result_ = result
         self.cluster_centers_ = best.cluster_centers
         self.inertia_ = best.inertia
         if best.labels is not None:
             self.labels_ = best.labels.astype(np.int32)
+        there = None
+        if self._output() == "auto" and is_on_cuda(X):
+            self.cluster_centers_ = copied_like(X, best.cluster_centers)
+            self.labels_ = copied_like(X, self.labels_)
+            there = PlacedCenters.of(self.cluster_centers_, best.cluster_centers)
+        self._prepared = PreparedCenters(there)
+
+    def _output(self) -> str:
+        """Give the parameter `output`, for estimators that have it."""
+        return getattr(self, "output", "numpy")
 
     def _fitted_centers(self) -> npt.NDArray[Any]:
         self._check_fitted()
+        there = None if self._prepared is None else self._prepared.placed
+        if there is not None and there.are(self.cluster_centers_):
+            return there.host
         return plain_centers(self.cluster_centers_, "cluster_centers_")
 
     def _predictor_of(self, centers: npt.NDArray[Any]) -> _manymeans.Predictor:
         """Give the one of the last call, where the centres are still the same."""
         return _manymeans.Predictor(centers) if self._prepared is None else self._prepared.predictor_of(centers)
 
-    def _predict(self, X: Any, centers: npt.NDArray[Any]) -> npt.NDArray[np.int32]:
+    def _predict(self, X: Any, centers: npt.NDArray[Any], out: Any = None) -> Any:
         points, predictor = self._test_points(X), self._predictor_of(centers)
-        labels, _, _ = predict_points(points, centers, predictor, n_threads=self.n_threads, backend=self.backend)
-        return labels.astype(np.int32)
 
-    def _transform(self, X: Any, centers: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        def labels(room: Room | None) -> Any:
+            return predict_points(
+                points, centers, predictor, n_threads=self.n_threads, backend=self.backend, room=room
+            )[0]
+
+        return placed(X, Result((points.array.shape[0],), "int32", labels), self._output(), out)
+
+    def _transform(self, X: Any, centers: npt.NDArray[Any], out: Any = None) -> Any:
         points, predictor = self._test_points(X), self._predictor_of(centers)
-        return transform_points(points, centers, predictor, n_threads=self.n_threads, backend=self.backend)
+
+        def distances(room: Room | None) -> Any:
+            return transform_points(
+                points, centers, predictor, n_threads=self.n_threads, backend=self.backend, room=room
+            )
+
+        wide = points.wide or centers.dtype == np.float64
+        shape = (points.array.shape[0], centers.shape[0])
+        # A frame that scikit-learn makes of the result needs an array of the host.
+        output = self._output() if _get_output_config("transform", self)["dense"] == "default" else "numpy"
+        return placed(X, Result(shape, "float64" if wide else "float32", distances), output, out)
 
     def _score(self, X: Any, sample_weight: Any, centers: npt.NDArray[Any]) -> float:
         points = self._test_points(X)
@@ -456,21 +500,24 @@ class _Clusterer(_BaseEstimator):
 
     _fitted_to: Remembered | None = None
 
-    def predict(self, X: Any) -> npt.NDArray[np.int32]:
+    def predict(self, X: Any, *, out: Any = None) -> Any:
         """Label points by the nearest centre, ties to the lowest index.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Points.
+        out : array of shape (n_samples,), default=None
+            int32, of NumPy or CuPy, or a tensor of torch on a CUDA device: the labels are written there.
 
         Returns
         -------
-        labels : ndarray of shape (n_samples,)
-            int32.
+        labels : array of shape (n_samples,)
+            int32: `out`, or an array of NumPy. For points on a CUDA device it is an array of their library on that
+            device, unless the estimator has ``output="numpy"``.
 
         """
-        return self._predict(X, self._fitted_centers())
+        return self._predict(X, self._fitted_centers(), out)
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> npt.NDArray[np.int32]:
         """Fit the model and give the labels of its points.
@@ -493,23 +540,25 @@ class _Clusterer(_BaseEstimator):
         self.fit(X, sample_weight=sample_weight)
         return self.labels_
 
-    def transform(self, X: Any) -> npt.NDArray[Any]:
+    def transform(self, X: Any, *, out: Any = None) -> Any:
         """Give the Euclidean distances of all points to all centres.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Points.
+        out : array of shape (n_samples, n_clusters), default=None
+            Of the type of the result, as for `predict`.
 
         Returns
         -------
-        X_new : ndarray of shape (n_samples, n_clusters)
-            float64 where points or centres are, else float32.
+        X_new : array of shape (n_samples, n_clusters)
+            float64 where points or centres are, else float32. It lies where the labels of `predict` would.
 
         """
-        return self._transform(X, self._fitted_centers())
+        return self._transform(X, self._fitted_centers(), out)
 
-    def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> npt.NDArray[Any]:
+    def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Fit the model and give the distances of its points to all centres.
 
         Parameters
@@ -523,8 +572,8 @@ class _Clusterer(_BaseEstimator):
 
         Returns
         -------
-        X_new : ndarray of shape (n_samples, n_clusters)
-            float64 for float64 points, else float32.
+        X_new : array of shape (n_samples, n_clusters)
+            float64 for float64 points, else float32; as `transform` gives it.
 
         """
         self.fit(X, sample_weight=sample_weight)
@@ -587,7 +636,7 @@ class _Clusterer(_BaseEstimator):
             points = result._scaled(points, self.n_threads)
         elif result is not None:
             points = points._replace(array=columns_by_name(points.array, points.names, result.column_names))
-        labels = self.labels_ if own else np.asarray(self.predict(X))  # those of sizes are not the nearest
+        labels = np.asarray(on_host(self.labels_ if own else self.predict(X)))  # those of sizes are not the nearest
         profile = Profile(points, weights, labels, self._centers_in_units_of_points())
         if own and not (self._is_unscaled() and np.isclose(profile.inertia, self.inertia_, rtol=1e-6, atol=1e-300)):
             raise UsageError("[X] the points of the fit have changed since; pass those that are meant as X")

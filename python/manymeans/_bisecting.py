@@ -207,7 +207,7 @@ class BisectingKMeans(_WithoutResult):
         self._prepared = PreparedCenters()
         self._answer = _manymeans.combined_digest(splits.digests)
 
-    def predict(self, X: Any) -> npt.NDArray[np.int32]:
+    def predict(self, X: Any) -> npt.NDArray[np.int32]:  # type: ignore[override]  # of NumPy
         """Label points by going down the tree: at every split to the nearer of its two centres, ties to the left.
 
         Parameters

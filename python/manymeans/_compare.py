@@ -132,7 +132,7 @@ def parts_of(name: str, given: Any) -> Parts:
     if isinstance(given, Model):
         labels, centers = given.labels, None if given.linear else given.cluster_centers
     elif hasattr(given, "cluster_centers_") or hasattr(given, "labels_"):
-        labels, centers = getattr(given, "labels_", None), getattr(given, "cluster_centers_", None)
+        labels, centers = (on_host(getattr(given, name, None)) for name in ("labels_", "cluster_centers_"))
     else:
         labels, classes = _labels_of(name, given)
         return Parts(labels, None, classes)

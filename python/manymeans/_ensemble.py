@@ -199,11 +199,11 @@ class EnsembleKMeans(Clustering, _BaseEstimator):
             "algorithm": self.algorithm,
         } | search  # fmt: skip
         result = run_fit(points, weights, options, initial=initial, search=bool(search), **self._shown())
-        self._keep_all(result)
+        self._keep_all(result, X)
         self._warn(result.warnings)
         return self
 
-    def _keep_all(self, result: FitResult) -> None:
+    def _keep_all(self, result: FitResult, X: Any = None) -> None:
         for name in _OF_ONE_MODEL:  # of an earlier fit
             self.__dict__.pop(name, None)
         result._candidates(None, "inertia")  # an error where no model has begun
@@ -214,7 +214,7 @@ class EnsembleKMeans(Clustering, _BaseEstimator):
         # Last: where the user's criterion fails, the models are there all the same.
         if self.criterion is not None or len(result.k_values) == 1:
             self.best_ = result.best(criterion=self.criterion)
-            self._keep(result, self.best_)
+            self._keep(result, self.best_, X)
 
     def __getattr__(self, name: str) -> Any:
         # Only called for what is not there.
@@ -249,7 +249,7 @@ class EnsembleKMeans(Clustering, _BaseEstimator):
         other.cluster_centers_ = self.result_.best(k).cluster_centers
         return other
 
-    def predict(self, X: Any, k: int | None = None) -> npt.NDArray[np.int32]:
+    def predict(self, X: Any, k: int | None = None, *, out: Any = None) -> Any:
         """Label points by the nearest centre of the best model, ties to the lowest index.
 
         Parameters
@@ -258,15 +258,17 @@ class EnsembleKMeans(Clustering, _BaseEstimator):
             Points.
         k : int, default=None
             Take the best model of this number of clusters; None: `best_`.
+        out : array of shape (n_samples,), default=None
+            int32, as in `KMeans.predict`.
 
         Returns
         -------
-        labels : ndarray of shape (n_samples,)
-            int32.
+        labels : array of shape (n_samples,)
+            int32, as in `KMeans.predict`.
 
         """
         check_is_fitted(self)
-        return self._predict(X, self._centers_of(k))
+        return self._predict(X, self._centers_of(k), out)
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> npt.NDArray[np.int32]:
         """Fit all models and give the labels of the best.
@@ -290,7 +292,7 @@ class EnsembleKMeans(Clustering, _BaseEstimator):
         self.fit(X, sample_weight=sample_weight)
         return self.labels_
 
-    def transform(self, X: Any, k: int | None = None) -> npt.NDArray[Any]:
+    def transform(self, X: Any, k: int | None = None, *, out: Any = None) -> Any:
         """Give the Euclidean distances of all points to all centres of the best model.
 
         Parameters
@@ -299,16 +301,18 @@ class EnsembleKMeans(Clustering, _BaseEstimator):
             Points.
         k : int, default=None
             Take the best model of this number of clusters; None: `best_`.
+        out : array of shape (n_samples, k), default=None
+            Of the type of the result, as in `KMeans.predict`.
 
         Returns
         -------
-        X_new : ndarray of shape (n_samples, k)
-            float64 where points or centres are, else float32.
+        X_new : array of shape (n_samples, k)
+            float64 where points or centres are, else float32. It lies where the labels of `predict` would.
 
         """
-        return self._transform(X, self._centers_of(k))
+        return self._transform(X, self._centers_of(k), out)
 
-    def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> npt.NDArray[Any]:
+    def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Fit all models and give the distances of the points to all centres of the best.
 
         Parameters
@@ -460,8 +464,8 @@ def _for_any_k(wrapped: Callable[..., Any]) -> Callable[..., Any]:
     """Let set_output, which has wrapped this method, name the columns of the model that is used."""
 
     @functools.wraps(wrapped)
-    def transform(self: EnsembleKMeans, X: Any, k: int | None = None) -> Any:
-        return wrapped(self._with_best_of(k), X)
+    def transform(self: EnsembleKMeans, X: Any, k: int | None = None, *, out: Any = None) -> Any:
+        return wrapped(self._with_best_of(k), X, out=out)
 
     return transform
 

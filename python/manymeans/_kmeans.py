@@ -149,7 +149,7 @@ class KMeans(Clustering, _Clusterer):
             )
         result = self._fit_all(points, weights, n_init)
         best = result.best()
-        self._keep(result, best)
+        self._keep(result, best, X)
         self.n_iter_ = best.n_iter + (best.stop_reason == "strict")
         self._fitted_to = Remembered(X, sample_weight)
         warn_of_weights(result.warnings)

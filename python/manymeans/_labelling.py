@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from . import _manymeans, _threads
 from ._input import Points, sparse_points
+from ._placing import PlacedCenters, Room
 from ._tables import naming
 
 
@@ -35,7 +36,7 @@ def scaled(points: Points, scaling: dict[str, Any], n_threads: int | None = None
     return Points(array, names=points.names, source=points.source)
 
 
-def matching(points: Points, centers: npt.NDArray[Any]) -> Points:
+def matching(points: Points, centers: Any) -> Points:
     """Widen points to float64 where the centres are, so that no centre is rounded. This makes one copy."""
     if centers.dtype != np.float64 or points.wide:
         return points
@@ -46,8 +47,9 @@ def matching(points: Points, centers: npt.NDArray[Any]) -> Points:
 class PreparedCenters:
     """The centres of the last call, ready for the next one. A copy or a pickle has none at first."""
 
-    def __init__(self) -> None:
+    def __init__(self, placed: PlacedCenters | None = None) -> None:
         self._predictor: _manymeans.Predictor | None = None
+        self.placed = placed
 
     def __reduce__(self) -> tuple[type[PreparedCenters], tuple[()]]:
         return PreparedCenters, ()
@@ -55,7 +57,8 @@ class PreparedCenters:
     def predictor_of(self, centers: npt.NDArray[Any]) -> _manymeans.Predictor:
         """Give the one of the last call, where the centres are still the same."""
         predictor = self._predictor
-        if predictor is None or not predictor.holds(centers):
+        unchanged = self.placed is not None and centers is self.placed.host
+        if predictor is None or not (unchanged or predictor.holds(centers)):
             predictor = self._predictor = _manymeans.Predictor(centers)
         return predictor
 
@@ -70,8 +73,12 @@ def predict_points(
     distances: bool = False,
     inertia: bool = False,
     weights: npt.NDArray[np.float64] | None = None,
-) -> tuple[npt.NDArray[Any], npt.NDArray[np.float64] | None, float]:
-    """Give labels in their smallest type and, if asked for, distances and inertia. The predictor is of the centres."""
+    room: Room | None = None,
+) -> tuple[Any, npt.NDArray[np.float64] | None, float]:
+    """Give labels in their smallest type and, if asked for, distances and inertia. The predictor is of the centres.
+
+    Labels that are written to a room, as int32, are not returned.
+    """
     points = matching(points, centers)
     with naming(points.names, points.source):
         wanted = {
@@ -80,6 +87,7 @@ def predict_points(
             "distances": distances,
             "inertia": inertia,
             "weights": weights,
+            "room": room,
         }
         return predictor.predict(points.array, points.bfloat16, wanted)
 
@@ -91,8 +99,9 @@ def transform_points(
     *,
     n_threads: int | None = None,
     backend: str = "auto",
-) -> npt.NDArray[Any]:
-    """Give the distances of all points to all centres."""
+    room: Room | None = None,
+) -> Any:
+    """Give the distances of all points to all centres, or write them to a room."""
     points = matching(points, centers)
     with naming(points.names, points.source):
-        return predictor.transform(points.array, points.bfloat16, backend, _threads.effective(n_threads))
+        return predictor.transform(points.array, points.bfloat16, backend, _threads.effective(n_threads), room)

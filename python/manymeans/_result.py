@@ -304,7 +304,9 @@ class FitResult:
         """
         centers = self._of_kind(linear=False).best(k, criterion).cluster_centers
         points = self._points_of(opened(X, self), n_threads)
-        labels, _, _ = predict_points(points, centers, _manymeans.Predictor(centers), n_threads=n_threads)
+        labels: npt.NDArray[Any] = predict_points(points, centers, _manymeans.Predictor(centers), n_threads=n_threads)[
+            0
+        ]
         return labels
 
     def _points_of(self, X: Any, n_threads: int | None = None) -> Points:

@@ -301,14 +301,16 @@ def _labels_of_block(block: Any, fitted: _Fitted, n_threads: int) -> npt.NDArray
     if points.array.shape[0] == 0:
         return np.empty(0, dtype=np.int32)
     labels, _, _ = predict_points(points, centers, _manymeans.Predictor(centers), n_threads=n_threads)
-    return labels.astype(np.int32)
+    found: npt.NDArray[np.int32] = labels.astype(np.int32)
+    return found
 
 
 def _distances_of_block(block: Any, fitted: _Fitted, n_threads: int) -> npt.NDArray[Any]:
     points, centers = fitted.measured(block, n_threads), fitted.centers
     if points.array.shape[0] == 0:
         return np.empty((0, len(centers)), dtype=np.float64 if points.wide else centers.dtype)
-    return transform_points(points, centers, _manymeans.Predictor(centers), n_threads=n_threads)
+    found: npt.NDArray[Any] = transform_points(points, centers, _manymeans.Predictor(centers), n_threads=n_threads)
+    return found
 
 
 def _measured_block(block: Any, fitted: _Fitted, n_threads: int) -> npt.NDArray[Any]:
@@ -479,14 +481,14 @@ class KMeans(_OnDask, _kmeans.KMeans):
         self._warn(result.warnings)
         return self
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: Any) -> Any:  # type: ignore[override]  # arrays of dask have no room
         """Label points by the nearest centre, ties to the lowest index: lazily, in the chunks of a dask `X`."""
         if not is_dask(X):
             return super().predict(X)
         check_is_fitted(self)
         return _labels(self._checked(X), self._fitted(self._fitted_centers()), self.n_threads)
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: Any) -> Any:  # type: ignore[override]
         """Give the distances of all points to all centres: lazily, in the chunks of a dask `X`."""
         if not is_dask(X):
             return super().transform(X)
@@ -554,14 +556,14 @@ class EnsembleKMeans(_OnDask, _ensemble.EnsembleKMeans):
             raise UsageError("[X] a consensus needs all rows in one process; give them as an array")
         return super().consensus(k, X, **options)
 
-    def predict(self, X: Any, k: int | None = None) -> Any:
+    def predict(self, X: Any, k: int | None = None) -> Any:  # type: ignore[override]
         """Label points by the best model: lazily, in the chunks of a dask `X`."""
         if not is_dask(X):
             return super().predict(X, k)
         check_is_fitted(self)
         return _labels(self._checked(X), self._fitted(self._centers_of(k)), self.n_threads)
 
-    def transform(self, X: Any, k: int | None = None) -> Any:
+    def transform(self, X: Any, k: int | None = None) -> Any:  # type: ignore[override]
         """Give the distances of all points to all centres of the best model: lazily."""
         if not is_dask(X):
             return super().transform(X, k)

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 
 namespace manymeans {
 
@@ -12,6 +13,7 @@ namespace manymeans {
 struct LabelCall {
   int threads = 0;                           ///< at most so many; 0: all usable
   const std::atomic<bool>* abort = nullptr;  ///< as BackendOptions::abort
+  ResultRoom room = {};                      ///< for store(), which was waited for
 };
 
 enum class Wanted : uint8_t { kLabels, kDistances };
@@ -30,6 +32,12 @@ class Labeller {
   }
   /// Writes the label of every row and, if there is room for it, the canonical distance to the prototype that it names.
   virtual bool label(const PointsView& points, const LabelCall& call, Labels& labels, double* d2) const = 0;
+  /// Writes the label of every row to the call's room. Nullopt if it cannot write there; else as label().
+  virtual std::optional<bool> store(const PointsView& points, const LabelCall& call) const {
+    static_cast<void>(points);
+    static_cast<void>(call);
+    return std::nullopt;
+  }
   /// RowQueries::transform().
   virtual bool transform(const PointsView& points, const LabelCall& call, Matrix& distances) const = 0;
 };

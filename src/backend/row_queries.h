@@ -62,6 +62,13 @@ class RowQueries {
   /// points are read once. No labels are needed.
   virtual void transform(const Matrix& prototypes, Matrix& distances) = 0;
 
+  /// transform() into a room that was waited for. Returns false, and nothing was written, where the caller has to copy.
+  virtual bool transform_to(const Matrix& prototypes, const ResultRoom& room) {
+    static_cast<void>(prototypes);
+    static_cast<void>(room);
+    return false;
+  }
+
   using TakeTwoNearest = std::function<void(int64_t first, std::span<const TwoNearest> rows)>;
   /// Passes the two nearest prototypes of every row to `take`, part by part of the rows. False, and nothing was said,
   /// where the host should find them. No labels are needed.

@@ -1,5 +1,7 @@
 #include "backend/session.h"
 
+#include "core/memory_space.h"
+
 #include <algorithm>
 #include <cstring>
 
@@ -17,6 +19,10 @@ void copy_labels(const Labels& from, Labels& to, int64_t first) {
     from.read(done, some, block);
     to.write(first + done, some, block);
   }
+}
+
+void Session::store_labels(int slot, const ResultRoom& room) {
+  manymeans::store_labels(room, take_labels(slot));
 }
 
 bool Session::write_labels(std::span<const int> slots, std::span<Labels* const> to, int64_t first) {

@@ -75,6 +75,8 @@ class Session {
   }
   /// Hands the labels over; the slot is empty afterwards.
   virtual Labels take_labels(int slot) = 0;
+  /// Writes the labels as int32 to a room that was waited for. The slot is empty afterwards.
+  virtual void store_labels(int slot, const ResultRoom& room);
   /// Empties the slot; its labels are not needed.
   virtual void drop_labels(int slot) { take_labels(slot); }
   /// Writes the labels of each of `slots` into `to`, from row `first` on. Returns false if labels() has none.

@@ -38,6 +38,8 @@ class MemorySpace {
   virtual void fetch_bytes(const PointsView& points, size_t first, size_t count, void* out) const = 0;
   /// Copies these rows, one after the other, to `out`.
   virtual void fetch_rows(const PointsView& points, std::span<const int64_t> rows, void* out) const = 0;
+  /// Copies `count` bytes to the room, from its byte `first` on.
+  virtual void store_bytes(const ResultRoom& room, size_t first, size_t count, const void* from) const;
   /// Scans columns as data/input.cpp does, on the device. Weights w', or none, lie in the host's memory.
   virtual DeviceScan scan_columns(const PointsView& points, std::span<const double> weights) const = 0;
   virtual std::vector<MomentSums> sum_moments(const PointsView& points,
@@ -53,6 +55,13 @@ std::span<const MemorySpaceEntry> memory_spaces();
 
 /// Returns the memory space of points on a device. Throws Error(kUnavailable) where this build has none of that name.
 const MemorySpace& memory_space(const PointsView& points);
+
+/// Waits for the work in the queue of a room of `count` values. Throws Error(kUsage) where it does not lie there.
+void await_room(const ResultRoom& room, int64_t count, DataType type);
+/// Copies bytes to a room that was waited for.
+void store_bytes(const ResultRoom& room, size_t first, size_t count, const void* from);
+/// Writes labels as int32 to a room that was waited for.
+void store_labels(const ResultRoom& room, const Labels& labels);
 
 /// To be called once before values are read: host memory is ready as it is.
 inline void await_points(const PointsView& points) {

@@ -4,6 +4,7 @@
 #include "backend/backend.h"
 #include "core/fp_environment.h"
 #include "core/mapped_range.h"
+#include "core/memory_space.h"
 #include "core/out_of_memory.h"
 #include "data/unit_rows.h"
 #include "engine/prepared_model.h"
@@ -16,6 +17,8 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <optional>
+#include <utility>
 
 namespace manymeans {
 
@@ -70,7 +73,11 @@ Prediction predict_by(RowSession& rows, const Matrix& prototypes, const PredictO
     const InertiaSum sum = rows.session->rows().inertias({&model, 1})[0];
     result.inertia = sum.rounded(rows.input.weight_exponent);
   }
-  result.labels = rows.session->take_labels(0);
+  if (options.room) {
+    rows.session->store_labels(0, options.room);
+  } else {
+    result.labels = rows.session->take_labels(0);
+  }
   return result;
 }
 
@@ -88,10 +95,17 @@ Prediction predict_by_labeller(const PointsView& points, const PreparedModel::Re
                                const PredictOptions& options) {
   check_some(points);
   Prediction result;
+  const LabelCall call{options.threads, options.abort, options.room};
+  if (options.room && !options.distances) {
+    const std::optional<bool> stored = ready.labeller->store(points, call);
+    if (stored == false) refuse(points);
+    if (stored) return result;
+  }
   result.labels = Labels(points.n, ready.prototypes->rows());
   if (options.distances) result.distances.resize(static_cast<size_t>(points.n));
   double* d2 = options.distances ? result.distances.data() : nullptr;
-  if (!ready.labeller->label(points, {options.threads, options.abort}, result.labels, d2)) refuse(points);
+  if (!ready.labeller->label(points, call, result.labels, d2)) refuse(points);
+  if (options.room) store_labels(options.room, std::exchange(result.labels, {}));
   return result;
 }
 
@@ -102,6 +116,7 @@ Prediction predict_rows(const PointsView& given, const PreparedModel& model, con
   check_columns(given, model);
   const RowCopy measured = measured_rows(given, options.metric, {.threads = options.threads});
   const PointsView& points = measured.view;
+  if (options.room) await_room(options.room, points.n, DataType::kFloat32);
   const PreparedModel::Ready ready = model.ready_for(points, options, tuning);
   const bool labels_only = !options.inertia && options.weights.empty();
   const bool alone = labels_only && ready.labeller && ready.labeller->answers(points, Wanted::kLabels);
@@ -128,16 +143,24 @@ Matrix transform_rows(const PointsView& given, const PreparedModel& model, const
   const RowCopy measured = measured_rows(given, options.metric, {.threads = options.threads});
   const PointsView& points = measured.view;
   const PreparedModel::Ready ready = model.ready_for(points, options, {});
+  const Matrix& prototypes = *ready.prototypes;
+  if (options.room) await_room(options.room, points.n * prototypes.rows(), prototypes.type());
   Matrix distances;
   if (ready.labeller && options.weights.empty() && ready.labeller->answers(points, Wanted::kDistances)) {
     check_some(points);
-    distances = Matrix::unwritten(points.n, ready.prototypes->rows(), ready.prototypes->type());
+    distances = Matrix::unwritten(points.n, prototypes.rows(), prototypes.type());
     if (!ready.labeller->transform(points, {options.threads, options.abort}, distances)) refuse(points);
   } else {
-    RowSession rows(points, *ready.prototypes, options, {});
+    RowSession rows(points, prototypes, options, {});
     rows.begin(1, options.threads);  // no labels are found, so a session of one prototype will do
-    distances = Matrix(points.n, ready.prototypes->rows(), ready.prototypes->type());
-    rows.session->rows().transform(*ready.prototypes, distances);
+    if (!options.room || !rows.session->rows().transform_to(prototypes, options.room)) {
+      distances = Matrix(points.n, prototypes.rows(), prototypes.type());
+      rows.session->rows().transform(prototypes, distances);
+    }
+  }
+  if (options.room && !distances.empty()) {
+    const Matrix found = std::exchange(distances, {});
+    store_bytes(options.room, 0, found.bytes().size(), found.bytes().data());
   }
   check_mapped(points.data);
   return distances;

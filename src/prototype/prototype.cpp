@@ -182,11 +182,11 @@ Matrix make_prototypes(const PointsView& rows, DataType type) {
 }
 
 double largest_magnitude(const Matrix& prototypes) {
-  double largest = 0;
-  for (int64_t k = 0; k < prototypes.rows(); ++k) {
-    for (int64_t j = 0; j < prototypes.columns(); ++j) largest = std::max(largest, std::fabs(prototypes.at(k, j)));
-  }
-  return largest;
+  return as_float_type(prototypes.type(), [&]<class T>(T) {
+    T largest = 0;
+    for (const T value : prototypes.values<T>()) largest = std::max(largest, std::fabs(value));
+    return static_cast<double>(largest);
+  });
 }
 
 Matrix keep_prototypes(const Matrix& old, std::span<const int64_t> kept) {

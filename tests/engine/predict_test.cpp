@@ -36,6 +36,37 @@ TEST(Predict, GivesTheLabelsOfTheFitAndTheDistances) {
   }
 }
 
+TEST(Predict, WritesToTheCallersRoom) {
+  const auto x = test::mixture(1200, 5, 1);
+  const PointsView points(x.data(), 1200, 5);
+  const Matrix prototypes = fit(points, {}, test::options({300})).models[0].prototypes;
+  const Prediction expected = predict(points, prototypes.view());
+  const Matrix distances = transform(points, prototypes.view());
+  for (const char* backend : {"cpu", "reference"}) {
+    PredictOptions o;
+    o.backend = backend;
+    std::vector<int32_t> labels(1200, -1);
+    o.room = {labels.data()};
+    EXPECT_TRUE(predict(points, prototypes.view(), o).labels.empty());
+    for (int64_t i = 0; i < 1200; ++i) {
+      ASSERT_EQ(labels[static_cast<size_t>(i)], static_cast<int32_t>(expected.labels[i]));
+    }
+    std::vector<float> found(1200 * 300, -1);
+    o.room = {found.data()};
+    EXPECT_TRUE(transform(points, prototypes.view(), o).empty());
+    EXPECT_TRUE(std::ranges::equal(found, distances.values<float>()));
+  }
+}
+
+TEST(Predict, RefusesARoomOfAnUnknownKind) {
+  const std::vector<float> x = {1, 2, 3};
+  std::vector<int32_t> labels(3);
+  PredictOptions o;
+  o.room = {labels.data(), {"nowhere"}};
+  const PointsView points(x.data(), 3, 1);
+  EXPECT_THROW(predict(points, points, o), Error);
+}
+
 TEST(Predict, GivesTheInertiaOfTheFit) {
   const auto x = test::mixture(1500, 4, 3);
   const PointsView points(x.data(), 1500, 4);

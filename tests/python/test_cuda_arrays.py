@@ -1,5 +1,7 @@
 """Arrays in the memory of a CUDA device are read there, and give what the same numbers give from the CPU's memory."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -47,6 +49,10 @@ def cupy_columns(X):
     return cupy_array(np.asfortranarray(X))
 
 
+def host(array):
+    return np.asarray(manymeans._input.on_host(array))
+
+
 WAYS = [torch_tensor, cupy_array, interface_of_cupy, slice_of_torch, torch_columns, cupy_columns]
 
 
@@ -59,11 +65,110 @@ def test_every_way_gives_one_answer(wrap, dtype, mixture):
     expected = KMeans(6, random_state=4).fit(X)
     assert fitted.answer_ == expected.answer_
     assert fitted.provenance_["backend"] == "cuda"
-    assert np.array_equal(fitted.predict(on_device), expected.labels_)
-    assert np.array_equal(fitted.transform(on_device), expected.transform(X))
+    assert np.array_equal(host(fitted.predict(on_device)), expected.labels_)
+    assert np.array_equal(host(fitted.transform(on_device)), expected.transform(X))
     assert fitted.score(on_device) == expected.score(X)
     result = manymeans.fit(on_device, [3, 5], models=2, init="k-means||")
     assert result.digest == manymeans.fit(X, [3, 5], models=2, init="k-means||").digest
+
+
+# Interfaces without a library, and those whose arrays cannot be written to, are not among these.
+OWN_LIBRARY = [torch_tensor, cupy_array, slice_of_torch, torch_columns, cupy_columns]
+
+
+@pytest.mark.parametrize("wrap", OWN_LIBRARY)
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+@pytest.mark.parametrize("k", [3, 300])
+def test_results_are_arrays_of_the_points_library(wrap, metric, k, mixture):
+    on_device = wrap(mixture)
+    fitted = KMeans(k, random_state=4, metric=metric).fit(on_device)
+    expected = KMeans(k, random_state=4, metric=metric).fit(mixture)
+    distances = expected.transform(mixture)
+    for estimator in (fitted, EnsembleKMeans(k, random_state=4, metric=metric).fit(on_device)):
+        labels = estimator.predict(on_device)
+        results = [estimator.labels_, estimator.cluster_centers_, labels, estimator.transform(on_device)]
+        assert {type(result) for result in results} == {type(on_device)}
+        assert {str(result.device) for result in results} == {str(on_device.device)}
+        assert host(labels).dtype == np.int32
+        assert host(estimator.labels_).dtype == np.int32
+    assert np.array_equal(host(fitted.labels_), expected.labels_)
+    assert np.array_equal(host(fitted.cluster_centers_), expected.cluster_centers_)
+    assert np.array_equal(host(fitted.transform(on_device)), distances)
+    for rows in (1, 7, 400, len(mixture)):
+        assert np.array_equal(host(fitted.predict(on_device[:rows])), expected.labels_[:rows])
+    assert np.array_equal(host(fitted.fit_transform(on_device)), distances)
+    assert isinstance(fitted.predict(mixture), np.ndarray)
+
+
+@pytest.mark.parametrize("wrap", WAYS)
+def test_output_numpy(wrap, mixture):
+    on_device = wrap(mixture)
+    fitted = KMeans(6, random_state=4, output="numpy").fit(on_device)
+    labels, distances = fitted.predict(on_device), fitted.transform(on_device)
+    assert all(isinstance(r, np.ndarray) for r in (fitted.labels_, fitted.cluster_centers_, labels, distances))
+
+
+@pytest.mark.parametrize("wrap", [torch_tensor, cupy_array])
+def test_out_on_the_device(wrap, mixture):
+    fitted = KMeans(6, random_state=4).fit(mixture)
+    n = len(mixture)
+    labels, distances = wrap(np.full(n, -1, np.int32)), wrap(np.zeros((n, 6), np.float32))
+    for points in (wrap(mixture), mixture):  # also for points of the CPU's memory
+        labels[:] = -1
+        distances[:] = 0
+        assert fitted.predict(points, out=labels) is labels
+        assert fitted.transform(points, out=distances) is distances
+        assert np.array_equal(host(labels), fitted.labels_)
+        assert np.array_equal(host(distances), fitted.transform(mixture))
+    taken = np.empty(n, np.int32)
+    assert fitted.predict(wrap(mixture), out=taken) is taken
+    assert np.array_equal(taken, fitted.labels_)
+    strided = wrap(np.zeros((n, 2), np.int32))[:, 0]
+    for wrong, text in ((labels[1:], "shape"), (wrap(np.zeros(n, np.int64)), "int32 are right"), (strided, "strides")):
+        with pytest.raises(manymeans.UsageError, match=text):
+            fitted.predict(wrap(mixture), out=wrong)
+
+
+@pytest.mark.parametrize("wrap", [torch_tensor, cupy_array])
+def test_centers_that_were_changed_on_the_device_count(wrap, mixture):
+    points = wrap(mixture)
+    fitted = KMeans(4, random_state=0).fit(points)
+    before = host(fitted.predict(points))
+    fitted.cluster_centers_[2] += 1e6
+    assert set(before) == {0, 1, 2, 3}
+    assert set(host(fitted.predict(points))) == {0, 1, 3}
+
+
+@pytest.mark.parametrize("wrap", [torch_tensor, cupy_array])
+def test_pickles_hold_arrays_of_numpy(wrap, mixture):
+    points = wrap(mixture)
+    fitted = KMeans(4, random_state=0).fit(points)
+    again = pickle.loads(pickle.dumps(fitted))
+    assert isinstance(again.labels_, np.ndarray)
+    assert np.array_equal(again.cluster_centers_, host(fitted.cluster_centers_))
+    assert np.array_equal(host(again.predict(points)), again.labels_)
+    assert fitted.summary(mixture).shape == again.summary(mixture).shape
+
+
+def test_results_wait_for_work_in_torchs_stream(mixture):
+    torch = pytest.importorskip("torch")
+    X = torch_tensor(mixture)
+    fitted = KMeans(5, random_state=0).fit(X)
+    expected = fitted.predict(X).clone()
+    out = torch.zeros(len(mixture), dtype=torch.int32, device="cuda")
+    Y = torch.randn((3000, 3000), device="cuda")
+    with torch.cuda.stream(torch.cuda.Stream()):
+        for _ in range(50):
+            Y = Y @ Y / 3000
+        out.fill_(7)  # is done before the labels are written
+        fitted.predict(X.clone(), out=out)
+    torch.cuda.synchronize()
+    assert torch.equal(out, expected)
+
+
+def test_frames_of_scikit_learn_are_made_of_arrays_of_numpy(mixture):
+    frame = KMeans(3, random_state=0).fit(torch_tensor(mixture)).set_output(transform="pandas")
+    assert frame.transform(torch_tensor(mixture)).shape == (len(mixture), 3)
 
 
 def test_bfloat16(mixture):

@@ -91,6 +91,7 @@ class CudaUpload final : public Upload {
     }
     options.exact = shared_.plan.screen == ScreenKind::kNone;
     options.bound_scale = shared_.options.tuning.cuda.bound_scale;
+    options.upload = this;
     return std::make_unique<DeviceSeeding>(shared_.input, points, static_cast<int>(k.size()), shared_.patience,
                                            options);
   }

@@ -155,6 +155,17 @@ class RowKernels {
     static_cast<void>(labels);
     static_cast<void>(sums);
   }
+  /// The address of a room that kernels can write to; none where they cannot.
+  virtual Address address_of(const ResultRoom& room) const {
+    static_cast<void>(room);
+    return {};
+  }
+  /// Writes `count` labels as int32.
+  virtual void widen_labels(Address labels, int64_t count, Address out) {
+    static_cast<void>(labels);
+    static_cast<void>(count);
+    static_cast<void>(out);
+  }
   /// Writes d2, binary64.
   virtual void distances(const Assigned& assigned, Address out) = 0;
   /// The farthest rows, where the device can sort them out and `assigned` has all rows. Waits for the answer.

@@ -206,6 +206,22 @@ void DeviceRowQueries::transform(const Matrix& prototypes, Matrix& distances) {
   });
 }
 
+bool DeviceRowQueries::transform_to(const Matrix& prototypes, const ResultRoom& room) {
+  const Address out = kernels_.address_of(room);
+  if (!out) return false;
+  session_.use_device();
+  const int64_t k = prototypes.rows();
+  const size_t row_bytes = static_cast<size_t>(k) * size_of(prototypes.type());
+  const Buffer there(queue().runtime(), prototypes.bytes().size(), "prototypes");
+  const Settled settled(queue());
+  queue().copy_to_device(there.at(), prototypes.bytes().data(), prototypes.bytes().size(), "prototypes");
+  for_each_chunk(n(), [&](const Rows& part) {
+    kernels_.transform(part, there.at(), k, out + static_cast<size_t>(part.first) * row_bytes);
+  });
+  queue().synchronize("computing distances");
+  return true;
+}
+
 bool DeviceRowQueries::two_nearest(const Matrix& prototypes, const TakeTwoNearest& take) {
   if (!kernels_.finds_two_nearest()) return false;
   constexpr int64_t kChunk = kChunkBytes / sizeof(TwoNearest);

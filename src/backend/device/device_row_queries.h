@@ -37,6 +37,8 @@ class DeviceRowQueries final : public RowQueries {
   std::vector<double> distances(int slot, const Matrix& prototypes) override;
   /// One reading; K prototypes and a few MB on the device.
   void transform(const Matrix& prototypes, Matrix& distances) override;
+  /// One reading; K prototypes on the device.
+  bool transform_to(const Matrix& prototypes, const ResultRoom& room) override;
   /// One reading; K prototypes and a few MB on the device.
   bool two_nearest(const Matrix& prototypes, const TakeTwoNearest& take) override;
 

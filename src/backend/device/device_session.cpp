@@ -57,12 +57,15 @@ void DeviceSession::download_prototypes(int slot, Address from, Matrix& prototyp
 
 bool DeviceSession::write_labels(std::span<const int> slots, std::span<Labels* const> to, int64_t first) {
   const int width = memory_->label_width();
-  const auto direct = [&](size_t i) { return model(slots[i]).labelled && to[i]->width() == width; };
   std::vector<int> wanted;
   std::vector<std::byte*> places;
   for (size_t i = 0; i < slots.size(); ++i) {
-    if (!direct(i)) {
-      if (!Session::write_labels(slots.subspan(i, 1), to.subspan(i, 1), first)) return false;
+    if (!model(slots[i]).labelled) return false;
+    if (to[i]->width() != width) {
+      Labels wide(n(), int64_t{1} << (8 * width));
+      Labels* const all = &wide;
+      write_labels(slots.subspan(i, 1), {&all, 1}, 0);
+      copy_labels(wide, *to[i], first);
       continue;
     }
     wanted.push_back(slots[i]);
@@ -87,16 +90,8 @@ void DeviceSession::fetch_labels(std::span<const int> slots) {
     Model& m = model(slot);
     if (m.labels_here || !m.labelled) continue;
     m.labels = Labels(n(), m.k);
-    if (m.labels.width() == memory_->label_width()) {
-      wanted.push_back(slot);
-      to.push_back(&m.labels);
-      continue;
-    }
-    Labels wide(n(), int64_t{1} << (8 * memory_->label_width()));
-    Labels* const all = &wide;
-    write_labels({&slot, 1}, {&all, 1}, 0);
-    copy_labels(wide, m.labels, 0);
-    m.labels_here = true;
+    wanted.push_back(slot);
+    to.push_back(&m.labels);
   }
   write_labels(wanted, to, 0);
   for (const int slot : wanted) model(slot).labels_here = true;
@@ -138,6 +133,15 @@ Labels DeviceSession::take_labels(int slot) {
   Labels taken = std::exchange(model(slot).labels, Labels());
   drop_labels(slot);
   return taken;
+}
+
+void DeviceSession::store_labels(int slot, const ResultRoom& room) {
+  const Address out = rows_->address_of(room);
+  if (!out || !model(slot).labelled) return Session::store_labels(slot, room);
+  passes_->use_device();
+  rows_->widen_labels(passes_->labels_in_order(slot), n(), out);
+  queue().synchronize("storing labels");
+  drop_labels(slot);
 }
 
 void DeviceSession::drop_labels(int slot) {

@@ -32,6 +32,7 @@ class DeviceSession final : public Session, private TeamMember {
   ClusterSizes sizes(int slot) override;
   bool update(int slot, const Matrix& before, Matrix& after) override;
   Labels take_labels(int slot) override;
+  void store_labels(int slot, const ResultRoom& room) override;
   void drop_labels(int slot) override;
   bool write_labels(std::span<const int> slots, std::span<Labels* const> to, int64_t first) override;
   void move_row(int slot, int64_t row, uint32_t label) override;

@@ -126,6 +126,7 @@ __device__ __forceinline__ Distances<kCentres> canonical_distances_by_eight(cons
   return found;
 }
 
+/// As canonical_distances_by_eight(), of one vector.
 template <class T, class C>
 __device__ double canonical_distance_by_eight(const T* x, const C* c, int64_t d, int lane,
                                               unsigned mask = 0xffffffffu) {

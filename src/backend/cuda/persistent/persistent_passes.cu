@@ -45,7 +45,7 @@ __device__ void prepare_prototypes(const PersistentTask& task, const PersistentB
     const int64_t k = start + warp / warps;
     const bool here_too = warp / warps < together && k < last;
     const int64_t column = here.columns_of[r].first + k;
-    RoundedVector squares;
+    HalfSquares<double> squares;
     double shift = 0;
 #pragma unroll 1
     for (int64_t j = lane; here_too && j < task.points.padded_columns; j += 32 * warps) {
@@ -61,9 +61,9 @@ __device__ void prepare_prototypes(const PersistentTask& task, const PersistentB
         z = half_frame_value(task.columns, value.after, j);
       }
       auto* values = static_cast<__half*>(const_cast<void*>(task.columns.columns.values));
-      values[column * task.points.padded_columns + j] = squares.round(z, j, d);
+      values[column * task.points.padded_columns + j] = rounded_value(z, j, d, squares);
     }
-    squares.add_up_warp();
+    squares.add_up<32>();
     shift = warp_sum(shift);
     if (threadIdx.x % 32 == 0) {
       squares_of_warps[warp][0] = squares.norm;

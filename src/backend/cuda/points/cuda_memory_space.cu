@@ -64,6 +64,7 @@ class CudaMemorySpace final : public MemorySpace {
   void check(const PointsView& points) const override { check_place(points); }
   void fetch_bytes(const PointsView& points, size_t first, size_t count, void* out) const override;
   void fetch_rows(const PointsView& points, std::span<const int64_t> rows, void* out) const override;
+  void store_bytes(const ResultRoom& room, size_t first, size_t count, const void* from) const override;
   DeviceScan scan_columns(const PointsView& points, std::span<const double> weights) const override {
     return cuda::scan_columns(points, weights);
   }
@@ -98,6 +99,15 @@ void CudaMemorySpace::fetch_bytes(const PointsView& points, size_t first, size_t
   const OwnWork settled;
   cuda::check(cudaMemcpyAsync(out, from, count, cudaMemcpyDeviceToHost, cudaStreamPerThread), "fetching points");
   cuda::check(cudaStreamSynchronize(cudaStreamPerThread), "fetching points");
+}
+
+void CudaMemorySpace::store_bytes(const ResultRoom& room, size_t first, size_t count, const void* from) const {
+  const cuda::OnDevice here(room.place.device);
+  const OwnWork settled;
+  cuda::check(cudaMemcpyAsync(static_cast<std::byte*>(room.data) + first, from, count, cudaMemcpyHostToDevice,
+                              cudaStreamPerThread),
+              "storing results");
+  cuda::check(cudaStreamSynchronize(cudaStreamPerThread), "storing results");
 }
 
 void CudaMemorySpace::fetch_rows(const PointsView& points, std::span<const int64_t> rows, void* out) const {

@@ -162,10 +162,6 @@ DevicePoints device_points(const PointsView& points, const double* weights) {
   return {points.data, points.type, points.n, points.d, weights};
 }
 
-}  // namespace
-
-namespace {
-
 template <class T, class V>
 void find_ranges(const DevicePoints& points, const Panels& panels, FoundRange* found, unsigned long long* bad,
                  const Stream& stream) {

@@ -90,6 +90,17 @@ void AssignedKernels::add_label_terms(const NumberedLabels& labels, device::Addr
                   stream_);
 }
 
+device::Address AssignedKernels::address_of(const ResultRoom& room) const {
+  int device = 0;
+  check(cudaGetDevice(&device), "asking for the device");
+  if (room.place.space != "cuda" || room.place.device != device) return {};
+  return {room.data};
+}
+
+void AssignedKernels::widen_labels(device::Address labels, int64_t count, device::Address out) {
+  cuda::widen_labels({pointer_to(labels), 0, label_width_}, count, pointer_to<int32_t>(out), stream_);
+}
+
 void AssignedKernels::distances(const Assigned& assigned, device::Address out) {
   find(every(1, assigned), false, pointer_to<double>(out));
 }

@@ -80,6 +80,8 @@ void sum_terms(const AssignedRows& rows, const TermSplitter& a, const TermSplitt
                cudaStream_t stream);
 /// out[i] = d2 of row i; if `eligible`, 0 for rows that weigh nothing.
 void find_distances(const AssignedRows& rows, bool eligible, double* out, cudaStream_t stream);
+/// Writes labels as int32.
+void widen_labels(const LabelRows& labels, int64_t count, int32_t* out, cudaStream_t stream);
 /// The distances of all rows to k prototypes, (n, k); both of the prototypes' type.
 void find_all_distances(const DevicePoints& points, const void* prototypes, int64_t k, void* out, cudaStream_t stream);
 /// Adds up how many rows in the running have which digit next.
@@ -99,6 +101,8 @@ class AssignedKernels : public device::RowKernels {
   void add_terms(const Assigned& assigned, const SumFormat& format, int64_t step, device::Address sums) final;
   bool adds_label_terms() const final { return true; }
   void add_label_terms(const NumberedLabels& labels, device::Address sums) final;
+  device::Address address_of(const ResultRoom& room) const final;
+  void widen_labels(device::Address labels, int64_t count, device::Address out) final;
   void distances(const Assigned& assigned, device::Address out) final;
   /// 8 bytes a row on the device, and up to 12 readings of them.
   std::optional<std::vector<DistantRow>> farthest_rows(const Assigned& assigned, int64_t count) final;

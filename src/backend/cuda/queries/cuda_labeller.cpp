@@ -8,6 +8,7 @@
 
 #include <cmath>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -27,6 +28,7 @@ class CudaLabeller final : public Labeller {
     cudaSetDevice(device_);  // where it is gone, so is its memory
     there_ = {};
     found_ = {};
+    refused_ = {};
   }
 
   // The largest distance of points that are not float64 is far below infinity: values need no limit.
@@ -36,44 +38,58 @@ class CudaLabeller final : public Labeller {
            points.type != DataType::kFloat64 && prototypes_->type() == DataType::kFloat32 && terms <= kMaxTerms;
   }
   bool label(const PointsView& points, const LabelCall& call, Labels& labels, double* d2) const override;
+  std::optional<bool> store(const PointsView& points, const LabelCall& call) const override;
   bool transform(const PointsView&, const LabelCall&, Matrix&) const override { return false; }
 
  private:
-  std::vector<SliceNearest> find(const PointsView& points) const;
+  // Labels the rows, and waits for them. The caller holds the mutex and has made the device the thread's.
+  void label_all(const PointsView& points, const LabelledRows& out, const Stream& stream) const;
 
   std::shared_ptr<const Matrix> prototypes_;
   int device_;
   mutable std::mutex mutex_;
   mutable DeviceBuffer<float> there_;  // the prototypes
   mutable DeviceBuffer<SliceNearest> found_;
+  mutable PinnedBuffer<uint32_t> refused_;
 };
 
-std::vector<SliceNearest> CudaLabeller::find(const PointsView& points) const {
-  const OnDevice here(device_);
-  memory_space(points).await(points);
-  const std::lock_guard lock(mutex_);
+void CudaLabeller::label_all(const PointsView& points, const LabelledRows& out, const Stream& stream) const {
   DeviceBuffer<float> first;  // kept when the copy has arrived
-  const Stream stream;
   const Settled settled(stream);
   const auto values = prototypes_->values<float>();
   if (there_.empty()) {
     first = DeviceBuffer<float>(values.size(), "the prototypes");
     copy_to_device(first.data(), values.data(), values.size(), stream, "the prototypes");
   }
-  const auto rows = static_cast<size_t>(points.n);
-  found_.reserve(rows, "the labels");
   PassRange range;
   range.k = prototypes_->rows();
   range.prototypes = there_.empty() ? first.data() : there_.data();
-  label_rows({points.data, points.type, points.n, points.d}, range, found_.data(), stream);
-  std::vector<SliceNearest> found(rows);
-  read_back(found.data(), found_.data(), rows, stream, "labelling rows");
+  label_rows({points.data, points.type, points.n, points.d}, range, out, stream);
+  stream.synchronize("labelling rows");
   if (there_.empty()) there_ = std::move(first);
-  return found;
+}
+
+std::optional<bool> CudaLabeller::store(const PointsView& points, const LabelCall& call) const {
+  if (call.room.place.space != points.place.space || call.room.place.device != device_) return std::nullopt;
+  const OnDevice here(device_);
+  memory_space(points).await(points);
+  const std::lock_guard lock(mutex_);
+  const Stream stream;
+  refused_.reserve(1, "whether rows are refused");
+  *refused_.data() = 0;
+  label_all(points, {nullptr, static_cast<int32_t*>(call.room.data), refused_.data()}, stream);
+  return *refused_.data() == 0;
 }
 
 bool CudaLabeller::label(const PointsView& points, const LabelCall& /*call*/, Labels& labels, double* d2) const {
-  const std::vector<SliceNearest> found = find(points);
+  const OnDevice here(device_);
+  memory_space(points).await(points);
+  const std::lock_guard lock(mutex_);
+  const Stream stream;
+  std::vector<SliceNearest> found(static_cast<size_t>(points.n));
+  found_.reserve(found.size(), "the labels");
+  label_all(points, {found_.data()}, stream);
+  read_back(found.data(), found_.data(), found.size(), stream, "labelling rows");
   std::vector<uint32_t> own;
   own.reserve(found.size());
   for (const SliceNearest& row : found) {

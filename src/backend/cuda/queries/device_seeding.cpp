@@ -1,5 +1,7 @@
 #include "backend/cuda/queries/device_seeding.h"
 
+#include <manymeans/error.h>
+
 #include "backend/cuda/queries/seed_groups.h"
 #include "backend/cuda/queries/seed_tasks.h"
 #include "backend/cuda/runtime/endless_kernel.h"
@@ -12,6 +14,7 @@
 #include <cmath>
 #include <cstring>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 namespace manymeans::cuda {
@@ -25,6 +28,9 @@ constexpr int kNumbersPerTile = kSeedTileColumns * kLimbs;
 // Steps whose launches are queued before a wait. The device has room for some 1000 launches; a launch beyond that waits
 // in the driver, where no Patience would see that the device hangs. A step has three launches.
 constexpr int64_t kStepsTogether = 128;
+
+// Centres that a pass adds. Fewer are added sooner by the screen, which reads the points once for 32 centres.
+constexpr int64_t kMinCentresOfPass = 1024;
 
 enum Counter : size_t { kExact, kLength, kCounters };
 
@@ -63,6 +69,8 @@ struct DeviceSeeding::Model {
   SumFormat format;
   int64_t centres = 0;
   std::vector<double> host_least;  // once somebody has asked
+  std::vector<uint32_t> nearest;   // centre of each row; empty unless passes added all centres but the first
+  bool only_first = false;         // there is one centre
 
   bool total_known = false;
   bool total_stale = false;  // on the device, too
@@ -73,6 +81,11 @@ struct DeviceSeeding::Model {
   Matrix tried;
   int tile = 0;
   std::vector<int64_t> gains;
+
+  void forget_nearest() {
+    nearest.clear();
+    only_first = false;
+  }
 };
 
 struct DeviceSeeding::Screen {
@@ -248,7 +261,10 @@ std::vector<double> DeviceSeeding::begin(std::span<const SeedCentres> models) {
   fill_zero(largest.data(), largest.size(), stream_, "clearing largest terms");
   const double* first = centres.data();
   for (size_t i = 0; i < models.size(); ++i) {
-    model(models[i].slot).centres = models[i].centres->rows();
+    Model& begun = model(models[i].slot);
+    begun.centres = models[i].centres->rows();
+    begun.only_first = begun.centres == 1;
+    begun.nearest.clear();
     find_first_distances(points_, {first, models[i].centres->rows(), rows_of(models[i].slot).least, largest.data() + i},
                          stream_);
     first += models[i].centres->rows() * points_.d;
@@ -442,6 +458,7 @@ void DeviceSeeding::run_together(std::span<SeedRun> runs, int64_t steps) {
     Model& m = model(run.slot);
     m.total_known = false;
     m.total_stale = true;
+    m.forget_nearest();
   }
   batch_->tiles.clear();
 }
@@ -481,6 +498,7 @@ void DeviceSeeding::add_tried(std::span<const SeedCentres> models) {
   for (const SeedCentres& added : models) {
     Model& m = model(added.slot);
     const int64_t k = tried(m, *added.centres);
+    m.forget_nearest();
     chosen.push_back(to_choose(added.slot, m.tile));
     chosen.back().chosen = static_cast<int>(k);
     for (size_t g = 0; g < kLimbs; ++g) m.total_limbs[g] -= m.gains[static_cast<size_t>(k) * kLimbs + g];
@@ -491,7 +509,9 @@ void DeviceSeeding::add_tried(std::span<const SeedCentres> models) {
 // Lowers by centres that no trial has seen. Takes as many columns at a time as centres exist, so that a row meets few
 // at a time and its threshold falls in between.
 void DeviceSeeding::lower(int slot, const Matrix& centres) {
+  if (lower_by_pass(slot, centres)) return;
   Model& m = model(slot);
+  m.forget_nearest();
   const int64_t most = kMaxSeedTiles * kSeedTileColumns;
   for (int64_t first = 0; first < centres.rows();) {
     const int64_t wanted = screens_ ? std::clamp<int64_t>(m.centres + first, kSeedTileColumns, most) : most;
@@ -503,6 +523,39 @@ void DeviceSeeding::lower(int slot, const Matrix& centres) {
     compare_batch();
     summarize(slot, last == centres.rows());
   }
+}
+
+// Lowers by a pass over the points with these centres as prototypes. Its products have 16 bits instead of 8, but it
+// reads the points once. Returns false where the screen is faster, or a session has no room.
+bool DeviceSeeding::lower_by_pass(int slot, const Matrix& centres) {
+  const int64_t k = centres.rows();
+  if (options_.upload == nullptr || k < kMinCentresOfPass || input_.memory.limited) return false;
+  std::unique_ptr<Session> session;
+  try {
+    session = options_.upload->session({&k, 1}, 0);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kUnavailable) throw;
+    return false;
+  }
+  PassModel pass{0, &centres, {}};
+  session->advance({&pass, 1}, 1);
+  const std::vector<double> distances = session->rows().distances(0, centres);
+  const Labels labels = session->take_labels(0);
+  session.reset();
+
+  use_device();
+  Model& m = model(slot);
+  least(slot);
+  if (std::exchange(m.only_first, false)) m.nearest.assign(distances.size(), 0);
+  for (size_t row = 0; row < distances.size(); ++row) {
+    if (!(distances[row] < m.host_least[row])) continue;
+    m.host_least[row] = distances[row];
+    if (!m.nearest.empty()) m.nearest[row] = static_cast<uint32_t>(m.centres) + labels[static_cast<int64_t>(row)];
+  }
+  const Settled settled(stream_);
+  copy_to_device(rows_of(slot).least, m.host_least.data(), distances.size(), stream_, "uploading least distances");
+  summarize(slot, true);
+  return true;
 }
 
 void DeviceSeeding::add(std::span<const SeedCentres> models) {
@@ -571,6 +624,16 @@ std::vector<int64_t> DeviceSeeding::sample(int slot, const SeedSample& sample) {
     std::sort(rows.begin(), rows.end());
     return rows;
   }
+}
+
+std::vector<int64_t> DeviceSeeding::cluster_weights(int slot) {
+  const Model& m = model(slot);
+  if (m.nearest.empty()) return {};
+  std::vector<int64_t> weights(static_cast<size_t>(m.centres));
+  for (size_t row = 0; row < m.nearest.size(); ++row) {
+    weights[m.nearest[row]] += input_.integer_weight(static_cast<int64_t>(row));
+  }
+  return weights;
 }
 
 std::span<const double> DeviceSeeding::least(int slot) {

@@ -11,6 +11,7 @@
 #include "backend/cuda/runtime/device_memory.h"
 #include "backend/device/staging.h"
 #include "backend/seeding.h"
+#include "backend/upload.h"
 #include "data/input.h"
 
 #include <cstdint>
@@ -31,14 +32,15 @@ struct SeedingOptions {
   int64_t memory_budget = 0;                    ///< bytes that the screen may take; 0: what the device has free
   int64_t candidate_bytes = int64_t{64} << 20;  ///< that candidates of models taken together may take, but for marks
   double bound_scale = 1;                       ///< tests only: multiplies the screen's error bound
+  Upload* upload = nullptr;                     ///< of the points: its passes add thousands of centres at once
 };
 
 /// Device memory while seeding: N (D + 8) bytes for the screen, N * 12 per model, N per model and step, and
-/// up to SeedingOptions::candidate_bytes.
+/// up to SeedingOptions::candidate_bytes. Passes take the memory of a session, and N * 12 per model on the host.
 class DeviceSeeding final : public Seeding {
  public:
   /// `input` describes the same points, which lie on the calling thread's device; both must outlive this. It has a
-  /// stream of its own: whatever wrote the points has to be done.
+  /// stream of its own: whatever wrote the points has to be done. SeedingOptions::upload must outlive it too.
   DeviceSeeding(const Input& input, const DevicePoints& points, int slots, const Patience& patience,
                 const SeedingOptions& options = {});
   ~DeviceSeeding() override;
@@ -51,6 +53,8 @@ class DeviceSeeding final : public Seeding {
   void trial(std::span<SeedTrial> trials) override;
   bool run(std::span<SeedRun> runs, int64_t steps) override;
   std::vector<int64_t> sample(int slot, const SeedSample& sample) override;
+  std::vector<int64_t> cluster_weights(int slot) override;
+  bool knows_cluster_weights() const override { return options_.upload != nullptr; }
   std::span<const double> least(int slot) override;
 
   /// Returns true if candidates are screened. Known after the first centre: without room for the copy there is no
@@ -87,6 +91,7 @@ class DeviceSeeding final : public Seeding {
   static int64_t tried(const Model& model, const Matrix& centre);
   void add_tried(std::span<const SeedCentres> models);
   void lower(int slot, const Matrix& centres);
+  bool lower_by_pass(int slot, const Matrix& centres);
 
   const Input& input_;
   DevicePoints points_;

@@ -87,6 +87,13 @@ __global__ void __launch_bounds__(kThreads)
   block_add(words, sums, scratch);
 }
 
+__global__ void __launch_bounds__(kThreads) widen_kernel(LabelRows labels, int64_t count, int32_t* out) {
+  const int64_t stride = static_cast<int64_t>(gridDim.x) * kThreads;
+  for (int64_t row = blockIdx.x * static_cast<int64_t>(kThreads) + threadIdx.x; row < count; row += stride) {
+    out[row] = static_cast<int32_t>(load_label(labels, 0, row));
+  }
+}
+
 // out[i] = d2 of row i; rows that farthest_rows() shall not see get 0 if `eligible`.
 template <class T, bool kEight>
 __global__ void __launch_bounds__(kThreads) distance_kernel(AssignedRows rows, bool eligible, double* out) {
@@ -175,6 +182,11 @@ void sum_terms(const AssignedRows& rows, const TermSplitter& a, const TermSplitt
 void sum_label_terms(const LabelRows& labels, int64_t first, int64_t count, int64_t* sums, cudaStream_t stream) {
   label_sum_kernel<<<grid_for(count, kThreads), kThreads, 0, stream>>>(labels, first, count, sums);
   check_launch("summing labels");
+}
+
+void widen_labels(const LabelRows& labels, int64_t count, int32_t* out, cudaStream_t stream) {
+  widen_kernel<<<grid_for(count, kThreads), kThreads, 0, stream>>>(labels, count, out);
+  check_launch("storing labels");
 }
 
 void find_distances(const AssignedRows& rows, bool eligible, double* out, cudaStream_t stream) {

@@ -7,10 +7,19 @@
 
 #include <cuda_runtime.h>
 
+#include <cstdint>
+
 namespace manymeans::cuda {
 
-/// Labels every row by the float32 prototypes of `range`. If a value is not finite, the distance is infinite or `k` is
-/// range.k.
-void label_rows(const DevicePoints& points, const PassRange& range, SliceNearest* found, cudaStream_t stream);
+/// What label_rows() writes of every row: `found`, or else `labels`. If a value is not finite, the distance is infinite
+/// or `k` is range.k; then it sets *refused, which may lie in pinned memory of the host.
+struct LabelledRows {
+  SliceNearest* found = nullptr;
+  int32_t* labels = nullptr;
+  uint32_t* refused = nullptr;
+};
+
+/// Labels every row by the float32 prototypes of `range`. Asynchronous.
+void label_rows(const DevicePoints& points, const PassRange& range, const LabelledRows& out, cudaStream_t stream);
 
 }  // namespace manymeans::cuda

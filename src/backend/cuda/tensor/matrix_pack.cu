@@ -24,38 +24,6 @@ __device__ __forceinline__ double frame_value(double x, const HalfFrame& frame, 
   return (x - frame.centre[j]) * frame.scale;
 }
 
-// The sums of squares of a row's HalfVector. V: the type they are computed in.
-template <class V>
-struct RowSquares {
-  V norm = 0, rest = 0, growth = 0;
-
-  __device__ __forceinline__ void add(V y, V half, V steps) {
-    const V off = y - half;
-    norm = fma(y, y, norm);
-    rest = fma(off, off, rest);
-    growth = fma(steps * half, half, growth);
-  }
-  __device__ __forceinline__ void add_up_team() {
-#pragma unroll
-    for (int step = kTeam / 2; step > 0; step /= 2) {
-      norm += __shfl_xor_sync(~0U, norm, step);
-      rest += __shfl_xor_sync(~0U, rest, step);
-      growth += __shfl_xor_sync(~0U, growth, step);
-    }
-  }
-  // Upper bounds. A team's sums have at most D / 8 + 4 roundings each. In float32 y itself is rounded once, and squares
-  // below 2^-149 are lost.
-  __device__ __forceinline__ HalfVector roots(int64_t d) const {
-    constexpr double kUnit = sizeof(V) == sizeof(float) ? 0x1p-23 : 0x1p-52;
-    const double up = 1 + 0x1p-20 + static_cast<double>(d / 8 + 8) * kUnit;
-    HalfVector row;
-    row.norm = sqrt(static_cast<double>(norm)) * up + 0x1p-60;
-    row.rest = sqrt(static_cast<double>(rest)) * up + row.norm * kUnit + 0x1p-60;
-    row.growth = sqrt(static_cast<double>(growth) / steps_with(0, d)) * up + 0x1p-60;
-    return row;
-  }
-};
-
 template <class T, class V>
 __global__ void __launch_bounds__(kThreads) rows_kernel(DevicePoints points, HalfFrame frame, PackedRows rows) {
   const int64_t row = static_cast<int64_t>(blockIdx.x) * (kThreads / kTeam) + threadIdx.x / kTeam;
@@ -64,7 +32,7 @@ __global__ void __launch_bounds__(kThreads) rows_kernel(DevicePoints points, Hal
   const auto d = static_cast<int>(row < points.n ? points.d : 0);
   auto* to = static_cast<__half2*>(const_cast<void*>(rows.values)) + row * rows.padded_columns / 2;
   const int steps = rows.padded_columns / static_cast<int>(kStepColumns);
-  RowSquares<V> squares;
+  HalfSquares<V> squares;
   for (int step = 0; step < steps; ++step) {
     V y[2];
 #pragma unroll
@@ -78,7 +46,7 @@ __global__ void __launch_bounds__(kThreads) rows_kernel(DevicePoints points, Hal
     squares.add(y[0], back.x, static_cast<V>(steps - step));
     squares.add(y[1], back.y, static_cast<V>(steps - step));
   }
-  squares.add_up_team();
+  squares.template add_up<kTeam>();
   if (lane != 0) return;
   const HalfVector found = squares.roots(points.d);
   const_cast<float*>(rows.radii)[row] = __double2float_ru(frame.radius.radius_of(found));

@@ -11,6 +11,7 @@
 // Built a second time as cuda_instances_chaos, with pseudo-random naps at every wait and release
 // (chaos_wait_point.cuh).
 #include <manymeans/error.h>
+#include <manymeans/fit.h>
 
 #include "backend/composite/composite_upload.h"
 #include "backend/cuda/runtime/device_memory.h"
@@ -217,24 +218,30 @@ class Runner {
     }
   }
 
-  // A few rows, without a session.
+  // A few rows, without a session: labels for the host, and labels that stay on the device. A session's labels stay
+  // there, too.
   void label_few(const InstanceCase& one, const Backend& cuda, const CasePoints& points, const PointsView& there) {
-    constexpr int64_t kFew = 1000;
-    const auto prototypes = std::make_shared<const Matrix>(points.first_prototypes(one.sessions[0][0], 5));
-    const auto label = [&](const Backend& backend, PointsView rows) {
-      rows.n = kFew;
-      const auto labeller = backend.labeller(prototypes);
-      Labels labels(kFew, prototypes->rows());
-      const bool asked = labeller->answers(rows, Wanted::kLabels);
-      if (asked && !labeller->label(rows, {}, labels, nullptr)) fail(one.name + ": few rows are refused");
-      return std::pair(asked, std::move(labels));
-    };
+    const Matrix prototypes = points.first_prototypes(one.sessions[0][0], 5);
     mark_launches(true);
-    const auto [asked, found] = label(cuda, there);
-    const auto [also, expected] = label(*make_backend("cpu", {}), points.input().points);
-    const bool same = std::ranges::equal(found.bytes(), expected.bytes());
-    if (asked != (one.type != DataType::kFloat64) || (asked && !same)) fail(one.name + ": labels of few rows");
-    ++compared_;
+    for (const int64_t count : {int64_t{100}, int64_t{1001}, one.rows}) {
+      PointsView here = points.input().points, rows = there;
+      here.n = rows.n = count;
+      const Labels expected = predict(here, prototypes.view(), {.backend = "cpu"}).labels;
+      cuda::DeviceBuffer<int32_t> room(static_cast<size_t>(count), "labels");
+      PredictOptions options;
+      options.backend = cuda.name();
+      const Labels found = predict(rows, prototypes.view(), options).labels;
+      options.room = {room.data(), rows.place};
+      const Labels none = predict(rows, prototypes.view(), options).labels;
+      std::vector<int32_t> stored(static_cast<size_t>(count));
+      cuda::read_back(stored.data(), room.data(), stored.size(), cuda::Stream(), "labels");
+      bool same = none.empty() && std::ranges::equal(found.bytes(), expected.bytes());
+      for (int64_t i = 0; i < count; ++i) {
+        same = same && stored[static_cast<size_t>(i)] == static_cast<int32_t>(expected[i]);
+      }
+      if (!same) fail(fmt::format("{}: labels of {} rows", one.name, count));
+      ++compared_;
+    }
   }
 
   const Settings& settings_;
