@@ -54,7 +54,7 @@ EnsembleRun DeviceEnsemble::fit(const std::vector<float>& first) {
   iterate(nullptr);  // some drivers compile kernels when they first run
   begin(first);
   session_.finish();
-  const Stopwatch watch;
+  const ElapsedTime watch;
   for (int64_t i = 0; i < options_.shape.iterations; ++i) iterate(nullptr);
   session_.finish();
   run.seconds = watch.seconds();
@@ -94,10 +94,10 @@ std::vector<float> first_models(const EnsembleOptions& options, const std::vecto
   return models;
 }
 
-Verdict check_ensemble(const EnsembleOptions& options, const std::vector<float>& points, const EnsembleRun& run) {
+RunVerdict check_ensemble(const EnsembleOptions& options, const std::vector<float>& points, const EnsembleRun& run) {
   const ExperimentShape& shape = options.shape;
   const auto rows = static_cast<size_t>(shape.rows);
-  Verdict verdict;
+  RunVerdict verdict;
   for (int64_t m = 0; m < shape.models; ++m) {
     const auto view = [&](const std::vector<float>& models) {
       return PointsView(models.data() + m * shape.clusters * shape.columns, shape.clusters, shape.columns);

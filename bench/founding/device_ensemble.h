@@ -1,5 +1,5 @@
-// The host's side of study 1, chapter 4: algorithm 1 with the models on an OpenCL device. What a strategy or a kd-tree
-// puts in the place of compute_statistics() is in the programs ensemble_opencl and tree_opencl.
+// The host's side of study 1, chapter 4: algorithm 1 with the models on an OpenCL device. The programs ensemble_opencl
+// and tree_opencl each have a compute_statistics() of their own.
 #pragma once
 
 #include "founding/founding.h"
@@ -26,7 +26,7 @@ struct EnsembleOptions {
   size_t groups_for(int64_t work) const { return static_cast<size_t>((work + group - 1) / group); }
   /// -D options of founding_common.cl.
   std::string defines() const;
-  /// Local memory of so many centroids, their sums and their counts.
+  /// Local memory for centroids, their sums and their counts.
   int64_t local_bytes(int64_t centroids) const { return centroids * (8 * shape.columns + 4); }
   void add_to(ResultLine& line) const;
 };
@@ -35,7 +35,7 @@ EnsembleOptions read_ensemble_options(Arguments& arguments);
 /// Coordinates of int32 are whole numbers up to 1024, or some more in a mixture.
 std::vector<float> make_ensemble_points(const EnsembleOptions& options);
 
-/// What a fit gives, for the check. Models lie one after the other.
+/// A fit returns this for the check. Models lie one after the other.
 struct EnsembleRun {
   std::vector<float> first = {}, before = {}, after = {};
   std::vector<int32_t> labels = {};
@@ -66,6 +66,6 @@ class DeviceEnsemble {
 
 /// First centroids of all models.
 std::vector<float> first_models(const EnsembleOptions& options, const std::vector<float>& points);
-Verdict check_ensemble(const EnsembleOptions& options, const std::vector<float>& points, const EnsembleRun& run);
+RunVerdict check_ensemble(const EnsembleOptions& options, const std::vector<float>& points, const EnsembleRun& run);
 
 }  // namespace manymeans::founding

@@ -1,5 +1,5 @@
 // The three strategies of study 1, chapter 5, as algorithms 2 to 4 and listings 5-1 to 5-6 write them, for D columns.
-// founding_common.cl stands before. Each kernel is compute_statistics(): it finds the nearest centroid of each point in
+// founding_common.cl comes before. Each kernel is compute_statistics(): it finds the nearest centroid of each point in
 // each model, and adds the point to that centroid's statistics. `labels` is null in all passes that are timed.
 
 int nearest_centroid(const value_t* point, __local const float* s_model) {

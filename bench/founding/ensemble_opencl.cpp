@@ -4,10 +4,10 @@
 //                   --rows N --columns D --clusters K --models M --iterations I --type float32|int32 --device 0
 //                   --seed 1 --points uniform|mixture --judge reference
 //
-// task: a work-group a model. data: a launch a model. concatenated: one pass for all models. --contention is for
-// concatenated alone (figures 5-4 and 5-5). The study's work-groups have 256 work-items. --per-item is its
+// Task: a work-group takes a model. Data: a launch takes a model. Concatenated: one pass takes all models. --contention
+// is for concatenated alone (figures 5-4 and 5-5). The study's work-groups have 256 work-items. --per-item is its
 // POINTS_PER_WORK_ITEM. Its experiments (section 7.1) have 1M rows, K = 10, 10 iterations.
-// The seconds are those of the iterations. Building the kernels and copying the points come before.
+// The seconds measure the iterations. Building the kernels and copying the points come before.
 #include "founding/device_ensemble.h"
 
 namespace manymeans::founding {
@@ -53,7 +53,7 @@ bool run(Arguments& arguments) {
                       options.local_bytes(models_in_local_memory * options.shape.clusters));
   StrategyEnsemble ensemble(session, options, points, strategy, contention == "reduced");
   const EnsembleRun result = ensemble.fit(first_models(options, points));
-  const Verdict verdict = check_ensemble(options, points, result);
+  const RunVerdict verdict = check_ensemble(options, points, result);
   ResultLine line(arguments.program(), options.shape);
   line.add("strategy", strategy);
   if (concatenated) line.add("contention", contention);

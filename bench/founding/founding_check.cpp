@@ -123,7 +123,7 @@ int64_t wrong_least_squares(const CheckedRun& run) {
 
 // `is_tie(row, a, b)` says whether rounding errors explain why a program took a where b is the nearest.
 template <class IsTie>
-void compare_labels(const CheckedRun& run, const Labels& nearest, const IsTie& is_tie, Verdict& verdict) {
+void compare_labels(const CheckedRun& run, const Labels& nearest, const IsTie& is_tie, RunVerdict& verdict) {
   for (int64_t i = 0; i < run.points.n; ++i) {
     const int64_t label = run.labels[static_cast<size_t>(i)], right = nearest[i];
     if (label == right) continue;
@@ -156,12 +156,14 @@ Options options_of(const CheckedRun& run, const std::string& backend) {
 }
 
 double tolerance_of(const CheckedRun& run) {
-  return (run.points.type == DataType::kFloat64 ? 1e-6 : 1e-3) + 10 * run.threshold;
+  const long double rows_of_cluster = static_cast<long double>(run.points.n) / static_cast<long double>(run.first.n);
+  const double error_of_mean = static_cast<double>(rows_of_cluster * rounding_unit(run.points.type));
+  return (run.points.type == DataType::kFloat64 ? 1e-6 : 1e-3) + error_of_mean + 10 * run.threshold;
 }
 
 }  // namespace
 
-Verdict& Verdict::operator+=(const Verdict& other) {
+RunVerdict& RunVerdict::operator+=(const RunVerdict& other) {
   labels_wrong += other.labels_wrong;
   ties += other.ties;
   means_wrong += other.means_wrong;
@@ -171,7 +173,7 @@ Verdict& Verdict::operator+=(const Verdict& other) {
   return *this;
 }
 
-void Verdict::add_to(ResultLine& line) const {
+void RunVerdict::add_to(ResultLine& line) const {
   if (!judged) return line.add("check", "none");
   line.add("labels_wrong", labels_wrong);
   line.add("ties", ties);
@@ -180,8 +182,8 @@ void Verdict::add_to(ResultLine& line) const {
   line.add("tolerance", tolerance);
 }
 
-Verdict check_kmeans(const CheckedRun& run, const std::string& backend) {
-  Verdict verdict;
+RunVerdict check_kmeans(const CheckedRun& run, const std::string& backend) {
+  RunVerdict verdict;
   if (backend == "none") return verdict;
   verdict.judged = true;
   PredictOptions options;
@@ -201,8 +203,8 @@ Verdict check_kmeans(const CheckedRun& run, const std::string& backend) {
   return verdict;
 }
 
-Verdict check_regression(const CheckedRun& run, const std::string& backend) {
-  Verdict verdict;
+RunVerdict check_regression(const CheckedRun& run, const std::string& backend) {
+  RunVerdict verdict;
   if (backend == "none") return verdict;
   verdict.judged = true;
   PredictOptions options;

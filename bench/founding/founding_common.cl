@@ -1,5 +1,5 @@
-// What the kernels of study 1 share. The host defines K centroids a model, D columns, M models, and WHOLE for
-// coordinates that are whole numbers.
+// All kernels of study 1 share these functions. The host defines K centroids a model, D columns, M models, work-groups
+// of GROUP work-items, and WHOLE for coordinates that are whole numbers.
 //
 // The study's listings add coordinates by atom_add, which OpenCL 1.1 has for integers alone. So its points had whole
 // coordinates, or a function of its own stood behind the name. Both are here: value_t int adds by the instruction,
@@ -15,14 +15,14 @@ void add_global(volatile __global int* to, int value) {
 }
 #else
 typedef float value_t;
-#define ADD_BY_SWAP(name, space)                                                        \
-  void name(volatile space float* to, float value) {                                    \
-    volatile space uint* const bits = (volatile space uint*)to;                         \
-    uint seen = *bits, before;                                                          \
-    do {                                                                                \
-      before = seen;                                                                    \
-      seen = atomic_cmpxchg(bits, before, as_uint(as_float(before) + value));           \
-    } while (seen != before);                                                           \
+#define ADD_BY_SWAP(name, space)                                              \
+  void name(volatile space float* to, float value) {                          \
+    volatile space uint* const bits = (volatile space uint*)to;               \
+    uint seen = *bits, before;                                                \
+    do {                                                                      \
+      before = seen;                                                          \
+      seen = atomic_cmpxchg(bits, before, as_uint(as_float(before) + value)); \
+    } while (seen != before);                                                 \
   }
 ADD_BY_SWAP(add_local, __local)
 ADD_BY_SWAP(add_global, __global)

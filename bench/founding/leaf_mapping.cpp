@@ -24,7 +24,7 @@ class TreeMaker {
   }
 
  private:
-  // Leaves come in the order in which their points stand.
+  // Leaves are visited in the order of their points.
   void split(int64_t node, int64_t first, int64_t last) {
     const int64_t column = measure(node, first, last);
     if (node >= tree_.leaves - 1) {

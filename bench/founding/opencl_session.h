@@ -16,7 +16,7 @@ extern const std::string_view kTreeKernels;      ///< founding_common.cl, tree_o
 /// Throws Error as the library's OpenCL backend does. All commands run in the order of the calls.
 class OpenClSession {
  public:
-  /// `device` is the number that `manymeans info` says. `options` are those of clBuildProgram.
+  /// `device` is the number that `manymeans info` says. clBuildProgram gets `options`.
   OpenClSession(int device, std::string_view source, const std::string& options);
   OpenClSession(const OpenClSession&) = delete;
   OpenClSession& operator=(const OpenClSession&) = delete;

@@ -1,7 +1,7 @@
-// The three kd-tree forms of study 1, section 6.1, each for all models at once. founding_common.cl stands before.
+// The three kd-tree forms of study 1, section 6.1, each for all models at once. founding_common.cl comes before.
 // Points lie in the order of the leaves: leaf l has those from leaf_first[l] to leaf_first[l + 1]. The host mapped
-// centroids to leaves: model m can have the nearest centroid of a point in leaf l among `mapped`, from
-// first[m * leaves + l] to first[m * leaves + l + 1].
+// centroids to leaves. The list of model m and leaf l begins at mapped[first[m * leaves + l]]. It has each centroid
+// that may be the nearest of a point in the leaf.
 
 typedef struct {
   __global const value_t* points;
@@ -34,22 +34,30 @@ void note_label(const Tree* tree, __global int* labels, int m, int i, int c) {
   if (labels != 0) labels[(size_t)m * tree->n + i] = c - m * K;
 }
 
-// Adds point i of a leaf to each model's statistics in local memory.
-void add_to_models(const Tree* tree, int i, int leaf, __local const float* s_models, __local value_t* s_sums,
-                   __local int* s_counts, __global int* labels) {
+// The models and their statistics in local memory. `labels` is null in all passes that are timed.
+typedef struct {
+  __local float* models;
+  __local value_t* sums;
+  __local int* counts;
+  __global int* labels;
+} Statistics;
+
+// Adds point i of a leaf to each model's statistics.
+void add_to_models(const Tree* tree, const Statistics* to, int i, int leaf) {
   value_t point[D];
   read_point(tree, i, point);
   for (int m = 0; m < M; ++m) {
-    const int c = nearest_mapped(tree, point, s_models, m, leaf);
-    add_point(point, c, s_sums, s_counts);
-    note_label(tree, labels, m, i, c);
+    const int c = nearest_mapped(tree, point, to->models, m, leaf);
+    add_point(point, c, to->sums, to->counts);
+    note_label(tree, to->labels, m, i, c);
   }
 }
 
-#define LOCAL_STATISTICS           \
+#define LOCAL_STATISTICS             \
   __local float s_models[M * K * D]; \
   __local value_t s_sums[M * K * D]; \
-  __local int s_counts[M * K]
+  __local int s_counts[M * K];       \
+  const Statistics statistics = {s_models, s_sums, s_counts, labels}
 
 // Section 6.1.1: a work-group a leaf. Its work-items share few mapped centroids, so they update the same sums.
 __kernel void direct_access(__global const value_t* points, __global const int* leaf_first, __global const int* first,
@@ -60,7 +68,7 @@ __kernel void direct_access(__global const value_t* points, __global const int* 
   const Tree tree = {points, first, mapped, leaf_first[leaves], leaves};
   load_models(models, s_models, s_sums, s_counts, M * K);
   for (int i = leaf_first[leaf] + get_local_id(0); i < leaf_first[leaf + 1]; i += get_local_size(0)) {
-    add_to_models(&tree, i, leaf, s_models, s_sums, s_counts, labels);
+    add_to_models(&tree, &statistics, i, leaf);
   }
   write_back(sums, counts, s_sums, s_counts, M * K);
 }
@@ -78,7 +86,7 @@ __kernel void distributed_access(__global const value_t* points, __global const 
   for (int p = 0; p < per_item; ++p) {
     const int item = (get_group_id(0) * per_item + p) * get_local_size(0) + get_local_id(0);
     const int leaf = item % leaves, i = leaf_first[leaf] + item / leaves;
-    if (i < leaf_first[leaf + 1]) add_to_models(&tree, i, leaf, s_models, s_sums, s_counts, labels);
+    if (i < leaf_first[leaf + 1]) add_to_models(&tree, &statistics, i, leaf);
   }
   write_back(sums, counts, s_sums, s_counts, M * K);
 }
@@ -109,17 +117,17 @@ __kernel void replicated_access(__global const value_t* points, __global const i
 }
 
 // The kernels that aggregate the replicas: a work-group a value. Each work-item adds its share, the first adds these.
-#define JOIN_REPLICAS(name, type)                                              \
+#define JOIN_REPLICAS(name, type)                                                  \
   __kernel void name(__global const type* own, __global type* joined, int items) { \
-    __local type part[GROUP];                                                  \
-    const int v = get_group_id(0), tx = get_local_id(0);                       \
-    type sum = 0;                                                              \
-    for (int w = tx; w < items; w += GROUP) sum += own[(size_t)v * items + w]; \
-    part[tx] = sum;                                                            \
-    barrier(CLK_LOCAL_MEM_FENCE);                                              \
-    if (tx != 0) return;                                                       \
-    for (int w = 1; w < GROUP; ++w) sum += part[w];                            \
-    joined[v] = sum;                                                           \
+    __local type part[GROUP];                                                      \
+    const int v = get_group_id(0), tx = get_local_id(0);                           \
+    type sum = 0;                                                                  \
+    for (int w = tx; w < items; w += GROUP) sum += own[(size_t)v * items + w];     \
+    part[tx] = sum;                                                                \
+    barrier(CLK_LOCAL_MEM_FENCE);                                                  \
+    if (tx != 0) return;                                                           \
+    for (int w = 1; w < GROUP; ++w) sum += part[w];                                \
+    joined[v] = sum;                                                               \
   }
 JOIN_REPLICAS(join_sums, value_t)
 JOIN_REPLICAS(join_counts, int)

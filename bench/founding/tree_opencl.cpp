@@ -4,10 +4,10 @@
 //               --rows N --columns D --clusters K --models M --iterations I --type float32|int32 --device 0
 //               --seed 1 --points uniform|mixture --judge reference
 //
-// direct: a work-group a leaf. distributed: a work-group spans leaves. replicated: sums for each work-item, and kernels
-// that join them. --leaf is the most points of a leaf; the study does not say how many it took. All three are the
-// study's concatenated parallelism. The host maps centroids to leaves in each iteration, which the seconds include,
-// with the copies. mapped_share is the share of distances that are left: the study's pruning factor.
+// Direct: a work-group takes a leaf. Distributed: a work-group spans leaves. Replicated: each work-item has sums, and
+// kernels join them. --leaf is the most points of a leaf. The study does not say how many it took. All three are the
+// study's concatenated parallelism. The host maps centroids to leaves in each iteration. The seconds include that, and
+// its copies. mapped_share is the share of distances that are computed. The study speaks of its pruning factor.
 #include "founding/device_ensemble.h"
 #include "founding/leaf_mapping.h"
 
@@ -36,7 +36,7 @@ class TreeEnsemble final : public DeviceEnsemble {
   // Algorithm 5. The new centroids come to the host, and the mapping goes to the device.
   void compute_statistics(cl_mem labels) override {
     const std::vector<float> models_now = models();
-    const Stopwatch watch;
+    const ElapsedTime watch;
     const LeafMapping mapping = map_centroids(tree_, models_now, options_.shape.clusters);
     mapping_seconds_ += watch.seconds();
     ++mappings_;
@@ -85,12 +85,12 @@ bool run(Arguments& arguments) {
   OpenClSession session(options.device, kTreeKernels, options.defines());
   session.check_group(static_cast<size_t>(options.group),
                       options.local_bytes(options.shape.models * options.shape.clusters));
-  const Stopwatch watch;
+  const ElapsedTime watch;
   const FoundingTree tree = make_founding_tree(points, options.shape.columns, leaf_rows);
   const double tree_seconds = watch.seconds();
   TreeEnsemble ensemble(session, options, tree, form);
   const EnsembleRun result = ensemble.fit(first_models(options, points));
-  const Verdict verdict = check_ensemble(options, tree.points, result);
+  const RunVerdict verdict = check_ensemble(options, tree.points, result);
   ResultLine line(arguments.program(), options.shape);
   line.add("form", form);
   options.add_to(line);

@@ -34,7 +34,7 @@ class FoundingCheck : public testing::Test {
     return {centroids.data(), shape_.clusters, shape_.columns};
   }
 
-  Verdict check(int64_t iterations = 3) const {
+  RunVerdict check(int64_t iterations = 3) const {
     return check_kmeans({.points = {points_.data(), shape_.rows, shape_.columns},
                          .first = view(first_),
                          .before = view(before_),
@@ -50,7 +50,7 @@ class FoundingCheck : public testing::Test {
 };
 
 TEST_F(FoundingCheck, AcceptsARightRun) {
-  const Verdict verdict = check();
+  const RunVerdict verdict = check();
   EXPECT_TRUE(verdict.right());
   EXPECT_EQ(verdict.labels_wrong, 0);
   EXPECT_EQ(verdict.means_wrong, 0);
@@ -58,7 +58,7 @@ TEST_F(FoundingCheck, AcceptsARightRun) {
 
 TEST_F(FoundingCheck, FindsOneWrongLabel) {
   model_.labels[123] = (model_.labels[123] + 1) % 5;
-  const Verdict verdict = check();
+  const RunVerdict verdict = check();
   EXPECT_EQ(verdict.labels_wrong, 1);
   EXPECT_FALSE(verdict.right());
 }
@@ -73,13 +73,13 @@ TEST_F(FoundingCheck, FindsAMeanWithoutOnePoint) {
   const auto count = static_cast<float>(model_.counts[label]);
   float& value = model_.centroids[label * 2];
   value = (value * count - points_[18]) / (count - 1);
-  const Verdict verdict = check();
+  const RunVerdict verdict = check();
   EXPECT_EQ(verdict.means_wrong, 1);
   EXPECT_FALSE(verdict.right());
 }
 
 TEST_F(FoundingCheck, FindsAMissingIteration) {
-  const Verdict verdict = check(4);
+  const RunVerdict verdict = check(4);
   EXPECT_GT(verdict.difference, verdict.tolerance);
   EXPECT_FALSE(verdict.right());
 }
