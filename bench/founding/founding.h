@@ -1,5 +1,5 @@
-// What the programs of the founding experiments share: options, points, first centroids, a clock and a result line.
-// These programs show the code of the five studies in its plain form. They are measured beside the library.
+// The founding experiments' programs share this: options, points, first centroids, a clock and a result line. These
+// programs show the code of the five studies in its plain form. Experiments compare them with the library.
 #pragma once
 
 #include <manymeans/error.h>
@@ -68,7 +68,7 @@ std::vector<T> make_points(const ExperimentShape& shape);
 template <class T>
 std::vector<T> first_centroids(const ExperimentShape& shape, const std::vector<T>& points, int64_t model);
 
-class Stopwatch {
+class ElapsedTime {
  public:
   double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count(); }
 
@@ -89,8 +89,8 @@ class ResultLine {
   std::string fields_;
 };
 
-/// The main function of all programs. `run` returns true if the answer was right. Exit codes: 0 right, 1 wrong, or
-/// those of ErrorCode.
+/// The main function of all programs. `run` returns true if the answer was right. The exit code is 0 if
+/// right, 1 if wrong, or an ErrorCode.
 int run_program(int argc, char** argv, const std::function<bool(Arguments&)>& run);
 
 }  // namespace manymeans::founding

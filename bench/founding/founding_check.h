@@ -24,7 +24,7 @@ struct CheckedRun {
   std::span<const int32_t> labels = {};
 };
 
-struct Verdict {
+struct RunVerdict {
   int64_t labels_wrong = 0;  ///< rows that another prototype fits better by more than rounding errors explain
   int64_t ties = 0;          ///< rows whose label differs from the library's within rounding errors
   int64_t means_wrong = 0;   ///< values of `after` that are not what the labels give, within rounding errors
@@ -33,20 +33,21 @@ struct Verdict {
   bool judged = false;
 
   bool right() const { return labels_wrong == 0 && means_wrong == 0 && difference <= tolerance; }
-  Verdict& operator+=(const Verdict& other);
+  RunVerdict& operator+=(const RunVerdict& other);
   void add_to(ResultLine& line) const;
 };
 
 /// Checks a run of k-means with this backend of the library; "none" checks nothing.
-/// Labels: if float arithmetic finds prototype a nearer than b, then d_a - d_b <= g (d_a + d_b) holds for the squared
-/// distances, where g = (D + 3) u and u is half a unit in the last place.
+/// Labels: a program may find prototype a nearer than b if d_a - d_b <= g (d_a + d_b). These are squared distances, and
+/// g is (D + 3) u. Half a unit in the last place is u.
 /// Means: a sum of n terms in any order is off by at most n u times the sum of their magnitudes.
-/// Tolerance of the whole run: 1e-3 in float32, 1e-6 in float64, and ten thresholds.
-Verdict check_kmeans(const CheckedRun& run, const std::string& backend);
+/// Tolerance of the whole run: 1e-3 in float32 and 1e-6 in float64, for labels that rounding errors changed on the way.
+/// To these come the rounding error of a mean of N / K values, and ten thresholds.
+RunVerdict check_kmeans(const CheckedRun& run, const std::string& backend);
 
-/// The same for regression clustering without intercepts. Prototypes are K x (D + 1), the last value is 0.
+/// Checks a run of regression clustering without intercepts. Prototypes are K x (D + 1), the last value is 0.
 /// Labels: residuals are compared, each with the rounding error of its sum of D + 1 terms.
 /// Means: the residuals of a cluster are orthogonal to each feature, up to rounding errors.
-Verdict check_regression(const CheckedRun& run, const std::string& backend);
+RunVerdict check_regression(const CheckedRun& run, const std::string& backend);
 
 }  // namespace manymeans::founding

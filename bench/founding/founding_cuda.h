@@ -170,14 +170,14 @@ bool report(ResultLine& line, const CudaProblem<T>& problem, const DeviceFit<T>&
   const auto view = [d](const std::vector<T>& rows) {
     return PointsView(rows.data(), static_cast<int64_t>(rows.size()) / d, d);
   };
-  const Verdict verdict = check_kmeans({.points = view(problem.points),
-                                        .first = view(problem.first),
-                                        .before = view(fit.before),
-                                        .after = view(fit.after),
-                                        .iterations = fit.before == problem.first ? 1 : fit.iterations,
-                                        .threshold = threshold,
-                                        .labels = fit.labels},
-                                       problem.shape.judge);
+  const RunVerdict verdict = check_kmeans({.points = view(problem.points),
+                                           .first = view(problem.first),
+                                           .before = view(fit.before),
+                                           .after = view(fit.after),
+                                           .iterations = fit.before == problem.first ? 1 : fit.iterations,
+                                           .threshold = threshold,
+                                           .labels = fit.labels},
+                                          problem.shape.judge);
   line.add("seconds", fit.seconds);
   line.add("seconds_with_transfers", fit.seconds_with_transfers);
   line.add("iterations", fit.iterations);

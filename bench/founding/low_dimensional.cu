@@ -96,7 +96,7 @@ void start(const PointLabelling& work, Place place, int block) {
 }
 
 DeviceFit<float> label(const CudaProblem<float>& problem, const PlaceStep& step, int block) {
-  const Stopwatch watch;
+  const ElapsedTime watch;
   const ExperimentShape& shape = problem.shape;
   const int64_t pitch = filled_up(shape.rows, kPitch);
   const DeviceArray<float> points(transposed(problem.points, shape.columns, pitch)), centroids(problem.first);

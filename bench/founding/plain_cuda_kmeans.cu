@@ -119,7 +119,7 @@ void start_labelling(const LayoutLabelling& work, const LayoutStep& step) {
 }
 
 DeviceFit<float> fit(const CudaProblem<float>& problem, const LayoutStep& step) {
-  const Stopwatch watch;
+  const ElapsedTime watch;
   const int64_t n = problem.shape.rows, k = problem.shape.clusters, columns = problem.shape.columns;
   const int64_t d = step.layout == Layout::kVectors ? filled_up(columns, 4) : columns;
   const int blocks = static_cast<int>(blocks_for(n, step.block));

@@ -2,18 +2,19 @@
 //
 //   plain_kmeans --rows N --columns D --clusters K --models M --iterations I --type float64|float32
 //                --strategy two-loops|one-loop --threshold 0 --seed 1 --points uniform|mixture --judge reference
+//
 //   openmp_kmeans takes the same options and --threads T.
 //
-// two-loops: study 5, listings 1 to 3. one-loop: NU-MineBench, with which study 4 (table 5.1) compares.
-// --threshold 1e-6 is study 5's rule: a centroid that moved less is not updated, and the fit ends when none moved.
-// 0 stops when no centroid moves at all. The models of an ensemble are fitted one after the other.
+// The strategy two-loops is study 5, listings 1 to 3. One-loop is NU-MineBench, the peer of study 4 (table 5.1).
+//
+// --threshold 1e-6 is study 5's rule. A centroid that moved less is not updated, and the fit ends when none moved.
+// The default 0 ends it when no centroid moves at all. The models of an ensemble are fitted one after the other.
 #include "founding/plain_kmeans.h"
 
 #include "founding/founding.h"
 #include "founding/founding_check.h"
 #include "founding/plain_threads.h"
 
-#include <type_traits>
 
 namespace manymeans::founding {
 namespace {
@@ -29,7 +30,7 @@ struct PlainOptions {
 struct EnsembleTotals {
   double seconds = 0;
   int64_t iterations = 0;
-  Verdict verdict;
+  RunVerdict verdict;
 };
 
 template <class T>
@@ -40,7 +41,7 @@ void fit_model(const PlainOptions& options, const std::vector<T>& points, int64_
   model.labels.resize(static_cast<size_t>(shape.rows));
   std::vector<T> before;
   int64_t iterations = 0;
-  const Stopwatch watch;
+  const ElapsedTime watch;
   for (bool moved = true; moved && iterations < shape.iterations; ++iterations) {
     before = model.centroids;
     if (options.one_loop) {

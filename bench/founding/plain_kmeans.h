@@ -1,5 +1,5 @@
-// K-means as studies 3 and 5 write it: for sequential C++, or with OpenMP where the compiler is asked for it.
-// The same lines serve both. A compiler without OpenMP ignores the pragmas, which gives the sequential program.
+// K-means as studies 3 and 5 write it: sequential, and with OpenMP. The lines are the same for both. A
+// compiler without OpenMP ignores the pragmas, which gives the sequential program.
 #pragma once
 
 #include <cmath>

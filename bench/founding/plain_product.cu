@@ -98,7 +98,7 @@ struct ProductEntries {
 };
 
 ProductEntries product_of(const ProductFactors& factors, const ProductStep& step) {
-  const Stopwatch watch;
+  const ElapsedTime watch;
   const DeviceArray<float> a(factors.a), b(factors.b);
   const DeviceArray<float> c(static_cast<size_t>(factors.rows) * factors.columns);
   const ProductWork work{a.data(), b.data(), c.data(), factors.rows, factors.depth, factors.columns};

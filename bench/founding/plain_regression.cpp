@@ -150,7 +150,7 @@ template <class T>
 bool fit_and_check(const ExperimentShape& shape, int threads, ResultLine& line) {
   RegressionProblem<T> problem{shape, threads};
   make_rows(problem);
-  Verdict verdict;
+  RunVerdict verdict;
   double seconds = 0;
   int64_t kept = 0, iterations = 0;
   for (int64_t m = 0; m < shape.models; ++m) {
@@ -158,7 +158,7 @@ bool fit_and_check(const ExperimentShape& shape, int threads, ResultLine& line) 
     std::vector<T> models = first, before;
     std::vector<int32_t> labels(static_cast<size_t>(shape.rows));
     int64_t kept_here = 0, done = 0;
-    const Stopwatch watch;
+    const ElapsedTime watch;
     for (; done < shape.iterations && models != before; ++done) {
       before = models;
       std::vector<double> sums = assign_rows(problem, models, labels);

@@ -191,7 +191,7 @@ class DevicePlane {
 };
 
 DeviceFit<double> fit(const CudaProblem<double>& problem, const PlaneStep& step, int block) {
-  const Stopwatch watch;
+  const ElapsedTime watch;
   const int64_t n = problem.shape.rows, k = problem.shape.clusters;
   const DevicePlane points(problem.points), centroids(problem.first), before(k);
   DevicePlane sums(k);

@@ -67,7 +67,7 @@ const std::vector<GroupStep> kSteps = {{"1", 1, label_in_groups<1>},    {"2", 2,
                                        {"12", 12, label_in_groups<12>}, {"16", 16, label_in_groups<16>}};
 
 DeviceFit<float> label(const CudaProblem<float>& problem, const GroupStep& step, bool reading, int block) {
-  const Stopwatch watch;
+  const ElapsedTime watch;
   const ExperimentShape& shape = problem.shape;
   const int64_t pitch = filled_up(shape.rows, kPitch), group_columns = filled_up(shape.clusters, step.group);
   const DeviceArray<float> points(transposed(problem.points, shape.columns, pitch));
