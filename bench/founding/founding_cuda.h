@@ -1,4 +1,4 @@
-// What the plain CUDA programs share: errors and memory of the device, the time of kernels, and a report.
+// The plain CUDA programs share this: errors and memory of the device, the time of kernels, and a report.
 #pragma once
 
 #include <manymeans/error.h>
@@ -20,7 +20,7 @@ inline void check(cudaError_t status, const std::string& what) {
   if (status != cudaSuccess) throw Error(ErrorCode::kInternal, "cuda", what + ": " + cudaGetErrorString(status));
 }
 
-/// run_program() where there is a device. Else returns 77, which CTest counts as a skipped test.
+/// Calls run_program() if there is a device. Else returns 77, which CTest counts as a skipped test.
 inline int run_on_device(int argc, char** argv, const std::function<bool(Arguments&)>& run) {
   constexpr int kSkipped = 77;
   int count = 0;
@@ -60,7 +60,7 @@ class DeviceArray {
   size_t size_;
 };
 
-/// Adds up the time of kernels. Two events stand in the device's queue, before and after them.
+/// Adds up the time of kernels. The device's queue has an event before and after them.
 class KernelTimer {
  public:
   KernelTimer() {
@@ -142,7 +142,7 @@ inline std::vector<float> transposed(const std::vector<float>& rows, int64_t col
   return result;
 }
 
-/// What a program of k-means is given.
+/// The input of a program of k-means.
 template <class T>
 struct CudaProblem {
   explicit CudaProblem(const ExperimentShape& read)
@@ -152,7 +152,7 @@ struct CudaProblem {
   std::vector<T> points, first;  // first centroids
 };
 
-/// What it found.
+/// Its result.
 template <class T>
 struct DeviceFit {
   std::vector<T> before, after;  // centroids before and after the last iteration

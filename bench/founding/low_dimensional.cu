@@ -3,10 +3,10 @@
 //
 //   low_dimensional [--centroids PLACE] [--block THREADS] [--repeats R] [--rows N] [--columns D] [--clusters K] ...
 //
-//   shared    the centroids lie in shared memory, into which each block copies them
-//   unloaded  the same without the copy: its labels mean nothing, and its time shows what the copy takes
-//   constant  they lie in constant memory, which has a cache of its own
-//   global    they lie in global memory, behind the caches
+//   shared    The centroids lie in shared memory, into which each block copies them.
+//   unloaded  The same without the copy. Its labels mean nothing, and its time shows what the copy takes.
+//   constant  They lie in constant memory, which has a cache of its own.
+//   global    They lie in global memory, behind the caches.
 //
 // --iterations labellings are timed together.
 #include "founding/founding_cuda.h"

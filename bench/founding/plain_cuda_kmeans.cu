@@ -3,13 +3,13 @@
 //
 //   plain_cuda_kmeans [--step NAME] [--block THREADS] [--repeats R] [--rows N] [--columns D] [--clusters K] ...
 //
-//   fixed      structure of arrays, 128 threads a block; 1024 threads a block add the counts of changed labels
-//   occupancy  256 and 512 threads a block, which kept all warps of a multiprocessor of the study's GTX 480 busy
-//   aos        array of structures: the coordinates of a point lie side by side
-//   float4     the same, four coordinates a load; zeros pad a point to a multiple of four coordinates
+//   fixed      Structure of arrays. 128 threads a block label points; 1024 a block add the counts of changed labels.
+//   occupancy  256 and 512 threads a block. They fill the multiprocessors of the study's GTX 480.
+//   aos        Array of structures: the coordinates of a point lie side by side.
+//   float4     The same with four coordinates a load. Zeros pad a point to a multiple of four coordinates.
 //
 // The study's last step was the compiler option -O3; float4 says by hand what it hoped for. As there, a fit ends when
-// at most a thousandth of the labels changed. Seconds are those of the kernels; seconds with transfers those of all.
+// at most a thousandth of the labels changed. Seconds measure the kernels alone.
 #include "founding/founding_cuda.h"
 
 namespace manymeans::founding {

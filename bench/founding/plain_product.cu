@@ -3,13 +3,13 @@
 //
 //   plain_product [--step NAME] [--repeats R] [--rows N] [--depth L] [--columns M] [--seed S]
 //
-//   plain      each thread reads its row of A and its column of B from global memory; 32 x 32 threads a block
-//   shared     a block copies square tiles of A and B to shared memory; each value there serves 32 threads
-//   scheduled  16 x 16 threads a block, which kept all warps of a multiprocessor of the study's GTX 480 busy
-//   tiles2     TILE_SZ = 2: a block takes two tiles of B side by side for each tile of A; a thread has two entries
-//   tiles4     TILE_SZ = 4
+//   plain      Each thread reads its row of A and its column of B from global memory. A block has 32 x 32 threads.
+//   shared     A block copies square tiles of A and B to shared memory. Each value there serves 32 threads.
+//   scheduled  16 x 16 threads a block. They fill the multiprocessors of the study's GTX 480.
+//   tiles2     TILE_SZ = 2: a block takes two tiles of B side by side for each tile of A. A thread has two entries.
+//   tiles4     TILE_SZ = 4: four tiles and entries.
 //
-// Any size: threads and tiles at the edges are partly empty. Seconds are those of one kernel.
+// Any size: threads and tiles at the edges are partly empty. Seconds measure one kernel.
 #include <manymeans/multiply.h>
 
 #include "founding/founding_cuda.h"
@@ -109,7 +109,7 @@ ProductEntries product_of(const ProductFactors& factors, const ProductStep& step
   return {c.to_host(), timer.seconds(), watch.seconds()};
 }
 
-// An exact product, and that of the magnitudes, judge the entries of all steps.
+// Judges the entries of all steps by the exact product and by the product of the magnitudes.
 class ProductJudge {
  public:
   explicit ProductJudge(const ProductFactors& factors) : depth_(factors.depth) {

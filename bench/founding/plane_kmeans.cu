@@ -2,12 +2,12 @@
 //
 //   plane_kmeans [--step NAME] [--block THREADS] [--repeats R] [--rows N] [--clusters K] [--iterations I] ...
 //
-//   first-thread   the study's reduction: the first thread of a block sums the block's points, then adds atomically
-//   all-threads    all threads of a block add to sums in shared memory atomically; the block's sums go on as above
-//   global-atomics each thread adds its point to the sums in global memory: the study expected this to be slower
+//   first-thread    The study's reduction: one thread of a block sums the block's points and adds the sums atomically.
+//   all-threads     All threads of a block add to sums in shared memory atomically. The block's sums go on as above.
+//   global-atomics  Each thread adds its point to the sums in global memory. The study expected this to be slower.
 //
 // A centroid that would move by at most the threshold stays. A fit ends when all stay. A cluster without points keeps
-// its centroid; the study's listing moves it to the origin. Seconds are those of the kernels.
+// its centroid; the study's listing moves it to the origin. Seconds measure the kernels alone.
 #include "founding/founding_cuda.h"
 
 namespace manymeans::founding {
@@ -41,6 +41,7 @@ __device__ double squared_distance(double x, double y, double other_x, double ot
 __global__ void assign_points(PlaneWork work) {
   extern __shared__ double shared[];
   double *const centroid_x = shared, *const centroid_y = shared + work.k;
+  // All threads copy. In the study the first thread does so alone.
   for (int c = threadIdx.x; c < work.k; c += blockDim.x) {
     centroid_x[c] = work.centroids.x[c];
     centroid_y[c] = work.centroids.y[c];
@@ -162,17 +163,13 @@ const std::vector<PlaneStep> kSteps = {{"first-thread", sum_by_first_thread, 20,
                                        {"all-threads", sum_by_all_threads, 0, 20},
                                        {"global-atomics", sum_in_global_memory, 0, 0}};
 
-// Points of the plane on the device. On the host x and y of a point lie side by side.
+// Points on the device. On the host x and y of a point lie side by side.
 class DevicePlane {
  public:
-  explicit DevicePlane(size_t size) : x_(size), y_(size) {}
+  explicit DevicePlane(size_t size) : DevicePlane(std::vector<double>(2 * size)) {}  // zeros
   explicit DevicePlane(const std::vector<double>& rows) : x_(every_second(rows, 0)), y_(every_second(rows, 1)) {}
 
   PlaneArrays view() const { return {x_.data(), y_.data()}; }
-  void set_zero() {
-    x_.set_bytes(0);
-    y_.set_bytes(0);
-  }
   std::vector<double> to_host() const {
     const std::vector<double> x = x_.to_host(), y = y_.to_host();
     std::vector<double> rows;
@@ -193,10 +190,8 @@ class DevicePlane {
 DeviceFit<double> fit(const CudaProblem<double>& problem, const PlaneStep& step, int block) {
   const ElapsedTime watch;
   const int64_t n = problem.shape.rows, k = problem.shape.clusters;
-  const DevicePlane points(problem.points), centroids(problem.first), before(k);
-  DevicePlane sums(k);
+  const DevicePlane points(problem.points), centroids(problem.first), before(k), sums(k);
   DeviceArray<int> labels(n), counts(k), moved(1);
-  sums.set_zero();
   counts.set_bytes(0);
   const PlaneWork work{points.view(),      centroids.view(), before.view(), sums.view(),
                        labels.data(),      counts.data(),    moved.data(),  n,
