@@ -48,10 +48,9 @@ bool run(Arguments& arguments) {
   arguments.check_all_used();
   const bool concatenated = strategy == "concatenated";
   const std::vector<float> points = make_ensemble_points(options);
-  OpenClSession session(options.device, kEnsembleKernels, options.defines() + (concatenated ? " -DCONCATENATED" : ""));
   const int64_t models_in_local_memory = concatenated ? options.shape.models : 1;
-  session.check_group(static_cast<size_t>(options.group),
-                      options.local_bytes(models_in_local_memory * options.shape.clusters));
+  check_group(options.device, options.group, options.local_bytes(models_in_local_memory * options.shape.clusters));
+  OpenClSession session(options.device, kEnsembleKernels, options.defines() + (concatenated ? " -DCONCATENATED" : ""));
   StrategyEnsemble ensemble(session, options, points, strategy, contention == "reduced");
   const EnsembleRun result = ensemble.fit(first_models(options, points));
   const RunVerdict verdict = check_ensemble(options, points, result);

@@ -83,9 +83,8 @@ bool run(Arguments& arguments) {
   const int64_t leaf_rows = arguments.whole("leaf", 1024);
   arguments.check_all_used();
   const std::vector<float> points = make_ensemble_points(options);
+  check_group(options.device, options.group, options.local_bytes(options.shape.models * options.shape.clusters));
   OpenClSession session(options.device, kTreeKernels, options.defines());
-  session.check_group(static_cast<size_t>(options.group),
-                      options.local_bytes(options.shape.models * options.shape.clusters));
   const ElapsedTime watch;
   const FoundingTree tree = make_founding_tree(points, options.shape.columns, leaf_rows);
   const double tree_seconds = watch.seconds();
