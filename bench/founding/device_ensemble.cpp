@@ -41,11 +41,11 @@ std::vector<float> make_ensemble_points(const EnsembleOptions& options) {
 
 DeviceEnsemble::DeviceEnsemble(OpenClSession& session, const EnsembleOptions& options, const std::vector<float>& points)
     : session_(session), options_(options) {
-  points_ = options.whole() ? session.make_buffer_of(std::vector<int32_t>(points.begin(), points.end()))
-                            : session.make_buffer_of(points);
-  models_ = session.make_buffer(options.values() * sizeof(float));
-  sums_ = session.make_buffer(options.values() * sizeof(float));  // int has four bytes, too
-  counts_ = session.make_buffer(options.centroids() * sizeof(int32_t));
+  arrays_.points = options.whole() ? session.make_buffer_of(std::vector<int32_t>(points.begin(), points.end()))
+                                   : session.make_buffer_of(points);
+  arrays_.models = session.make_buffer(options.values() * sizeof(float));
+  arrays_.sums = session.make_buffer(options.values() * sizeof(float));  // int has four bytes, too
+  arrays_.counts = session.make_buffer(options.centroids() * sizeof(int32_t));
 }
 
 EnsembleRun DeviceEnsemble::fit(const std::vector<float>& first) {
@@ -67,22 +67,22 @@ EnsembleRun DeviceEnsemble::fit(const std::vector<float>& first) {
   return run;
 }
 
-std::vector<float> DeviceEnsemble::models() {
+std::vector<float> DeviceEnsemble::models() const {
   std::vector<float> models(options_.values());
-  session_.read(models, models_);
+  session_.read(models, arrays_.models);
   return models;
 }
 
 void DeviceEnsemble::begin(const std::vector<float>& models) {
-  session_.write(models_, models);
-  session_.write(sums_, std::vector<int32_t>(options_.values(), 0));  // 0 has the same bits in both types
-  session_.write(counts_, std::vector<int32_t>(options_.centroids(), 0));
+  session_.write(arrays_.models, models);
+  session_.write(arrays_.sums, std::vector<int32_t>(options_.values(), 0));  // 0 has the same bits in both types
+  session_.write(arrays_.counts, std::vector<int32_t>(options_.centroids(), 0));
 }
 
 void DeviceEnsemble::iterate(cl_mem labels) {
   compute_statistics(labels);
   session_.launch("compute_new_models", options_.groups_for(static_cast<int64_t>(options_.centroids())),
-                  static_cast<size_t>(options_.group), models_, sums_, counts_);
+                  static_cast<size_t>(options_.group), arrays_.models, arrays_.sums, arrays_.counts);
 }
 
 std::vector<float> first_models(const EnsembleOptions& options, const std::vector<float>& points) {

@@ -42,6 +42,11 @@ struct EnsembleRun {
   double seconds = 0;
 };
 
+/// Points, models and statistics in the device's global memory.
+struct DeviceArrays {
+  cl_mem points = nullptr, models = nullptr, sums = nullptr, counts = nullptr;
+};
+
 class DeviceEnsemble {
  public:
   DeviceEnsemble(OpenClSession& session, const EnsembleOptions& options, const std::vector<float>& points);
@@ -53,15 +58,19 @@ class DeviceEnsemble {
  protected:
   /// Adds each point to the sums and the count of the nearest centroid of each model. `labels` may be null.
   virtual void compute_statistics(cl_mem labels) = 0;
-  std::vector<float> models();
+  std::vector<float> models() const;
 
-  OpenClSession& session_;
-  const EnsembleOptions& options_;
-  cl_mem points_ = nullptr, models_ = nullptr, sums_ = nullptr, counts_ = nullptr;
+  OpenClSession& session() const { return session_; }
+  const EnsembleOptions& options() const { return options_; }
+  const DeviceArrays& arrays() const { return arrays_; }
 
  private:
   void begin(const std::vector<float>& models);
   void iterate(cl_mem labels);
+
+  OpenClSession& session_;
+  const EnsembleOptions& options_;
+  DeviceArrays arrays_ = {};
 };
 
 /// First centroids of all models.

@@ -21,18 +21,19 @@ class StrategyEnsemble final : public DeviceEnsemble {
 
  private:
   void compute_statistics(cl_mem labels) override {
-    const auto group = static_cast<size_t>(options_.group), models = static_cast<size_t>(options_.shape.models);
-    const auto n = static_cast<cl_int>(options_.shape.rows), per_item = static_cast<cl_int>(options_.per_item);
-    const size_t groups = options_.groups_for((options_.shape.rows + per_item - 1) / per_item);
+    const auto& [points, models, sums, counts] = arrays();
+    const auto group = static_cast<size_t>(options().group), tasks = static_cast<size_t>(options().shape.models);
+    const auto n = static_cast<cl_int>(options().shape.rows), per_item = static_cast<cl_int>(options().per_item);
+    const size_t groups = options().groups_for((options().shape.rows + per_item - 1) / per_item);
     if (strategy_ == "task") {
-      session_.launch("task_parallel", models, group, points_, models_, sums_, counts_, labels, n);
+      session().launch("task_parallel", tasks, group, points, models, sums, counts, labels, n);
     } else if (strategy_ == "data") {
-      for (cl_int m = 0; m < static_cast<cl_int>(models); ++m) {
-        session_.launch("data_parallel", groups, group, points_, models_, sums_, counts_, labels, n, per_item, m);
+      for (cl_int m = 0; m < static_cast<cl_int>(tasks); ++m) {
+        session().launch("data_parallel", groups, group, points, models, sums, counts, labels, n, per_item, m);
       }
     } else {
-      session_.launch("concatenated_parallel", groups, group, points_, models_, sums_, counts_, labels, n, per_item,
-                      rotated_);
+      session().launch("concatenated_parallel", groups, group, points, models, sums, counts, labels, n, per_item,
+                       rotated_);
     }
   }
 
@@ -47,10 +48,9 @@ bool run(Arguments& arguments) {
   arguments.check_all_used();
   const bool concatenated = strategy == "concatenated";
   const std::vector<float> points = make_ensemble_points(options);
-  OpenClSession session(options.device, kEnsembleKernels, options.defines() + (concatenated ? " -DCONCATENATED" : ""));
   const int64_t models_in_local_memory = concatenated ? options.shape.models : 1;
-  session.check_group(static_cast<size_t>(options.group),
-                      options.local_bytes(models_in_local_memory * options.shape.clusters));
+  check_group(options.device, options.group, options.local_bytes(models_in_local_memory * options.shape.clusters));
+  OpenClSession session(options.device, kEnsembleKernels, options.defines() + (concatenated ? " -DCONCATENATED" : ""));
   StrategyEnsemble ensemble(session, options, points, strategy, contention == "reduced");
   const EnsembleRun result = ensemble.fit(first_models(options, points));
   const RunVerdict verdict = check_ensemble(options, points, result);

@@ -15,6 +15,18 @@ void check_call(cl_int status, const char* function) {
 
 }  // namespace
 
+void check_group(int device, int64_t work_items, int64_t local_bytes) {
+  const opencl::DeviceFacts facts = opencl::facts_of_device(device);
+  const auto refuse = [](const std::string& what) { throw Error(ErrorCode::kUnavailable, "plain OpenCL", what); };
+  if (local_bytes > facts.local_memory) {
+    refuse(fmt::format("the models need {} bytes of local memory, and the device has {}; take fewer models or clusters",
+                       local_bytes, facts.local_memory));
+  }
+  if (work_items > facts.largest_group) {
+    refuse(fmt::format("--group is {}, and the device allows at most {}", work_items, facts.largest_group));
+  }
+}
+
 OpenClSession::OpenClSession(int device, std::string_view source, const std::string& options)
     : device_(opencl::open_device(device)) {
   cl_int status = CL_SUCCESS;
@@ -41,17 +53,6 @@ OpenClSession::~OpenClSession() {
   for (const auto& [name, kernel] : kernels_) api().clReleaseKernel(kernel);
   api().clReleaseProgram(program_);
   api().clReleaseCommandQueue(queue_);
-}
-
-void OpenClSession::check_group(size_t work_items, int64_t local_bytes) const {
-  const auto refuse = [](const std::string& what) { throw Error(ErrorCode::kUnavailable, "plain OpenCL", what); };
-  if (local_bytes > facts().local_memory) {
-    refuse(fmt::format("the models need {} bytes of local memory, and the device has {}; take fewer models or clusters",
-                       local_bytes, facts().local_memory));
-  }
-  if (static_cast<int64_t>(work_items) > facts().largest_group) {
-    refuse(fmt::format("--group is {}, and the device has at most {}", work_items, facts().largest_group));
-  }
 }
 
 cl_mem OpenClSession::make_buffer(size_t bytes) {

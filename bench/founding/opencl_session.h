@@ -13,6 +13,10 @@ namespace manymeans::founding {
 extern const std::string_view kEnsembleKernels;  ///< founding_common.cl, ensemble_opencl.cl
 extern const std::string_view kTreeKernels;      ///< founding_common.cl, tree_opencl.cl
 
+/// Throws Error(kUnavailable) if the device's work-groups have less local memory, or fewer work-items. Some compilers
+/// fail without a reason then, so programs ask before they build kernels.
+void check_group(int device, int64_t work_items, int64_t local_bytes);
+
 /// Throws Error as the library's OpenCL backend does. All commands run in the order of the calls.
 class OpenClSession {
  public:
@@ -23,8 +27,6 @@ class OpenClSession {
   ~OpenClSession();
 
   const opencl::DeviceFacts& facts() const { return device_.facts(); }
-  /// Throws Error(kUnavailable) if a work-group has less local memory, or fewer work-items.
-  void check_group(size_t work_items, int64_t local_bytes) const;
 
   cl_mem make_buffer(size_t bytes);
   template <class T>

@@ -15,7 +15,6 @@
 #include "founding/founding_check.h"
 #include "founding/plain_threads.h"
 
-
 namespace manymeans::founding {
 namespace {
 

@@ -37,37 +37,38 @@ class TreeEnsemble final : public DeviceEnsemble {
   void compute_statistics(cl_mem labels) override {
     const std::vector<float> models_now = models();
     const ElapsedTime watch;
-    const LeafMapping mapping = map_centroids(tree_, models_now, options_.shape.clusters);
+    const LeafMapping mapping = map_centroids(tree_, models_now, options().shape.clusters);
     mapping_seconds_ += watch.seconds();
     ++mappings_;
     mapped_centroids_ += static_cast<int64_t>(mapping.mapped.size());
-    all_centroids_ += options_.shape.models * tree_.leaves * options_.shape.clusters;
-    session_.write(first_, mapping.first);
-    session_.write(mapped_, mapping.mapped);
+    all_centroids_ += options().shape.models * tree_.leaves * options().shape.clusters;
+    session().write(first_, mapping.first);
+    session().write(mapped_, mapping.mapped);
     launch(labels);
   }
 
   void launch(cl_mem labels) {
-    const auto group = static_cast<size_t>(options_.group), leaves = static_cast<size_t>(tree_.leaves);
-    const auto per_item = static_cast<cl_int>(options_.per_item);
+    const auto& [points, models, sums, counts] = arrays();
+    const auto group = static_cast<size_t>(options().group), leaves = static_cast<size_t>(tree_.leaves);
+    const auto per_item = static_cast<cl_int>(options().per_item);
     if (form_ == "direct") {
-      session_.launch("direct_access", leaves, group, points_, leaf_first_, first_, mapped_, models_, sums_, counts_,
-                      labels);
+      session().launch("direct_access", leaves, group, points, leaf_first_, first_, mapped_, models, sums, counts,
+                       labels);
     } else if (form_ == "distributed") {
       const int64_t places = tree_.leaves * tree_.largest_leaf();
-      session_.launch("distributed_access", options_.groups_for((places + per_item - 1) / per_item), group, points_,
-                      leaf_first_, first_, mapped_, models_, sums_, counts_, labels, static_cast<cl_int>(tree_.leaves),
-                      per_item);
+      session().launch("distributed_access", options().groups_for((places + per_item - 1) / per_item), group, points,
+                       leaf_first_, first_, mapped_, models, sums, counts, labels, static_cast<cl_int>(tree_.leaves),
+                       per_item);
     } else {
-      session_.launch("replicated_access", leaves, group, points_, leaf_first_, first_, mapped_, models_, own_sums_,
-                      own_counts_, labels);
+      session().launch("replicated_access", leaves, group, points, leaf_first_, first_, mapped_, models, own_sums_,
+                       own_counts_, labels);
       const auto all = static_cast<cl_int>(items());
-      session_.launch("join_sums", options_.values(), group, own_sums_, sums_, all);
-      session_.launch("join_counts", options_.centroids(), group, own_counts_, counts_, all);
+      session().launch("join_sums", options().values(), group, own_sums_, sums, all);
+      session().launch("join_counts", options().centroids(), group, own_counts_, counts, all);
     }
   }
 
-  size_t items() const { return static_cast<size_t>(tree_.leaves * options_.group); }
+  size_t items() const { return static_cast<size_t>(tree_.leaves * options().group); }
 
   const FoundingTree& tree_;
   std::string form_;
@@ -82,9 +83,8 @@ bool run(Arguments& arguments) {
   const int64_t leaf_rows = arguments.whole("leaf", 1024);
   arguments.check_all_used();
   const std::vector<float> points = make_ensemble_points(options);
+  check_group(options.device, options.group, options.local_bytes(options.shape.models * options.shape.clusters));
   OpenClSession session(options.device, kTreeKernels, options.defines());
-  session.check_group(static_cast<size_t>(options.group),
-                      options.local_bytes(options.shape.models * options.shape.clusters));
   const ElapsedTime watch;
   const FoundingTree tree = make_founding_tree(points, options.shape.columns, leaf_rows);
   const double tree_seconds = watch.seconds();

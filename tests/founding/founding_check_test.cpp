@@ -81,6 +81,7 @@ TEST_F(FoundingCheck, FindsAMeanWithoutOnePoint) {
 TEST_F(FoundingCheck, FindsAMissingIteration) {
   const RunVerdict verdict = check(4);
   EXPECT_GT(verdict.difference, verdict.tolerance);
+  EXPECT_TRUE(verdict.went_apart);
   EXPECT_FALSE(verdict.right());
 }
 
