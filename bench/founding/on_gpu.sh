@@ -1,12 +1,11 @@
 #!/bin/sh
 # Runs the CUDA programs of studies 2, 3 and 5 at the studies' shapes. Prints a line of JSON for each measurement.
 #
-#   bench/founding/on_gpu.sh build/release/bin > lines.json      (the folder of the programs; two minutes on an H200)
+#   bench/founding/on_gpu.sh build/release/bin > lines.json      (the folder of the programs; meant to take 2 minutes)
 #
 # Exit code: 0, or 1 if a program failed or found a wrong answer.
 programs=$1
 failed=0
-
 measure() {
   program=$1
   shift
@@ -18,8 +17,7 @@ measure plain_cuda_kmeans --judge cpu --clusters 3 --rows 351 --columns 34 --ite
 measure plain_cuda_kmeans --judge cpu --clusters 3 --rows 7089 --columns 4 --iterations 7
 measure plain_cuda_kmeans --judge cpu --clusters 3 --rows 191681 --columns 22 --iterations 4
 measure plain_cuda_kmeans --judge cpu --clusters 3 --rows 488565 --columns 8 --iterations 14
-# Study 2, tables 4: the sizes that its text names.
-for size in 5 8 10 32 33 1000; do measure plain_product --rows $size; done
+for size in 5 8 10 32 33 1000; do measure plain_product --rows $size; done # tables 4
 
 # Study 3, tables 4.1 and 4.2: 50 labellings. Table 4.3: one.
 for columns in 2 4 6 8 10 12 14 16 18 20 22; do
