@@ -161,7 +161,8 @@ double tolerance_of(const CheckedRun& run) {
   return (run.points.type == DataType::kFloat64 ? 1e-6 : 1e-3) + error_of_mean + 10 * run.threshold;
 }
 
-// What the inertia of a long float32 run may differ by. Regression clustering has more optima close to each other.
+// The inertia of a long float32 run may differ by this share. Regression clustering has more optima close to each
+// other.
 constexpr double kMeansTolerance = 1e-3, kPlanesTolerance = 5e-2;
 
 // Compares the last prototypes with the model that the library fitted.
