@@ -17,7 +17,7 @@ long double value_at(const PointsView& matrix, int64_t row, int64_t column) {
                                            : static_cast<const float*>(matrix.data)[index];
 }
 
-// Half a unit in the last place, relative.
+// Half a unit in the last place.
 long double rounding_unit(DataType type) {
   return type == DataType::kFloat64 ? std::numeric_limits<double>::epsilon() / 2
                                     : std::numeric_limits<float>::epsilon() / 2;
@@ -161,13 +161,16 @@ double tolerance_of(const CheckedRun& run) {
   return (run.points.type == DataType::kFloat64 ? 1e-6 : 1e-3) + error_of_mean + 10 * run.threshold;
 }
 
-// What the inertia of a long float32 run may differ by. Regression clustering has more optima close to each other.
+// The inertia of a long float32 run may differ by this share. Regression clustering has more optima close to each
+// other.
 constexpr double kMeansTolerance = 1e-3, kPlanesTolerance = 5e-2;
 
 // Compares the last prototypes with the model that the library fitted.
-void compare_runs(const CheckedRun& run, const ModelResult& fitted, double inertia_tolerance, RunVerdict& verdict) {
+void compare_runs(const CheckedRun& run, const ModelResult& fitted, double inertia, double inertia_tolerance,
+                  RunVerdict& verdict) {
   verdict.difference = largest_difference(run.after, fitted.prototypes.view());
   verdict.tolerance = tolerance_of(run);
+  verdict.inertia_difference = fitted.inertia == inertia ? 0 : std::fabs(inertia / fitted.inertia - 1);
   const bool same_inertia = run.points.type == DataType::kFloat32 && verdict.inertia_difference <= inertia_tolerance;
   verdict.went_apart = !(verdict.difference <= verdict.tolerance) && !same_inertia;
 }
@@ -213,9 +216,7 @@ RunVerdict check_kmeans(const CheckedRun& run, const std::string& backend) {
   hooks.initial = run.first;
   const FitResult fitted = fit(run.points, {}, options_of<FitOptions>(run, backend), hooks);
   options.inertia = true;
-  const ModelResult& model = fitted.models[0];
-  verdict.inertia_difference = std::fabs(predict(run.points, run.after, options).inertia / model.inertia - 1);
-  compare_runs(run, model, kMeansTolerance, verdict);
+  compare_runs(run, fitted.models[0], predict(run.points, run.after, options).inertia, kMeansTolerance, verdict);
   return verdict;
 }
 
@@ -242,9 +243,7 @@ RunVerdict check_regression(const CheckedRun& run, const std::string& backend) {
   hooks.initial = run.first;
   const RegressResult fitted = regress(rows, {}, wanted, hooks);
   options.inertia = true;
-  const ModelResult& model = fitted.fit.models[0];
-  verdict.inertia_difference = std::fabs(regress_labels(rows, run.after, options).inertia / model.inertia - 1);
-  compare_runs(run, model, kPlanesTolerance, verdict);
+  compare_runs(run, fitted.fit.models[0], regress_labels(rows, run.after, options).inertia, kPlanesTolerance, verdict);
   return verdict;
 }
 
