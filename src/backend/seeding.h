@@ -82,8 +82,7 @@ class Seeding {
   /// For each added centre, the sum of q of the rows that are nearest to it; the first of equals counts. Empty if that
   /// is not known.
   virtual std::vector<int64_t> cluster_weights(int slot);
-  /// Returns whether cluster_weights() may know it for models that began with one centre and whose centres were not
-  /// tried.
+  /// Returns whether cluster_weights() knows it for models that began with one centre and whose centres were not tried.
   virtual bool knows_cluster_weights() const { return false; }
   /// m_i of all rows, for callers that choose rows themselves; valid until the next call. A row of weight zero may have
   /// a larger one: its T is zero.

@@ -54,7 +54,6 @@ class DeviceSeeding final : public Seeding {
   bool run(std::span<SeedRun> runs, int64_t steps) override;
   std::vector<int64_t> sample(int slot, const SeedSample& sample) override;
   std::vector<int64_t> cluster_weights(int slot) override;
-  bool knows_cluster_weights() const override { return options_.upload != nullptr; }
   std::span<const double> least(int slot) override;
 
   /// Returns true if candidates are screened. Known after the first centre: without room for the copy there is no
