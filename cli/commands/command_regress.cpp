@@ -24,7 +24,6 @@ struct RegressCommand {
   FitJob job;
   RegressOptions options;
   std::string initial_file;  // empty: options.init is a method
-  bool k_given = false;
 };
 
 const JobHelp kHelp = {
@@ -73,14 +72,7 @@ const char* const kExamples =
 RegressResult run_regress(RegressCommand& command, JobPoints& points, ProgressLine& line) {
   Dataset initial;
   if (!command.initial_file.empty()) {
-    initial = read_initial({.path = command.initial_file,
-                            .k = command.k_given ? command.options.k[0] : 0,
-                            .like = points_of_fit(points.dataset),
-                            .scale = command.job.scale,
-                            .kind = ModelKind::kLinear,
-                            .header = command.job.reading.header});
-    command.options.k = {initial.view.n};
-    for (const std::string& warning : initial.warnings) points.dataset.warnings.push_back(warning);
+    initial = read_job_initial(command.job, command.initial_file, command.options, points);
   }
   RegressResult result;
   run_job(command.job, command.options, points, line, [&](FitHooks hooks) {
@@ -176,7 +168,7 @@ void add_regress_command(Program& program, int& exit_code) {
   bind_job_flags(app, command->job, kHelp);
   app.footer(kExamples);
   app.callback([app, command, &exit_code] {
-    command->k_given = app.given("-k");
+    note_given(app, command->job);
     exit_code = run(*command);
   });
 }

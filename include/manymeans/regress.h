@@ -60,7 +60,8 @@ void for_each_regress_option(Options& options, Visitor&& visit) {
     if (name == "init") {
       info.help =
           "auto, random-subsets (auto: each model from D + 1 random rows), kmeans (the clusters of a k-means fit of "
-          "features and target), kmeans-x (of features alone), or a file of k rows of coefficients and an intercept.";
+          "features and target), kmeans-x (of features alone), or a file: k rows of coefficients and an intercept for "
+          "each model, or a model .npz, whose k and models the fit has.";
     }
     if (name == "max_iter") info.help = "Most updates of the models of a fit, its swap search included.";
     if (name == "tol") {
