@@ -151,6 +151,7 @@ JobPoints read_job_points(const FitJob& job, const FitOptions& options, Progress
   }
   if (job.ranks) check_same_reading(*job.ranks, points.dataset, job.scale);
   points.view = points.dataset.view;
+  points.column_names = points.dataset.column_names;
   end_phase("read", points.seconds);
   const auto warn_of = [&](const std::vector<std::string>& texts) {
     points.dataset.warnings.insert(points.dataset.warnings.end(), texts.begin(), texts.end());
@@ -164,6 +165,12 @@ JobPoints read_job_points(const FitJob& job, const FitOptions& options, Progress
   };
   if (!sparse) warn_of(row_number_warnings(points.dataset, memory, ranks));
   if (!sparse && job.target.empty()) warn_of(earlier_cluster_warnings(points.dataset, ranks));
+  if (job.terms.degree > 1) {
+    line.show("making terms");
+    expand_terms(points.dataset, job.terms, 1, options.threads, memory);
+    points.view = points.dataset.view;
+    end_phase("terms", points.seconds);
+  }
   if (job.scale == Scale::kNone) warn_of_dominance();
   end_phase("warnings", points.seconds);
   if (job.scale == Scale::kNone) return points;
@@ -184,7 +191,9 @@ Dataset read_job_initial(const FitJob& job, const std::string& path, FitOptions&
                      .scale = job.scale,
                      .kind = job.target.empty() ? ModelKind::kCentroids : ModelKind::kLinear,
                      .metric = options.metric,
+                     .terms = job.terms,
                      .header = job.reading.header};
+  if (job.terms.degree > 1) wanted.like.source.names = {};
   if (job.k_given) wanted.k = options.k;
   if (job.models_given) wanted.models = options.models;
   InitialModels initial = read_initial(wanted);

@@ -22,6 +22,7 @@ struct FitJob {
   std::string target;  ///< column of the target, by name or number; empty: there is none
   ReadOptions reading;
   Scale scale = Scale::kNone;
+  Terms terms = {};                          ///< that features become before they are scaled
   std::string model, labels, summary, page;  ///< outputs; empty: not asked for
   AppendFlags append;
   CheckpointOptions checkpoint;
@@ -71,6 +72,7 @@ void end_phase(const char* name, Phases& phases);
 /// Points as they go into the fit, and what keeps them in memory. A target is their last column and is not scaled.
 struct JobPoints {
   Dataset dataset;
+  std::vector<std::string> column_names = {};  ///< of the columns that were read; the dataset's are those of terms
   Scaling scaling;
   Dataset scaled;
   PointsView view;

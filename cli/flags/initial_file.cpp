@@ -2,6 +2,7 @@
 
 #include <manymeans/error.h>
 #include <manymeans/fit.h>
+#include <manymeans/terms.h>
 
 #include "flags/flag_values.h"
 #include "flags/model_columns.h"
@@ -58,6 +59,16 @@ int64_t models_of_each_k(const InitialFile& wanted, std::span<const StoredModel*
   return count;
 }
 
+// The names of the columns of prototypes: of linear models the terms, and the target for the intercept.
+std::vector<std::string> names_of_coefficients(const ModelFile& file) {
+  std::vector<std::string> names = file.column_names;
+  if (names.empty() || file.terms.degree == 1) return names;
+  const std::string target = names.back();
+  names = term_names(std::span(names).first(names.size() - 1), file.terms);
+  names.push_back(target);
+  return names;
+}
+
 // The prototypes of all models, one below the other; float64 holds every type.
 void stack_prototypes(std::span<const StoredModel* const> models, Dataset& rows) {
   const int64_t d = models[0]->prototypes.columns();
@@ -84,6 +95,11 @@ InitialModels from_model_file(const InitialFile& wanted) {
                 fmt::format("the model in '{}' was fitted with --scale {}, this fit has --scale {}; use the same", path,
                             name_of(file.scaling.kind), name_of(wanted.scale)));
   }
+  if (file.terms != wanted.terms) {
+    throw Error(
+        ErrorCode::kUsage, "--init",
+        fmt::format("the model in '{}' has other terms than this fit; use the same --degree and --no-products", path));
+  }
   if (file.metric != wanted.metric) {
     throw Error(ErrorCode::kUsage, "--init",
                 fmt::format("the model in '{}' was fitted with --metric {}, this fit has --metric {}; use the same",
@@ -96,7 +112,7 @@ InitialModels from_model_file(const InitialFile& wanted) {
     initial.k.push_back(models[first]->k);
   }
   initial.rows.path = path;
-  initial.rows.column_names = file.column_names;
+  initial.rows.column_names = names_of_coefficients(file);
   stack_prototypes(models, initial.rows);
   return initial;
 }

@@ -3,6 +3,7 @@
 
 #include <manymeans/io.h>
 #include <manymeans/options.h>
+#include <manymeans/regress.h>
 #include <manymeans/result.h>
 
 #include <cstdint>
@@ -25,6 +26,7 @@ struct InitialFile {
   Scale scale = Scale::kNone;
   ModelKind kind = ModelKind::kCentroids;
   Metric metric = Metric::kEuclidean;
+  Terms terms = {};
   Header header = Header::kAuto;  ///< of text, as ReadOptions has it
 };
 /// The prototypes of an ensemble, as FitHooks::initial takes them.

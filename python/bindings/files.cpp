@@ -182,6 +182,8 @@ nb::dict load(nb::handle path) {
   result["source"] = as_dict(file.source, 0);
   result["ranges"] = to_tuple(std::move(file.ranges));
   result["json"] = to_text(file.json);
+  result["degree"] = file.terms.degree;
+  result["products"] = file.terms.products;
   return result;
 }
 
@@ -220,6 +222,7 @@ void save(nb::handle path, const nb::dict& file) {
   stored.column_names = all_bytes_of(file["column_names"]);
   stored.source = source_in(nb::cast<nb::dict>(file["source"]));
   stored.json = nb::cast<std::string>(file["json"]);
+  stored.terms = {nb::cast<int64_t>(file["degree"]), nb::cast<bool>(file["products"])};
   save_model(bytes_of(path), stored);
 }
 

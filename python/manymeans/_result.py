@@ -39,6 +39,10 @@ _FIELDS = (
 _LINEAR_FIELDS = ("r2", "bic", "means", "feature_scales")
 
 
+#: Linear models of the features themselves.
+FEATURES_ALONE = {"degree": 1, "products": True}
+
+
 class Model:
     """One fitted model.
 
@@ -177,7 +181,9 @@ class FitResult:
 
     """
 
-    _ranges: Ranges | None = None  # that older pickles do not have
+    # What older pickles do not have.
+    _ranges: Ranges | None = None
+    _terms: dict[str, Any] = FEATURES_ALONE
 
     def __init__(
         self, values: dict[str, Any], column_names: list[str] | None = None, source: Source | None = None
@@ -370,6 +376,11 @@ class FitResult:
         other._provenance = json.dumps(provenance, indent=2)
         return other
 
+    def _of_terms(self, terms: dict[str, Any], column_names: list[str]) -> FitResult:
+        """Return the result of a fit to terms of these columns."""
+        self._terms, self.column_names = terms, column_names
+        return self
+
     def _only(self, model: Model) -> FitResult:
         """Give a result of this model alone."""
         other = FitResult(
@@ -385,7 +396,7 @@ class FitResult:
             self.column_names,
         )
         other.models = [model]
-        return other
+        return other._of_terms(self._terms, self.column_names)
 
     def save(self, path: str | bytes | os.PathLike[Any]) -> None:
         """Write all models to a ``.npz`` that ``manymeans predict``, `load` and `numpy.load` read.
@@ -418,6 +429,7 @@ class FitResult:
                 "source": self._source.as_dict(),
                 "ranges": self._ranges,
                 "json": json.dumps(self._summary(), indent=2),
+                **self._terms,
             },
         )
 
@@ -425,9 +437,10 @@ class FitResult:
         """Say what `read` has to know to read points for these models."""
         centers = next(model.cluster_centers for model in self.models if model.begun)
         wide = bool(centers.dtype == np.float64)
-        return self._source.as_dict() | {
-            "column_names": self.column_names, "columns": centers.shape[1], "wide": wide
-        }  # fmt: skip
+        columns = centers.shape[1]
+        if self._terms["degree"] > 1:
+            columns = _manymeans.features_of_terms(columns - 1, self._terms) + 1
+        return self._source.as_dict() | {"column_names": self.column_names, "columns": columns, "wide": wide}
 
     def _warnings_of_answer(self) -> list[str]:
         of_run = {in_python(text) for text in self.provenance.get("warnings", [])}
@@ -493,6 +506,7 @@ class FitResult:
             file["column_names"],
             Source(**file["source"]),
         )
+        result._terms = {name: file[name] for name in ("degree", "products")}
         for model, digest in zip(result.models, digests, strict=True):
             model._digest = digest
         result._digest = summary.digest
