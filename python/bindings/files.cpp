@@ -182,8 +182,7 @@ nb::dict load(nb::handle path) {
   result["source"] = as_dict(file.source, 0);
   result["ranges"] = to_tuple(std::move(file.ranges));
   result["json"] = to_text(file.json);
-  result["degree"] = file.terms.degree;
-  result["products"] = file.terms.products;
+  result["terms"] = nb::make_tuple(file.terms.degree, file.terms.products);
   return result;
 }
 
@@ -222,7 +221,8 @@ void save(nb::handle path, const nb::dict& file) {
   stored.column_names = all_bytes_of(file["column_names"]);
   stored.source = source_in(nb::cast<nb::dict>(file["source"]));
   stored.json = nb::cast<std::string>(file["json"]);
-  stored.terms = {nb::cast<int64_t>(file["degree"]), nb::cast<bool>(file["products"])};
+  const auto terms = nb::cast<nb::tuple>(file["terms"]);
+  stored.terms = {nb::cast<int64_t>(terms[0]), nb::cast<bool>(terms[1])};
   save_model(bytes_of(path), stored);
 }
 

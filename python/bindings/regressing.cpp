@@ -91,12 +91,13 @@ nb::object predict_targets(const nb::object& points, bool bfloat16, const nb::di
   return to_numpy(std::move(result));
 }
 
-Terms terms_of(const nb::dict& given) {
-  return {value_of<int64_t>(given, "degree"), value_of<bool>(given, "products")};
+// A tuple of degree and products.
+Terms terms_of(const nb::tuple& given) {
+  return {nb::cast<int64_t>(given[0]), nb::cast<bool>(given[1])};
 }
 
 // Gives the array of terms, and their names where the features have some.
-nb::tuple make_terms(const nb::object& points, bool bfloat16, const nb::dict& given, nb::handle names, int threads) {
+nb::tuple make_terms(const nb::object& points, bool bfloat16, const nb::tuple& given, nb::handle names, int threads) {
   Dataset table;
   table.view = points_of(points, bfloat16);
   table.column_names = all_bytes_of(names);
@@ -113,7 +114,7 @@ void add_regressing(nb::module_& module) {
   module.def("make_terms", &make_terms, nb::arg("points"), nb::arg("bfloat16"), nb::arg("terms"), nb::arg("names"),
              nb::arg("threads"));
   module.def("features_of_terms",
-             [](int64_t count, const nb::dict& terms) { return features_of_terms(count, terms_of(terms)); });
+             [](int64_t count, const nb::tuple& terms) { return features_of_terms(count, terms_of(terms)); });
   module.def("regress_labels", &label_rows, nb::arg("rows"), nb::arg("models").noconvert(), nb::arg("wanted"));
   module.def("regress_predict", &predict_targets, nb::arg("points"), nb::arg("bfloat16"), nb::arg("model"),
              nb::arg("wanted"));

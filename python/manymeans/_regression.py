@@ -171,7 +171,7 @@ class RegressionClustering(Fitting, RegressorMixin, _FittingEstimator):
         points = self._points(X, reset=True)
         target = self._target(y, points, X)
         weights = self._weights(sample_weight, points, X)
-        names, terms = points.names, {"degree": int(self.degree), "products": bool(self.products)}
+        names, terms = points.names, (int(self.degree), bool(self.products))
         points = self._in_terms(points, terms, np.empty((0, 0)))
         n, each = points.array.shape[0], points.array.shape[1] + bool(self.fit_intercept)
         if n < self.n_clusters * each:
@@ -245,8 +245,7 @@ class RegressionClustering(Fitting, RegressorMixin, _FittingEstimator):
         array = columns_by_name(points.array, points.names, names)
         if array is not points.array:
             points = Points(array, points.bfloat16, names, points.source)
-        if self.result_._terms["degree"] > 1:
-            points = self._in_terms(points, self.result_._terms, self._model.cluster_centers)
+        points = self._in_terms(points, self.result_._terms, self._model.cluster_centers)
         warn_of_outside(points, self.result_._ranges, scaling)
         if scaling["kind"] != "none":
             points = matching(points, self._model.cluster_centers)  # scaled as wide as the fit scaled them
@@ -256,9 +255,9 @@ class RegressionClustering(Fitting, RegressorMixin, _FittingEstimator):
             points = Points(array, names=points.names, source=points.source)
         return points
 
-    def _in_terms(self, points: Points, terms: dict[str, Any], models: npt.NDArray[Any]) -> Points:
+    def _in_terms(self, points: Points, terms: tuple[int, bool], models: npt.NDArray[Any]) -> Points:
         """Give squares and products, too, as wide as the models."""
-        if terms["degree"] == 1:
+        if terms[0] == 1:
             return points
         points = matching(points, models)
         threads = _threads.effective(self.n_threads)
@@ -403,7 +402,9 @@ class RegressionClustering(Fitting, RegressorMixin, _FittingEstimator):
         """
         result = FitResult.load(path)._of_kind(linear=True)
         best = result.best(k)
-        estimator = cls(best.k_requested, **_parameters_of(result.provenance["options"]), **result._terms)
+        degree, products = result._terms
+        options = _parameters_of(result.provenance["options"])
+        estimator = cls(best.k_requested, degree=degree, products=products, **options)
         estimator._keep(result, best)
         estimator.n_features_in_ = result._points_of_fit()["columns"] - 1
         if result.column_names:

@@ -39,10 +39,6 @@ _FIELDS = (
 _LINEAR_FIELDS = ("r2", "bic", "means", "feature_scales")
 
 
-#: Linear models of the features themselves.
-FEATURES_ALONE = {"degree": 1, "products": True}
-
-
 class Model:
     """One fitted model.
 
@@ -183,7 +179,7 @@ class FitResult:
 
     # What older pickles do not have.
     _ranges: Ranges | None = None
-    _terms: dict[str, Any] = FEATURES_ALONE
+    _terms: tuple[int, bool] = (1, True)  # degree, products
 
     def __init__(
         self, values: dict[str, Any], column_names: list[str] | None = None, source: Source | None = None
@@ -376,9 +372,12 @@ class FitResult:
         other._provenance = json.dumps(provenance, indent=2)
         return other
 
-    def _of_terms(self, terms: dict[str, Any], column_names: list[str]) -> FitResult:
+    def _of_terms(self, terms: tuple[int, bool], column_names: list[str]) -> FitResult:
         """Return the result of a fit to terms of these columns."""
-        self._terms, self.column_names = terms, column_names
+        if terms[0] > 1:
+            self._terms, self.column_names = terms, column_names
+            for model in self.models:
+                model._column_names = column_names
         return self
 
     def _only(self, model: Model) -> FitResult:
@@ -429,7 +428,7 @@ class FitResult:
                 "source": self._source.as_dict(),
                 "ranges": self._ranges,
                 "json": json.dumps(self._summary(), indent=2),
-                **self._terms,
+                "terms": self._terms,
             },
         )
 
@@ -438,7 +437,7 @@ class FitResult:
         centers = next(model.cluster_centers for model in self.models if model.begun)
         wide = bool(centers.dtype == np.float64)
         columns = centers.shape[1]
-        if self._terms["degree"] > 1:
+        if self._terms[0] > 1:
             columns = _manymeans.features_of_terms(columns - 1, self._terms) + 1
         return self._source.as_dict() | {"column_names": self.column_names, "columns": columns, "wide": wide}
 
@@ -506,7 +505,7 @@ class FitResult:
             file["column_names"],
             Source(**file["source"]),
         )
-        result._terms = {name: file[name] for name in ("degree", "products")}
+        result = result._of_terms(file["terms"], result.column_names)
         for model, digest in zip(result.models, digests, strict=True):
             model._digest = digest
         result._digest = summary.digest
