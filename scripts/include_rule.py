@@ -161,7 +161,7 @@ def public_use(own, angled):
     if not angled.startswith("manymeans/"):
         return "write folders of src/ in quotes" if angled.split("/")[0] in HEIGHT else None
     header = angled.split("/")[1]
-    of_io = {"io.h", "json.h", "mapped_files.h", "model_file.h", "summary.h", "choose_columns.h", "label_table.h", "report.h",
+    of_io = {"io.h", "json.h", "mapped_files.h", "model_file.h", "summary.h", "terms.h", "choose_columns.h", "label_table.h", "report.h",
              "sparse_file.h"}
     if header in VOCABULARY or (header in of_io and own in ROOMS_OF_IO_H):
         return None

@@ -40,7 +40,7 @@ void time_algorithms(const BenchCommand& command) {
   options.tol = 0;
   options.max_iter = 10;
   options.threads = command.threads;
-  std::vector<std::vector<std::string>> table = {{"algorithm", "seconds", "an iteration", "digest"}};
+  std::vector<std::vector<std::string>> table = {{"algorithm", "time", "an iteration", "digest"}};
   for (const char* algorithm : {"auto", "matrix", "bounds", "kdtree"}) {
     if (std::string_view(algorithm) == "kdtree" && command.columns > kMaxTreeColumns) continue;
     options.algorithm = algorithm;
@@ -51,8 +51,7 @@ void time_algorithms(const BenchCommand& command) {
       if (phase == "fit: passes") passes += taken;
     }
     const auto count = static_cast<double>(result.provenance.passes);
-    table.push_back(
-        {algorithm, fmt::format("{:.4f}", seconds), fmt::format("{:.5f}", passes / count), result.digest()});
+    table.push_back({algorithm, shown_duration(seconds), shown_duration(passes / count), result.digest()});
   }
   print(format_table("lrrl", table));
 }

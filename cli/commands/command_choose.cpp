@@ -60,7 +60,7 @@ void add_choose_command(Program& program, int& exit_code) {
   bind_job_flags(app, command->job, kHelp);
   app.footer(kExamples);
   app.callback([app, command, &exit_code] {
-    command->k_given = app.given("-k");
+    note_given(app, command->job);
     exit_code = run_fit_command(*command);
   });
 }

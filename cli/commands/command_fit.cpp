@@ -39,8 +39,8 @@ const char* const kExamples =
     "  manymeans fit table.csv -k 5 --scale standard --append clustered.csv \\\n"
     "      --summary clusters.csv\n"
     "      Writes the table again with a column 'cluster', and what each is like.\n"
-    "  manymeans fit points.npy --init out.npz -k 64 --max-iter 1000\n"
-    "      Goes on from the best model of an earlier fit.\n"
+    "  manymeans fit points.npy --init out.npz --max-iter 1000\n"
+    "      Goes on from all models of an earlier fit; --models 1: from the best.\n"
     "  manymeans fit points.npy -k 5000 --model out.npz --checkpoint run.ckpt \\\n"
     "      --resume\n"
     "      May be killed at any time: the same command goes on where it was.\n"
@@ -68,7 +68,7 @@ void add_fit_command(Program& program, int& exit_code) {
   bind_job_flags(app, command->job, kHelp);
   app.footer(kExamples);
   app.callback([app, command, searches, &exit_code] {
-    command->k_given = app.given("-k");
+    note_given(app, command->job);
     if (searches()) command->task = FitTask::kSearch;
     exit_code = run_fit_command(*command);
   });

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <functional>
 #include <memory>
@@ -79,6 +80,11 @@ class ProductRows {
   const MatrixView& b() const { return b_; }
   DataType type() const { return product_type(a_.type, b_.type); }
   const ProductCounts& counts() const { return counts_; }
+  double seconds() const { return seconds_; }  // of the product, without files
+  double gflops() const {
+    const double products = static_cast<double>(a_.rows) * static_cast<double>(a_.columns);
+    return 2e-9 * products * static_cast<double>(b_.columns) / seconds_;
+  }
 
   void copy(int64_t first, int64_t count, std::byte* out) {
     const size_t row_size = static_cast<size_t>(b_.columns) * size_of(type());
@@ -95,7 +101,9 @@ class ProductRows {
     rows.rows = std::min(block_, a_.rows - first);
     rows_ = Matrix();  // its memory is for what follows
     ProductCounts counts;
+    const auto begin = std::chrono::steady_clock::now();
     rows_ = multiply(rows, b_, options_, &counts);
+    seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     first_ = first;
     counts_.entries += counts.entries;
     counts_.certified += counts.certified;
@@ -109,6 +117,7 @@ class ProductRows {
   int64_t first_ = 0;
   Matrix rows_;
   ProductCounts counts_;
+  double seconds_ = 0;
 };
 
 std::string summary_json(const MultiplyCommand& command, const ProductRows& rows) {
@@ -120,16 +129,19 @@ std::string summary_json(const MultiplyCommand& command, const ProductRows& rows
                                        {"certified", rows.counts().certified},
                                        {"resolved", rows.counts().resolved},
                                        {"screen", std::string(rows.counts().screen)},
+                                       {"seconds", rows.seconds()},
+                                       {"gflops", rows.gflops()},
                                        {"output", command.output}};
   // Paths need not be UTF-8; JSON must be.
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 std::string summary_text(const MultiplyCommand& command, const ProductRows& rows, const Dataset& a, const Dataset& b) {
-  return fmt::format("{} times {}: {} x {}, {}\n{} of {} entries needed an exact sum\nwrote {}\n",
-                     described(command.a, a.view, command.options.transpose_a),
-                     described(command.b, b.view, command.options.transpose_b), rows.a().rows, rows.b().columns,
-                     name_of(rows.type()), rows.counts().resolved, rows.counts().entries, command.output);
+  return fmt::format(
+      "{} times {}: {} x {}, {}\n{} of {} entries needed an exact sum\nproduct in {}, {:.3g} Gflop/s\nwrote {}\n",
+      described(command.a, a.view, command.options.transpose_a),
+      described(command.b, b.view, command.options.transpose_b), rows.a().rows, rows.b().columns, name_of(rows.type()),
+      rows.counts().resolved, rows.counts().entries, shown_duration(rows.seconds()), rows.gflops(), command.output);
 }
 
 void check_shapes(const MultiplyCommand& command, const ProductRows& rows) {

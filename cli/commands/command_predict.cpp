@@ -102,12 +102,15 @@ ModelPoints read_scaled(const PredictCommand& command, const PointsOfFit& fit, c
   line.show("reading " + command.data.name());
   ModelPoints points{read_like_fit(command.data, command.reading, fit), {}};
   check_same_reading(command.comm(), points.read, scaling.kind);
+  const int64_t targets = fit.columns == points_of_fit(file).columns ? 1 : 0;
+  expand_terms(points.read, file.terms, targets, command.options.threads);
   if (command.comm().rank() == 0) {  // its rows speak for all
     for (auto& text : outside_warnings(points.read, file.ranges, scaling)) points.read.warnings.push_back(text);
   }
   if (scaling.kind != Scale::kNone) {
-    scaling.offset.resize(static_cast<size_t>(fit.columns));  // features alone have no target behind them
-    scaling.divisor.resize(static_cast<size_t>(fit.columns));
+    const auto columns = static_cast<size_t>(points.read.view.d);
+    scaling.offset.resize(columns);  // features alone have no target behind them
+    scaling.divisor.resize(columns);
     points.scaled = apply_scaling(points.read.view, scaling, command.options.threads);
     points.read.view = points.scaled.view();
     points.read.owner.reset();

@@ -5,6 +5,7 @@
 #include "fitting/fit_job.h"
 #include "flags/checkpoint_flags.h"
 #include "flags/fit_flags.h"
+#include "flags/flag_values.h"
 #include "flags/initial_file.h"
 #include "output/equations.h"
 #include "output/fit_report.h"
@@ -23,8 +24,8 @@ namespace {
 struct RegressCommand {
   FitJob job;
   RegressOptions options;
+  bool no_products = false;
   std::string initial_file;  // empty: options.init is a method
-  bool k_given = false;
 };
 
 const JobHelp kHelp = {
@@ -70,22 +71,27 @@ const char* const kExamples =
     "Exit codes: 0 done, 2 usage, 3 bad data, 4 no such device, out of memory or disk\n"
     "full, 5 interrupted, 1 a bug.";
 
+void bind_terms(const Command& app, RegressCommand& command) {
+  app.add_option(
+         "--degree", number_into("--degree", command.job.terms.degree, 1),
+         "1: models of the features. 2: of their squares and products, too, which are made before --scale: x^2, "
+         "x*y.")
+      .type_name("NUMBER")
+      .default_str("1")
+      .group("Clustering");
+  app.add_flag("--no-products", command.no_products, "With --degree 2: squares alone.").group("Clustering");
+}
+
 RegressResult run_regress(RegressCommand& command, JobPoints& points, ProgressLine& line) {
   Dataset initial;
   if (!command.initial_file.empty()) {
-    initial = read_initial({.path = command.initial_file,
-                            .k = command.k_given ? command.options.k[0] : 0,
-                            .like = points_of_fit(points.dataset),
-                            .scale = command.job.scale,
-                            .kind = ModelKind::kLinear,
-                            .header = command.job.reading.header});
-    command.options.k = {initial.view.n};
-    for (const std::string& warning : initial.warnings) points.dataset.warnings.push_back(warning);
+    initial = read_job_initial(command.job, command.initial_file, command.options, points);
   }
   RegressResult result;
   run_job(command.job, command.options, points, line, [&](FitHooks hooks) {
     hooks.initial = initial.view;
     result = regress(RegressionRows::with_target(points.view), points.dataset.weights, command.options, hooks);
+    result.terms = command.job.terms;
   });
   add_reading(command.job, points, result.fit.provenance, result.fit.warnings);
   return result;
@@ -101,8 +107,9 @@ std::string equations(const JobPoints& points, const RegressResult& result) {
   const ModelResult& model = result.fit.models[static_cast<size_t>(index)];
   if (model.k > kMax) return {};
   const RegressionGate& gate = result.summaries[static_cast<size_t>(index)].gate;
+  const int64_t columns = features_of_terms(points.view.d - 1, result.terms) + 1;
   return "\n" + equation_table({model.prototypes, model.counts, gate, model.inertia, points.scaling},
-                               equation_names(points.dataset.column_names, points.dataset.source, points.view.d));
+                               equation_names(points.column_names, points.dataset.source, columns, result.terms));
 }
 
 ReportStyle regress_style(const JobPoints& points, const RegressResult& result) {
@@ -118,8 +125,7 @@ ReportStyle regress_style(const JobPoints& points, const RegressResult& result) 
 void write_results(const FitJob& job, JobPoints& points, RegressResult& result) {
   write_job(
       job, result.fit.warnings,
-      {.model =
-           [&] { save_model(job.model, result, points.scaling, points.dataset.column_names, points.dataset.source); },
+      {.model = [&] { save_model(job.model, result, points.scaling, points.column_names, points.dataset.source); },
        .labels = [&] { write_labels(job.labels, result.fit, job.comm(), file_rows(points.dataset)); },
        .json =
            [&] {
@@ -138,6 +144,11 @@ int run(RegressCommand& command) {
   share_job("regress", job, command.options);
   const bool initial_file = names_initial_file(command.options.init, {"auto", "random-subsets", "kmeans", "kmeans-x"});
   check_job(job, command.options, initial_file);
+  job.terms.products = !command.no_products;
+  check_terms(1, job.terms);
+  if (command.no_products && job.terms.degree == 1) {
+    throw Error(ErrorCode::kUsage, "--no-products", "leaves out products of --degree 2; give that, or leave it out");
+  }
   if (!job.reading.dtype) job.reading.dtype = DataType::kFloat64;  // models are of the points' type
   if (initial_file) command.initial_file = std::exchange(command.options.init, "auto");
   check(command.options);
@@ -173,10 +184,11 @@ void add_regress_command(Program& program, int& exit_code) {
       .type_name("COLUMN")
       .group("Clustering");
   bind_regress_flags(app, command->options);
+  bind_terms(app, *command);
   bind_job_flags(app, command->job, kHelp);
   app.footer(kExamples);
   app.callback([app, command, &exit_code] {
-    command->k_given = app.given("-k");
+    note_given(app, command->job);
     exit_code = run(*command);
   });
 }

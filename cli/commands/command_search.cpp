@@ -33,7 +33,7 @@ const char* const kExamples =
     "      Searches for a minute, and writes the model and its labels.\n"
     "  manymeans search points.npy -k 100 --rounds 40 --seed 7 --model best.npz\n"
     "      Gives the same digest on every machine, however long it takes.\n"
-    "  manymeans search points.npy --init best.npz -k 100 --time 600\n"
+    "  manymeans search points.npy --init best.npz --models 1 --time 600\n"
     "      Goes on from the best model of an earlier search or fit.\n"
     "  manymeans search points.npy -k 1000 --time 36000 --model best.npz \\\n"
     "      --checkpoint run.ckpt --resume\n"
@@ -65,7 +65,7 @@ void add_search_command(Program& program, int& exit_code) {
   bind_job_flags(app, command->job, kHelp);
   app.footer(kExamples);
   app.callback([app, command, &exit_code] {
-    command->k_given = app.given("-k");
+    note_given(app, command->job);
     exit_code = run_fit_command(*command);
   });
 }

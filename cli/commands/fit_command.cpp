@@ -55,7 +55,7 @@ ChosenK choose(const FitCommand& command, const JobPoints& points, const FitHook
   ChooseOptions options = command.choice;
   options.fit = command.options;
   // The default list may exceed the number of rows, so it is cut.
-  if (!command.k_given) std::erase_if(options.fit.k, [&](int64_t k) { return k > points.view.n; });
+  if (!command.job.k_given) std::erase_if(options.fit.k, [&](int64_t k) { return k > points.view.n; });
   using Clock = std::chrono::steady_clock;
   const auto begin = Clock::now();
   ChosenK chosen = choose_k(points.view, options, counting_fits(hooks));
@@ -85,16 +85,7 @@ FitResult recommended(ChosenK& chosen) {
 
 Found run_fit(FitCommand& command, JobPoints& points, bool initial_file, ProgressLine& line) {
   Dataset initial;
-  if (initial_file) {
-    initial = read_initial({.path = command.options.init,
-                            .k = command.k_given ? command.options.k[0] : 0,
-                            .like = points_of_fit(points.dataset),
-                            .scale = command.job.scale,
-                            .metric = command.options.metric,
-                            .header = command.job.reading.header});
-    command.options.k = {initial.view.n};
-    for (const std::string& warning : initial.warnings) points.dataset.warnings.push_back(warning);
-  }
+  if (initial_file) initial = read_job_initial(command.job, command.options.init, command.options, points);
   Found found;
   run_job(command.job, command.options, points, line, [&](FitHooks hooks) {
     hooks.initial = initial.view;

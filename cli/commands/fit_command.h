@@ -18,9 +18,8 @@ struct FitCommand {
   FitJob job = {};
   SearchOptions options = {};  ///< of a fit and a choice: FitOptions alone
   ChooseOptions choice = {};   ///< of a choice, but for its `fit`
-  bool k_given = false;
-  bool summarises = false;  ///< the clusters, for somebody
-  bool always = false;      ///< however many points there are
+  bool summarises = false;     ///< the clusters, for somebody
+  bool always = false;         ///< however many points there are
 };
 
 /// The exit code.

@@ -4,6 +4,7 @@
 #include <manymeans/fit.h>
 #include <manymeans/label_table.h>
 #include <manymeans/regress.h>
+#include <manymeans/terms.h>
 
 #include "flags/model_columns.h"
 #include "flags/read_flags.h"
@@ -94,6 +95,7 @@ void label_rows(Clustering& clustering, const RowsToLabel& rows, std::vector<std
   const DataFiles data{.path = rows.path, .shards = {}};
   Dataset points = read_like_fit(data, rows.reading, points_of_fit(*clustering.file));
   warnings.insert(warnings.end(), points.warnings.begin(), points.warnings.end());
+  expand_terms(points, clustering.file->terms, 1, rows.reading.threads);
   const Scaling& scaling = clustering.file->scaling;
   Matrix scaled;
   if (scaling.kind != Scale::kNone) {

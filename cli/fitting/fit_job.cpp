@@ -6,6 +6,7 @@
 #include "fitting/target_column.h"
 #include "flags/checkpoint_flags.h"
 #include "flags/flag_values.h"
+#include "flags/initial_file.h"
 #include "flags/read_flags.h"
 #include "flags/reworded.h"
 #include "output/output_files.h"
@@ -18,7 +19,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iterator>
+#include <utility>
 
 namespace manymeans::cli {
 namespace {
@@ -105,14 +108,16 @@ void bind_job_flags(const Command& app, FitJob& job, const JobHelp& help) {
   if (help.checkpoint) bind_checkpoint_flags(app, job.checkpoint);
 }
 
+void note_given(const Command& app, FitJob& job) {
+  job.k_given = app.given("-k");
+  job.models_given = app.given("--models");
+}
+
 void check_job(FitJob& job, const FitOptions& options, bool initial_file) {
   job.streams_table = use_standard_output(
       {{"--labels", &job.labels}, {"--append", &job.append.path}, {"--summary", &job.summary}}, job.json);
   job.reading.threads = options.threads;
   job.reading.memory = options.memory.bytes;
-  if (initial_file && options.k.size() > 1) {
-    throw Error(ErrorCode::kUsage, "--init", "a file of prototypes needs a single k, several were given");
-  }
   CommandFiles files = {.outputs = {{"--model", job.model, {".npz"}},
                                     {"--labels", job.labels, kTableEndings},
                                     {"--append", job.append.path, kAppendEndings},
@@ -146,6 +151,7 @@ JobPoints read_job_points(const FitJob& job, const FitOptions& options, Progress
   }
   if (job.ranks) check_same_reading(*job.ranks, points.dataset, job.scale);
   points.view = points.dataset.view;
+  points.column_names = points.dataset.column_names;
   end_phase("read", points.seconds);
   const auto warn_of = [&](const std::vector<std::string>& texts) {
     points.dataset.warnings.insert(points.dataset.warnings.end(), texts.begin(), texts.end());
@@ -159,6 +165,12 @@ JobPoints read_job_points(const FitJob& job, const FitOptions& options, Progress
   };
   if (!sparse) warn_of(row_number_warnings(points.dataset, memory, ranks));
   if (!sparse && job.target.empty()) warn_of(earlier_cluster_warnings(points.dataset, ranks));
+  if (job.terms.degree > 1) {
+    line.show("making terms");
+    expand_terms(points.dataset, job.terms, 1, options.threads, memory);
+    points.view = points.dataset.view;
+    end_phase("terms", points.seconds);
+  }
   if (job.scale == Scale::kNone) warn_of_dominance();
   end_phase("warnings", points.seconds);
   if (job.scale == Scale::kNone) return points;
@@ -171,6 +183,24 @@ JobPoints read_job_points(const FitJob& job, const FitOptions& options, Progress
   points.dataset.owner.reset();
   end_phase("scale", points.seconds);
   return points;
+}
+
+Dataset read_job_initial(const FitJob& job, const std::string& path, FitOptions& options, JobPoints& points) {
+  InitialFile wanted{.path = path,
+                     .like = points_of_fit(points.dataset),
+                     .scale = job.scale,
+                     .kind = job.target.empty() ? ModelKind::kCentroids : ModelKind::kLinear,
+                     .metric = options.metric,
+                     .terms = job.terms,
+                     .header = job.reading.header};
+  if (job.terms.degree > 1) wanted.like.source.names = {};
+  if (job.k_given) wanted.k = options.k;
+  if (job.models_given) wanted.models = options.models;
+  InitialModels initial = read_initial(wanted);
+  options.k = std::move(initial.k);
+  options.models = initial.models;
+  std::ranges::copy(initial.rows.warnings, std::back_inserter(points.dataset.warnings));
+  return std::move(initial.rows);
 }
 
 void run_job(const FitJob& job, const FitOptions& options, const JobPoints& points, ProgressLine& line,

@@ -22,12 +22,14 @@ struct FitJob {
   std::string target;  ///< column of the target, by name or number; empty: there is none
   ReadOptions reading;
   Scale scale = Scale::kNone;
+  Terms terms = {};                          ///< that features become before they are scaled
   std::string model, labels, summary, page;  ///< outputs; empty: not asked for
   AppendFlags append;
   CheckpointOptions checkpoint;
   bool json = false, quiet = false;
-  bool streams_table = false;   ///< to standard output: labels or what else has rows
-  std::shared_ptr<Comm> ranks;  ///< that share the points; null: there is one
+  bool k_given = false, models_given = false;  ///< as flags, not by default
+  bool streams_table = false;                  ///< to standard output: labels or what else has rows
+  std::shared_ptr<Comm> ranks;                 ///< that share the points; null: there is one
 
   /// The ranks, and the process among them that speaks and writes.
   Comm& comm() const { return ranks ? *ranks : self_comm(); }
@@ -50,6 +52,9 @@ struct JobHelp {
 /// Adds the flags of the groups Reading, Output and Checkpoint; `job` must outlive `app`.
 void bind_job_flags(const Command& app, FitJob& job, const JobHelp& help);
 
+/// Sets FitJob::k_given and models_given.
+void note_given(const Command& app, FitJob& job);
+
 /// Checks everything that does not need the points, before any of them is read. Completes `job`. `initial_file`:
 /// whether --init names a file.
 void check_job(FitJob& job, const FitOptions& options, bool initial_file);
@@ -67,12 +72,17 @@ void end_phase(const char* name, Phases& phases);
 /// Points as they go into the fit, and what keeps them in memory. A target is their last column and is not scaled.
 struct JobPoints {
   Dataset dataset;
+  std::vector<std::string> column_names = {};  ///< of the columns that were read; the dataset's are those of terms
   Scaling scaling;
   Dataset scaled;
   PointsView view;
   Phases seconds;
 };
 JobPoints read_job_points(const FitJob& job, const FitOptions& options, ProgressLine& line);
+
+/// Reads the initial prototypes of this file, for FitHooks::initial. Sets the numbers of clusters and models in
+/// `options` to those of the file. Adds what was noticed to the warnings of the points.
+Dataset read_job_initial(const FitJob& job, const std::string& path, FitOptions& options, JobPoints& points);
 
 /// Calls work(hooks), which fits, with hooks for signals, progress and the checkpoint.
 /// Throws what it threw, about DATA where it was about the points; says how to go on from a checkpoint.

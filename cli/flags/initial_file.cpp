@@ -2,41 +2,140 @@
 
 #include <manymeans/error.h>
 #include <manymeans/fit.h>
+#include <manymeans/terms.h>
 
 #include "flags/flag_values.h"
 #include "flags/model_columns.h"
 #include "flags/reworded.h"
 #include "flags/stored_models.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <span>
+#include <utility>
 
 namespace manymeans::cli {
 namespace {
 
-Dataset from_model_file(const InitialFile& wanted) {
-  const std::string& path = wanted.path;
-  auto file = std::make_shared<ModelFile>(load_model(path));
-  if (file->linear() != (wanted.kind == ModelKind::kLinear)) {
-    throw Error(ErrorCode::kUsage, "--init",
-                fmt::format("'{}' holds {}; {} are needed here", path, file->linear() ? "linear models" : "centroids",
-                            file->linear() ? "centroids" : "linear models"));
+// Models in the order of a fit: of each k asked for, or of each k there is.
+std::vector<const StoredModel*> models_of(const InitialFile& wanted, const ModelFile& file) {
+  std::vector<int64_t> ks = wanted.k;
+  for (const StoredModel& model : file.models) {
+    if (wanted.k.empty() && std::ranges::find(ks, model.k) == ks.end()) ks.push_back(model.k);
   }
-  if (file->scaling.kind != wanted.scale) {
+  std::vector<const StoredModel*> models;
+  for (const int64_t k : ks) {
+    const StoredModel& best = choose_model(file, wanted.path, k, WhichK::kLeft);
+    if (wanted.models == 1) models.push_back(&best);
+    for (const StoredModel& model : file.models) {
+      if (wanted.models != 1 && model.k == k) models.push_back(&model);
+    }
+  }
+  return models;
+}
+
+// Throws unless there are as many models of each k, and as many as were asked for.
+int64_t models_of_each_k(const InitialFile& wanted, std::span<const StoredModel* const> models) {
+  std::map<int64_t, int64_t> counts;
+  for (const StoredModel* model : models) ++counts[model->k];
+  const int64_t count = counts.begin()->second;
+  for (const auto& [k, found] : counts) {
+    if (found == wanted.models.value_or(count)) continue;
+    if (wanted.models) {
+      throw Error(ErrorCode::kUsage, "--models",
+                  fmt::format("is {}, '{}' holds {} of k = {}; leave it out to begin with all, or give 1 to begin with "
+                              "the best of each k",
+                              *wanted.models, wanted.path, found, k));
+    }
+    throw Error(ErrorCode::kUsage, "--init",
+                fmt::format("'{}' holds {} of k = {} and {} of k = {}, an ensemble has as many of each; choose one "
+                            "with -k, or give --models 1 to begin with the best of each k",
+                            wanted.path, count, counts.begin()->first, found, k));
+  }
+  return count;
+}
+
+// The names of the columns of prototypes: of linear models the terms, and the target for the intercept.
+std::vector<std::string> names_of_coefficients(const ModelFile& file) {
+  std::vector<std::string> names = file.column_names;
+  if (names.empty() || file.terms.degree == 1) return names;
+  const std::string target = names.back();
+  names = term_names(std::span(names).first(names.size() - 1), file.terms);
+  names.push_back(target);
+  return names;
+}
+
+// The prototypes of all models, one below the other; float64 holds every type.
+void stack_prototypes(std::span<const StoredModel* const> models, Dataset& rows) {
+  const int64_t d = models[0]->prototypes.columns();
+  const auto all = std::make_shared<std::vector<double>>();
+  for (const StoredModel* model : models) {
+    for (int64_t i = 0; i < model->k; ++i) {
+      for (int64_t j = 0; j < d; ++j) all->push_back(model->prototypes.at(i, j));
+    }
+  }
+  rows.view = PointsView(all->data(), std::ssize(*all) / d, d);
+  rows.owner = all;
+}
+
+InitialModels from_model_file(const InitialFile& wanted) {
+  const std::string& path = wanted.path;
+  const ModelFile file = load_model(path);
+  if (file.linear() != (wanted.kind == ModelKind::kLinear)) {
+    throw Error(ErrorCode::kUsage, "--init",
+                fmt::format("'{}' holds {}; {} are needed here", path, file.linear() ? "linear models" : "centroids",
+                            file.linear() ? "centroids" : "linear models"));
+  }
+  if (file.scaling.kind != wanted.scale) {
     throw Error(ErrorCode::kUsage, "--init",
                 fmt::format("the model in '{}' was fitted with --scale {}, this fit has --scale {}; use the same", path,
-                            name_of(file->scaling.kind), name_of(wanted.scale)));
+                            name_of(file.scaling.kind), name_of(wanted.scale)));
   }
-  if (file->metric != wanted.metric) {
+  if (file.terms != wanted.terms) {
+    throw Error(
+        ErrorCode::kUsage, "--init",
+        fmt::format("the model in '{}' has other terms than this fit; use the same --degree and --no-products", path));
+  }
+  if (file.metric != wanted.metric) {
     throw Error(ErrorCode::kUsage, "--init",
                 fmt::format("the model in '{}' was fitted with --metric {}, this fit has --metric {}; use the same",
-                            path, name_of(file->metric), name_of(wanted.metric)));
+                            path, name_of(file.metric), name_of(wanted.metric)));
   }
-  Dataset initial;
-  initial.path = path;
-  initial.view = choose_model(*file, path, wanted.k, WhichK::kLeft).prototypes.view();
-  initial.column_names = file->column_names;
-  initial.owner = std::move(file);
+  const std::vector<const StoredModel*> models = models_of(wanted, file);
+  InitialModels initial;
+  initial.models = models_of_each_k(wanted, models);
+  for (size_t first = 0; first < models.size(); first += static_cast<size_t>(initial.models)) {
+    initial.k.push_back(models[first]->k);
+  }
+  initial.rows.path = path;
+  initial.rows.column_names = names_of_coefficients(file);
+  stack_prototypes(models, initial.rows);
   return initial;
+}
+
+// Rows of a file of points for all models; 0: not known.
+int64_t rows_of(const InitialFile& wanted) {
+  return wanted.models.value_or(1) * std::accumulate(wanted.k.begin(), wanted.k.end(), int64_t{0});
+}
+
+// The models of a file of points: each has the next k of its rows.
+InitialModels cut_into_models(const InitialFile& wanted, Dataset rows) {
+  const int64_t n = rows.view.n, models = wanted.models.value_or(1), needed = rows_of(wanted);
+  InitialModels initial{.rows = std::move(rows), .k = wanted.k, .models = models};
+  if (needed == n) return initial;
+  if (needed == 0 && n % models == 0) {
+    initial.k = {n / models};
+    return initial;
+  }
+  const std::string text = needed == 0 ? fmt::format("'{}' has {} rows for {} models; as many rows for each are right",
+                                                     wanted.path, n, models)
+                                       : fmt::format("'{}' has {} rows, k is {} and models {}; {} rows are right",
+                                                     wanted.path, n, fmt::join(wanted.k, ", "), models, needed);
+  throw Error(ErrorCode::kBadData, "--init", text);
 }
 
 // As names, numbers from 0 name nothing: columns are found by their place. If nothing says whether they are names,
@@ -47,7 +146,7 @@ Dataset from_points(const InitialFile& wanted) {
   options.decimal = wanted.like.source.decimal;
   options.header = wanted.header;
   if (wanted.kind == ModelKind::kCentroids) options.like = wanted.like;  // its columns may be among others
-  const FirstLine line = find_first_line(wanted.path, options, wanted.k);
+  const FirstLine line = find_first_line(wanted.path, options, rows_of(wanted));
   options.header = line.header;
   if (!line.may_name) return read_points(wanted.path, options);
   const bool assumed = line.header == Header::kAuto, several = wanted.like.columns > 1;
@@ -96,19 +195,15 @@ bool names_initial_file(const std::string& init, const std::vector<std::string>&
               fmt::format("must be one of {} or a file, found '{}'", fmt::join(methods, ", "), shown(init)));
 }
 
-Dataset read_initial(const InitialFile& wanted) try {
+InitialModels read_initial(const InitialFile& wanted) try {
   const std::string& path = wanted.path;
-  const int64_t k = wanted.k, d = wanted.like.columns;
-  Dataset initial = is_model_file(path) ? from_model_file(wanted) : from_points(wanted);
-  if (k != 0 && initial.view.n != k) {
+  const int64_t d = wanted.like.columns;
+  InitialModels initial = is_model_file(path) ? from_model_file(wanted) : cut_into_models(wanted, from_points(wanted));
+  if (initial.rows.view.d != d) {
     throw Error(ErrorCode::kBadData, "--init",
-                fmt::format("'{}' has {} rows, k is {}; one row for each cluster is right", path, initial.view.n, k));
+                fmt::format("'{}' has {} columns, the points have {}; they must agree", path, initial.rows.view.d, d));
   }
-  if (initial.view.d != d) {
-    throw Error(ErrorCode::kBadData, "--init",
-                fmt::format("'{}' has {} columns, the points have {}; they must agree", path, initial.view.d, d));
-  }
-  order_by_name(wanted, initial);
+  order_by_name(wanted, initial.rows);
   return initial;
 } catch (const Error& error) {
   throw reworded(error, about_points);

@@ -3,8 +3,11 @@
 
 #include <manymeans/io.h>
 #include <manymeans/options.h>
+#include <manymeans/regress.h>
 #include <manymeans/result.h>
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,18 +20,27 @@ enum class ModelKind { kCentroids, kLinear };
 
 struct InitialFile {
   std::string path;
-  int64_t k = 0;
-  PointsOfFit like;  ///< of the points: their columns
+  std::vector<int64_t> k = {};                   ///< asked for; empty: the file decides
+  std::optional<int64_t> models = std::nullopt;  ///< of each k that were asked for; none: the file decides
+  PointsOfFit like;                              ///< of the points: their columns
   Scale scale = Scale::kNone;
   ModelKind kind = ModelKind::kCentroids;
   Metric metric = Metric::kEuclidean;
+  Terms terms = {};
   Header header = Header::kAuto;  ///< of text, as ReadOptions has it
 };
-/// Reads prototypes from a file of points or from a model file (.npz; the best model with this k). Columns are found by
-/// name where the points and the file have names, else by their place. k = 0: as many as there are. They are in the
-/// units of the points after scaling, so a model file must have been fitted with the same kind of scaling, and the same
-/// metric. Throws Error(kBadData) when k or the columns do not fit.
-Dataset read_initial(const InitialFile& wanted);
+/// The prototypes of an ensemble, as FitHooks::initial takes them.
+struct InitialModels {
+  Dataset rows;
+  std::vector<int64_t> k;
+  int64_t models = 1;  ///< of each k
+};
+/// Reads all models of a model file (.npz), or the prototypes of all models from a file of points. For `models` = 1 a
+/// model file gives the best model of each k. Columns are found by name where the points and the file have names, else
+/// by their place. Prototypes are in the units of the points after scaling, so a model file must have been fitted with
+/// the same kind of scaling, and the same metric. Throws Error: kUsage when k or models disagree with a model file,
+/// kBadData when the rows or columns do not fit.
+InitialModels read_initial(const InitialFile& wanted);
 
 /// Says so where centroids lie far outside the points that the fit scaled, as those in the units of the file do.
 std::vector<std::string> initial_warnings(const Dataset& initial, const ColumnRanges& scaled);

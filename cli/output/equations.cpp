@@ -1,5 +1,7 @@
 #include "output/equations.h"
 
+#include <manymeans/terms.h>
+
 #include "output/text_table.h"
 
 #include <fmt/format.h>
@@ -68,19 +70,27 @@ std::string equation(const LinearModels& models, int64_t row, const EquationName
   const std::vector<double> sizes = sizes_of_features(models, row);
   const double allowed = allowed_change(models, model, sizes);
   std::string out = fmt::format("{} = {}", quoted(names.target), rounded(model.back(), allowed));
-  for (size_t j = 0; j < names.features.size(); ++j) {
+  std::vector<std::string> features;
+  for (const std::string& name : names.features) features.push_back(quoted(name));
+  const std::vector<std::string> terms = term_names(features, names.terms);
+  for (size_t j = 0; j < terms.size(); ++j) {
     if (model[j] == 0) continue;
-    out += fmt::format(" {} {} {}", model[j] < 0 ? '-' : '+', rounded(std::abs(model[j]), allowed / sizes[j]),
-                       quoted(names.features[j]));
+    out +=
+        fmt::format(" {} {} {}", model[j] < 0 ? '-' : '+', rounded(std::abs(model[j]), allowed / sizes[j]), terms[j]);
   }
   return out;
 }
 
 }  // namespace
 
-EquationNames equation_names(const std::vector<std::string>& column_names, const SourceColumns& source,
-                             int64_t columns) {
+EquationNames equation_names(const ModelFile& file) {
+  return equation_names(file.column_names, file.source, points_of_fit(file).columns, file.terms);
+}
+
+EquationNames equation_names(const std::vector<std::string>& column_names, const SourceColumns& source, int64_t columns,
+                             const Terms& terms) {
   EquationNames names;
+  names.terms = terms;
   if (!column_names.empty()) {
     names.features.assign(column_names.begin(), column_names.end() - 1);
     names.target = column_names.back();

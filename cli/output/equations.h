@@ -2,6 +2,7 @@
 #pragma once
 
 #include <manymeans/io.h>
+#include <manymeans/model_file.h>
 #include <manymeans/regress.h>
 
 #include <cstdint>
@@ -14,10 +15,12 @@ namespace manymeans::cli {
 struct EquationNames {
   std::vector<std::string> features;
   std::string target;
+  Terms terms = {};  ///< that the features become
 };
-/// `columns`: the features and the target.
-EquationNames equation_names(const std::vector<std::string>& column_names, const SourceColumns& source,
-                             int64_t columns);
+/// `columns`: those that were read, the features and the target.
+EquationNames equation_names(const std::vector<std::string>& column_names, const SourceColumns& source, int64_t columns,
+                             const Terms& terms);
+EquationNames equation_names(const ModelFile& file);
 
 /// The coefficients of model `row` of K x (D + 1), and last its intercept, for features that are not scaled.
 std::vector<double> unscaled_model(const Matrix& models, int64_t row, const Scaling& scaling);

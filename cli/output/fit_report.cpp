@@ -3,7 +3,6 @@
 #include <manymeans/models_by_k.h>
 
 #include "output/output_files.h"
-#include "output/progress_line.h"
 #include "output/text_table.h"
 
 #include <fmt/format.h>

@@ -1,5 +1,7 @@
 #include "output/model_description.h"
 
+#include <manymeans/terms.h>
+
 #include "output/equations.h"
 #include "output/text_table.h"
 
@@ -88,7 +90,7 @@ std::string model_heading(const std::string& path, const ModelFile& file) {
 std::string model_equations(const ModelFile& file) {
   if (!file.linear()) return {};
   std::string out;
-  const EquationNames names = equation_names(file.column_names, file.source, file.models[0].prototypes.columns());
+  const EquationNames names = equation_names(file);
   for (const BestModel& best : best_models(file)) {
     const StoredModel& model = *best.model;
     out += fmt::format("\nk = {}\n", k_of(model)) +
@@ -108,8 +110,11 @@ Json model_description_json(const std::string& path, const ModelFile& file) {
                {"scale", std::string(name_of(file.scaling.kind))}};
   if (!file.linear()) json["metric"] = std::string(name_of(file.metric));
   if (file.linear()) {
-    const EquationNames names = equation_names(file.column_names, file.source, file.models[0].prototypes.columns());
+    const EquationNames names = equation_names(file);
     json["features"] = names.features;
+    json["degree"] = file.terms.degree;
+    json["products"] = file.terms.products;
+    json["terms"] = term_names(names.features, names.terms);
     json["target"] = names.target;
   }
   json["models"] = Json::array();

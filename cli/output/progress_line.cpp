@@ -23,15 +23,6 @@ std::string shown_rate(double rate) {
 
 }  // namespace
 
-std::string shown_duration(double seconds) {
-  if (seconds < 9.995) return fmt::format("{:.2f}s", seconds);
-  const double whole_seconds = std::fmin(std::round(seconds), 3.6e9);
-  const auto whole = static_cast<int64_t>(whole_seconds);
-  if (whole < 60) return fmt::format("{}s", whole);
-  if (whole < 3600) return fmt::format("{}m{:02}s", whole / 60, whole % 60);
-  return fmt::format("{}h{:02}m", whole / 3600, whole % 3600 / 60);
-}
-
 ProgressLine::ProgressLine(bool wanted) : on_(wanted && terminal_width() > 0) {}
 
 void ProgressLine::show(const std::string& text) {

@@ -10,9 +10,6 @@
 
 namespace manymeans::cli {
 
-/// 0.42s, 12s, 2m10s or 1h05m.
-std::string shown_duration(double seconds);
-
 /// Everything is a no-op unless `wanted` and standard error is a terminal.
 class ProgressLine {
  public:

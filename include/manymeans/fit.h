@@ -57,9 +57,10 @@ struct FitHooks {
   std::function<void(std::string_view)> log = {};  ///< gets messages; the library itself never prints
   const std::atomic<bool>* cancel = nullptr;  ///< set it to stop after the current passes: one, or on a device some
   const std::atomic<bool>* abort = nullptr;   ///< set it to give up within a pass: fit throws kInterrupted
-  PointsView initial = {};                    ///< k x D initial prototypes, instead of options.init
-  CheckpointOptions checkpoint = {};          ///< by default none
-  LabelsOf labels = LabelsOf::kAll;           ///< with `comm`, the same on all ranks
+  /// Initial prototypes instead of options.init: for each model k rows of D columns, in the order of FitResult::models.
+  PointsView initial = {};
+  CheckpointOptions checkpoint = {};  ///< by default none
+  LabelsOf labels = LabelsOf::kAll;   ///< with `comm`, the same on all ranks
   /// The ranks that share the rows (mpi_comm() of <manymeans/mpi.h>). All of them call fit(). Null: there is one rank.
   std::shared_ptr<Comm> comm = {};
 };

@@ -29,3 +29,4 @@
 #include <manymeans/sparse.h>
 #include <manymeans/sparse_file.h>
 #include <manymeans/summary.h>
+#include <manymeans/terms.h>

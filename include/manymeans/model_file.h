@@ -30,7 +30,7 @@ struct StoredModel {
   std::optional<RegressionSummary> regression = std::nullopt;  ///< of linear models; without what they leave out
 };
 /// Of linear models the last column is the target: of the scaling, of the names and of the file's columns. Their
-/// prototypes have the intercept there.
+/// prototypes have the intercept there. Prototypes, scaling and ranges are of terms, names and columns of features.
 struct ModelFile {
   std::vector<StoredModel> models;
   Scaling scaling;                        ///< to be applied to points before predicting
@@ -39,6 +39,7 @@ struct ModelFile {
   std::string json;                       ///< options and provenance
   Metric metric = Metric::kEuclidean;     ///< of the fit, for PredictOptions
   ColumnRanges ranges = {};               ///< of the fitted points; none in older files
+  Terms terms = {};                       ///< what features become, before the scaling
 
   bool linear() const { return !models.empty() && models[0].regression.has_value(); }
 };

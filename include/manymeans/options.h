@@ -103,8 +103,8 @@ void for_each_option(Options& options, Visitor&& visit) {
                    "Seed of one model, as reported by an earlier fit: gives that model alone, with the same digest."},
         options.model_seed);
   visit(OptionInfo{"init", "--init", "METHOD",
-                   "auto, k-means++, k-means||, random, first, or a file of k rows (.npy, .csv, a model .npz). "
-                   "auto: k-means++ up to k = 5000, k-means|| above."},
+                   "auto, k-means++, k-means||, random, first, or a file: k rows for each model (.npy, .csv), or a "
+                   "model .npz, whose k and models the fit has. auto: k-means++ up to k = 5000, k-means|| above."},
         options.init);
   visit(OptionInfo{"metric", "--metric", "NAME",
                    "euclidean, or cosine: rows and prototypes are scaled to length one (spherical k-means), after "

@@ -60,7 +60,8 @@ void for_each_regress_option(Options& options, Visitor&& visit) {
     if (name == "init") {
       info.help =
           "auto, random-subsets (auto: each model from D + 1 random rows), kmeans (the clusters of a k-means fit of "
-          "features and target), kmeans-x (of features alone), or a file of k rows of coefficients and an intercept.";
+          "features and target), kmeans-x (of features alone), or a file: k rows of coefficients and an intercept for "
+          "each model, or a model .npz, whose k and models the fit has.";
     }
     if (name == "max_iter") info.help = "Most updates of the models of a fit, its swap search included.";
     if (name == "tol") {
@@ -132,6 +133,14 @@ struct RegressionSummary {
   std::vector<std::vector<int64_t>> left_out;
 };
 
+/// What the features of a row become before they go into linear models: <manymeans/terms.h>.
+struct Terms {
+  int64_t degree = 1;    ///< 1: features alone; 2: squares and products, too
+  bool products = true;  ///< of degree 2: false leaves out products of different features
+
+  bool operator==(const Terms&) const = default;
+};
+
 /// Models of an ensemble and their summaries, in the same order.
 struct RegressResult {
   /// Prototypes are K x (D + 1): D coefficients and the intercept. `inertia` is the weighted sum of squared residuals.
@@ -139,6 +148,7 @@ struct RegressResult {
   FitResult fit;
   std::vector<RegressionSummary> summaries;
   RegressOptions options;  ///< as given
+  Terms terms = {};        ///< set by the caller whose features are terms, for save_model()
 };
 
 /// Fits options.models sets of k linear models for every k in options.k to the same rows.

@@ -86,6 +86,9 @@ struct Provenance {
   std::vector<std::string> warnings;  ///< the part of FitResult::warnings that equal answers need not share
 };
 
+/// A duration for people, with three digits: "820us", "12.3ms", "1.20s", "45s", "3m05s", "2h10m".
+std::string shown_duration(double seconds);
+
 /// Between which values the points of a fit lay, in the units in which it measured them: after scaling.
 struct ColumnRanges {
   std::vector<double> minimum, maximum;  ///< per column; empty: not known, or not told (Metric::kCosine)

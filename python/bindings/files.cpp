@@ -182,6 +182,7 @@ nb::dict load(nb::handle path) {
   result["source"] = as_dict(file.source, 0);
   result["ranges"] = to_tuple(std::move(file.ranges));
   result["json"] = to_text(file.json);
+  result["terms"] = nb::make_tuple(file.terms.degree, file.terms.products);
   return result;
 }
 
@@ -220,6 +221,8 @@ void save(nb::handle path, const nb::dict& file) {
   stored.column_names = all_bytes_of(file["column_names"]);
   stored.source = source_in(nb::cast<nb::dict>(file["source"]));
   stored.json = nb::cast<std::string>(file["json"]);
+  const auto terms = nb::cast<nb::tuple>(file["terms"]);
+  stored.terms = {nb::cast<int64_t>(terms[0]), nb::cast<bool>(terms[1])};
   save_model(bytes_of(path), stored);
 }
 

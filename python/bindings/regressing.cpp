@@ -91,11 +91,30 @@ nb::object predict_targets(const nb::object& points, bool bfloat16, const nb::di
   return to_numpy(std::move(result));
 }
 
+// A tuple of degree and products.
+Terms terms_of(const nb::tuple& given) {
+  return {nb::cast<int64_t>(given[0]), nb::cast<bool>(given[1])};
+}
+
+// Gives the array of terms, and their names where the features have some.
+nb::tuple make_terms(const nb::object& points, bool bfloat16, const nb::tuple& given, nb::handle names, int threads) {
+  Dataset table;
+  table.view = points_of(points, bfloat16);
+  table.column_names = all_bytes_of(names);
+  const Terms terms = terms_of(given);
+  Waiting().run([&] { expand_terms(table, terms, 0, threads); });
+  return nb::make_tuple(numpy_view(table.view, table.owner), to_texts(table.column_names));
+}
+
 }  // namespace
 
 void add_regressing(nb::module_& module) {
   module.def("regress", &regress_rows, nb::arg("rows"), nb::arg("weights").none(), nb::arg("options"),
              nb::arg("hooks"));
+  module.def("make_terms", &make_terms, nb::arg("points"), nb::arg("bfloat16"), nb::arg("terms"), nb::arg("names"),
+             nb::arg("threads"));
+  module.def("features_of_terms",
+             [](int64_t count, const nb::tuple& terms) { return features_of_terms(count, terms_of(terms)); });
   module.def("regress_labels", &label_rows, nb::arg("rows"), nb::arg("models").noconvert(), nb::arg("wanted"));
   module.def("regress_predict", &predict_targets, nb::arg("points"), nb::arg("bfloat16"), nb::arg("model"),
              nb::arg("wanted"));

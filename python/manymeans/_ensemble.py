@@ -24,7 +24,7 @@ from ._consensus import Consensus, consensus
 from ._declaring import parameter, parameters
 from ._errors import UsageError
 from ._functions import k_list, library_options, run_fit
-from ._input import in_order
+from ._initial import initial_models
 from ._kmeans import _describe_input
 from ._result import Criterion, FitResult
 from ._sklearn import checks_parameters
@@ -100,7 +100,8 @@ class EnsembleKMeans(Clustering, _BaseEstimator):
     init: Any = parameter(
         default="k-means++", accepts=[StrOptions(set(INITS)), "array-like"],
         type='{"k-means++", "random", "k-means||", "first", "auto"} or array-like',
-        text="Initial centres; an array needs a single number of clusters and one model.",
+        text="Initial centres: a method, an array of shape (k, n_features) for one model, or for all models an array "
+        "of shape (models_per_k, k, n_features) or a list of arrays, those of one k together.",
     )  # fmt: skip
     algorithm: str = parameter(
         default="auto", accepts=[StrOptions({"auto", "matrix", "bounds", "kdtree", "brute"})],
@@ -190,14 +191,14 @@ class EnsembleKMeans(Clustering, _BaseEstimator):
         ks = self._ks()
         if max(ks, default=0) > points.array.shape[0]:
             raise ValueError(f"n_samples={points.array.shape[0]} should be >= n_clusters={max(ks)}.")
+        options = self._options() | {"k": ks, "models": int(self.models_per_k), "algorithm": self.algorithm} | search
         initial = None
-        if not isinstance(self.init, str):
-            given = in_order(self.init, "init", points.names)
-            initial = initial_of(given, np.float64 if points.wide else np.float32)
-        options = self._options() | {
-            "k": ks, "models": int(self.models_per_k), "init": self.init if initial is None else None,
-            "algorithm": self.algorithm,
-        } | search  # fmt: skip
+        if isinstance(self.init, str):
+            options["init"] = self.init
+        else:
+            given = initial_models(self.init, points.names, self.metric)
+            options = given.in_options(options)
+            initial = initial_of(given.rows, np.float64 if points.wide else np.float32)
         result = run_fit(points, weights, options, initial=initial, search=bool(search), **self._shown())
         self._keep_all(result, X)
         self._warn(result.warnings)

@@ -11,17 +11,17 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _manymeans, _threads
-from ._errors import BadDataError, UsageError, warn, warn_of_stop
+from ._errors import UsageError, warn, warn_of_stop
+from ._initial import initial_of_fit
 from ._input import Points, Target, in_order, plain_centers, plain_points, plain_weights
 from ._labelling import predict_points
 from ._opening import NAMES_OF_FILES, opened, weights_of
 from ._parameters import Check, between, check_callback, integer, optional, path_of, real, switch, text_of
 from ._progress import Callback, Reporter
 from ._ranks import Ranks
-from ._reading import read
 from ._result import Criterion, FitResult, Model
 from ._seeds import seed_of
-from ._tables import Dataset, Source, check_output, files_of, naming
+from ._tables import Source, check_output, files_of, naming
 from ._wording import in_python, of_read, shown
 
 _MOST_SEED = 2**64 - 1
@@ -45,7 +45,7 @@ def _memory(name: str, value: Any) -> Any:
 #: documentation of functions are written out: editors and the site read them from the source.
 _OPTIONS: dict[str, Check] = {
     "k": lambda name, value: k_list(value),
-    "models": integer,
+    "models": optional(integer),
     "seed": between(0, _MOST_SEED),
     "model_seed": optional(between(0, _MOST_SEED)),
     "metric": text_of,
@@ -198,7 +198,7 @@ def fit(
     X: Any,
     k: int | str | Iterable[int] = 8,
     *,
-    models: int = 1,
+    models: int | None = None,
     seed: int = 0,
     model_seed: int | None = None,
     init: Any = "auto",
@@ -236,16 +236,18 @@ def fit(
         too, and never made dense (backends cpu and reference). All else is copied once.
     k : int, str or iterable of int, default=8
         Numbers of clusters: ``8``, ``[8, 16]``, ``range(2, 21)``, ``"8,16"`` or ``"2..20:2"``.
-    models : int, default=1
-        Models for each k, from different seeds.
+    models : int, optional
+        Models for each k, from different seeds; by default as many as `init` has, else 1.
     seed : int, default=0
         Seed of the ensemble, 0 to 2**64 - 1; every model's own seed follows from it.
     model_seed : int, optional
         Seed of one model, as an earlier fit reported it: gives that model alone, with the same digest.
-    init : str or array-like of shape (k, n_features), default="auto"
+    init : str or array-like of shape (k, n_features) or (models, k, n_features), default="auto"
         A method (``"auto"``, ``"k-means++"``, ``"k-means||"``, ``"random"``, ``"first"``), or the initial centres.
-        These are an array, a frame, a `Dataset`, a `Model`, a `FitResult` (its best model of this k), or the name of a
-        file. Columns are matched by name if the centres and `X` have names.
+        These are an array, a frame, a `Dataset`, a `Model`, or the name of a file. An ensemble begins with an array of
+        three dimensions, a list of such objects (models of one k together), or all models of these k in a `FitResult`
+        or model file; ``models=1`` begins with the best of each k. A fit from the centres of one alone gives the same.
+        Columns are matched by name if the centres and `X` have names.
     metric : {"euclidean", "cosine"}, default="euclidean"
         ``"cosine"``: rows and centres are scaled to length one (spherical k-means); no row may be all zeros.
     min_size, max_size : int, default=0
@@ -299,7 +301,7 @@ def fit(
     Raises
     ------
     UsageError
-        For options out of range, or k above n_samples. A ValueError.
+        For options out of range, k above n_samples, or `init` of other k or models than asked for. A ValueError.
     BadDataError
         For NaN or infinity (it names the first row and column), or weights that cannot be used. A ValueError.
     UnavailableError
@@ -341,11 +343,12 @@ def _fitted(given: dict[str, Any], *, search: bool = False) -> FitResult:
         points = plain_points(X, empty=ranks is not None, keep_sparse=True)
         weights = plain_weights(weights_of(X, sample_weight), points.array.shape[0], X)
         options = library_options(given)
-        initial = _initial(init, points, options)
-        options["init"] = init if initial is None else None
+        initial = initial_of_fit(init, points.names, options)
+        options = options | {"init": init} if initial is None else initial.in_options(options)
         result = run_fit(
-            points, weights, options, initial=initial, n_threads=given["n_threads"], callback=given["callback"],
-            progress=switch("progress", given["progress"]), checkpoint=saved, ranks=ranks, search=search,
+            points, weights, options, initial=initial and initial.rows, n_threads=given["n_threads"],
+            callback=given["callback"], progress=switch("progress", given["progress"]), checkpoint=saved, ranks=ranks,
+            search=search,
         )  # fmt: skip
     if ranks is None and not search:
         result.warnings[:0] = _column_warnings(points)
@@ -366,32 +369,6 @@ def _column_warnings(points: Points) -> list[str]:
         return [of_read(text) for text in texts]
     advice = "leave it out"  # behind that stand parameters of read()
     return [text.rpartition(advice)[0].replace("their place in the file", "their place") + advice for text in texts]
-
-
-def _initial(init: Any, points: Points, options: dict[str, Any]) -> npt.NDArray[Any] | None:
-    """Give initial centres that a user passes, also as a model or as the name of a file; None: `init` is a method."""
-    if isinstance(init, str):
-        methods = {method["name"] for method in _manymeans.info(devices=False)["inits"]}
-        if init in methods or not os.path.isfile(init):
-            return None
-    names: list[str] = []
-    if isinstance(init, NAMES_OF_FILES):
-        try:
-            init = FitResult.load(init)
-        except BadDataError:  # no model file
-            init = read(init, dtype="float64")  # exact; the fit rounds once to the type of the points
-    if isinstance(init, FitResult):
-        if init.scaling["kind"] != "none":
-            raise UsageError("[init] this model was fitted to scaled points; its centres are in other units than X")
-        names, ks = init.column_names, options["k"]
-        init = init._of_kind(linear=False).best(ks[0] if len(ks) == 1 else None)
-    if isinstance(init, Model):
-        if init._metric != options["metric"]:
-            raise UsageError(
-                f"[init] this model is of metric {init._metric}, this fit of {options['metric']}; use the same"
-            )
-        init = Dataset(init.cluster_centers, names, None, [])
-    return plain_centers(init, "init", points.names)
 
 
 def _checkpoint_of(
@@ -415,7 +392,7 @@ def search(
     time: float = 3.0,
     rounds: int | None = None,
     trials: int = 16,
-    models: int = 1,
+    models: int | None = None,
     seed: int = 0,
     model_seed: int | None = None,
     init: Any = "auto",
@@ -454,8 +431,8 @@ def search(
         ``rounds=model.rounds`` gives a model again that a time had ended.
     trials : int, default=16
         Most trials of a round: it has 4 at first, later a fourth of all before it. Part of the answer.
-    models : int, default=1
-        Searches for each k, from different seeds.
+    models : int, optional
+        Searches for each k, from different seeds; by default as many as `init` has, else 1.
     seed, model_seed, init, metric, sample_weight : optional
         As in `fit`; a search begins with `init`.
     max_iter, tol, stop, empty : optional

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -36,9 +36,10 @@ class RegressionClustering(Fitting, RegressorMixin, _FittingEstimator):
 
     Attributes
     ----------
-    coef_ : ndarray of shape (n_clusters, n_features)
-        Coefficients, float64 (float32 in a file of ``manymeans regress --dtype float32``). A feature that a cluster
-        cannot tell from others has 0: it is constant there, or the cluster has too few rows.
+    coef_ : ndarray of shape (n_clusters, n_terms)
+        Coefficients, float64 (float32 in a file of ``manymeans regress --dtype float32``); n_terms is n_features for
+        ``degree=1``. A feature that a cluster cannot tell from others has 0: it is constant there, or the cluster has
+        too few rows.
     intercept_ : ndarray of shape (n_clusters,)
         Intercepts.
     labels_ : ndarray of shape (n_samples,)
@@ -51,8 +52,8 @@ class RegressionClustering(Fitting, RegressorMixin, _FittingEstimator):
     bic_ : float
         n (ln(2 pi inertia_ / n) + 1) + p ln n; the lowest is best. The sum of the weights is n, the number of
         coefficients, intercepts and shares of clusters is p.
-    cluster_means_ : ndarray of shape (n_clusters, n_features)
-        Mean of the features of each cluster's rows.
+    cluster_means_ : ndarray of shape (n_clusters, n_terms)
+        Mean of the terms of each cluster's rows.
     n_iter_ : int
         Updates of the best model.
     n_features_in_ : int
@@ -112,6 +113,14 @@ class RegressionClustering(Fitting, RegressorMixin, _FittingEstimator):
         default=0.0, accepts=[Interval(Real, 0, None, closed="left")], option=True,
         text="Each feature's centred sum of squares in a cluster grows by this share of itself; 0: least squares.",
     )  # fmt: skip
+    degree: int = parameter(
+        default=1, accepts=[Interval(Integral, 1, 2, closed="both")],
+        text="2: models of squares and products of features, too, at most 256 terms in all. They stand behind the "
+        "features: x0^2, x0*x1, ..., x1^2, ...",
+    )  # fmt: skip
+    products: bool = parameter(
+        default=True, accepts=["boolean"], text="False leaves out products of different features where `degree` is 2."
+    )
     gating: str = parameter(
         default="nearest", accepts=[StrOptions({"nearest", "prior", "columns"})],
         type='{"nearest", "prior", "columns"}',
@@ -162,6 +171,8 @@ class RegressionClustering(Fitting, RegressorMixin, _FittingEstimator):
         points = self._points(X, reset=True)
         target = self._target(y, points, X)
         weights = self._weights(sample_weight, points, X)
+        names, terms = points.names, (int(self.degree), bool(self.products))
+        points = self._in_terms(points, terms, np.empty((0, 0)))
         n, each = points.array.shape[0], points.array.shape[1] + bool(self.fit_intercept)
         if n < self.n_clusters * each:
             raise ValueError(
@@ -179,6 +190,7 @@ class RegressionClustering(Fitting, RegressorMixin, _FittingEstimator):
             initial = initial_of(given, [np.float64, np.float32])
             options["models"] = 1
         result = run_regress(points, target, weights, options, initial=initial, **self._shown())
+        result = result._of_terms(terms, [*names, target.name] if names else [])
         self._keep(result, result.best())
         self._warn(result.warnings)
         return self
@@ -233,6 +245,7 @@ class RegressionClustering(Fitting, RegressorMixin, _FittingEstimator):
         array = columns_by_name(points.array, points.names, names)
         if array is not points.array:
             points = Points(array, points.bfloat16, names, points.source)
+        points = self._in_terms(points, self.result_._terms, self._model.cluster_centers)
         warn_of_outside(points, self.result_._ranges, scaling)
         if scaling["kind"] != "none":
             points = matching(points, self._model.cluster_centers)  # scaled as wide as the fit scaled them
@@ -241,6 +254,15 @@ class RegressionClustering(Fitting, RegressorMixin, _FittingEstimator):
             array = _manymeans.apply_scaling(points.array, points.bfloat16, scaling, threads)
             points = Points(array, names=points.names, source=points.source)
         return points
+
+    def _in_terms(self, points: Points, terms: tuple[int, bool], models: npt.NDArray[Any]) -> Points:
+        """Give squares and products, too, as wide as the models."""
+        if terms[0] == 1:
+            return points
+        points = matching(points, models)
+        threads = _threads.effective(self.n_threads)
+        array, names = _manymeans.make_terms(points.array, points.bfloat16, terms, points.names or [], threads)
+        return Points(array, names=names or None, source=points.source)
 
     def _how_and_where(self) -> dict[str, Any]:
         return {"backend": self.backend, "threads": _threads.effective(self.n_threads)}
@@ -380,9 +402,11 @@ class RegressionClustering(Fitting, RegressorMixin, _FittingEstimator):
         """
         result = FitResult.load(path)._of_kind(linear=True)
         best = result.best(k)
-        estimator = cls(best.k_requested, **_parameters_of(result.provenance["options"]))
+        degree, products = result._terms
+        options = _parameters_of(result.provenance["options"])
+        estimator = cls(best.k_requested, degree=degree, products=products, **options)
         estimator._keep(result, best)
-        estimator.n_features_in_ = best.cluster_centers.shape[1] - 1
+        estimator.n_features_in_ = result._points_of_fit()["columns"] - 1
         if result.column_names:
             estimator.feature_names_in_ = np.asarray(result.column_names[:-1], dtype=object)
         return estimator

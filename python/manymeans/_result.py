@@ -177,7 +177,9 @@ class FitResult:
 
     """
 
-    _ranges: Ranges | None = None  # that older pickles do not have
+    # What older pickles do not have.
+    _ranges: Ranges | None = None
+    _terms: tuple[int, bool] = (1, True)  # degree, products
 
     def __init__(
         self, values: dict[str, Any], column_names: list[str] | None = None, source: Source | None = None
@@ -372,6 +374,14 @@ class FitResult:
         other._provenance = json.dumps(provenance, indent=2)
         return other
 
+    def _of_terms(self, terms: tuple[int, bool], column_names: list[str]) -> FitResult:
+        """Return the result of a fit to terms of these columns."""
+        if terms[0] > 1:
+            self._terms, self.column_names = terms, column_names
+            for model in self.models:
+                model._column_names = column_names
+        return self
+
     def _only(self, model: Model) -> FitResult:
         """Give a result of this model alone."""
         other = FitResult(
@@ -387,7 +397,7 @@ class FitResult:
             self.column_names,
         )
         other.models = [model]
-        return other
+        return other._of_terms(self._terms, self.column_names)
 
     def save(self, path: str | bytes | os.PathLike[Any]) -> None:
         """Write all models to a ``.npz`` that ``manymeans predict``, `load` and `numpy.load` read.
@@ -420,6 +430,7 @@ class FitResult:
                 "source": self._source.as_dict(),
                 "ranges": self._ranges,
                 "json": json.dumps(self._summary(), indent=2),
+                "terms": self._terms,
             },
         )
 
@@ -427,9 +438,10 @@ class FitResult:
         """Say what `read` has to know to read points for these models."""
         centers = next(model.cluster_centers for model in self.models if model.begun)
         wide = bool(centers.dtype == np.float64)
-        return self._source.as_dict() | {
-            "column_names": self.column_names, "columns": centers.shape[1], "wide": wide
-        }  # fmt: skip
+        columns = centers.shape[1]
+        if self._terms[0] > 1:
+            columns = _manymeans.features_of_terms(columns - 1, self._terms) + 1
+        return self._source.as_dict() | {"column_names": self.column_names, "columns": columns, "wide": wide}
 
     def _warnings_of_answer(self) -> list[str]:
         of_run = {in_python(text) for text in self.provenance.get("warnings", [])}
@@ -495,6 +507,7 @@ class FitResult:
             file["column_names"],
             Source(**file["source"]),
         )
+        result = result._of_terms(file["terms"], result.column_names)
         for model, digest in zip(result.models, digests, strict=True):
             model._digest = digest
         result._digest = summary.digest

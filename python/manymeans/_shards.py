@@ -11,6 +11,7 @@ import numpy.typing as npt
 from . import _manymeans, _threads
 from ._errors import UsageError, warn
 from ._functions import library_options, run_fit_shards
+from ._initial import initial_models
 from ._input import Points, plain_centers, plain_points, plain_weights, restore
 from ._opening import weights_of
 from ._parameters import check_callback, instance, integer, switch
@@ -391,7 +392,7 @@ def fit_shards(
     ask: Ask,
     k: int | str | Iterable[int] = 8,
     *,
-    models: int = 1,
+    models: int | None = None,
     seed: int = 0,
     model_seed: int | None = None,
     init: Any = "k-means||",
@@ -417,7 +418,7 @@ def fit_shards(
         Numbers of clusters, as in `fit`.
     models, seed, model_seed, metric, max_iter, tol, stop, empty, time_limit, strategy, callback, progress : optional
         As in `fit`. The inertia of progress reports is not known.
-    init : str or array-like of shape (k, n_features), default="k-means||"
+    init : str or array-like of shape (k, n_features) or (models, k, n_features), default="k-means||"
         As in `fit`, but for the default: ``"k-means||"`` asks 13 questions, ``"k-means++"`` four for each centre.
     n_threads : int, optional
         Threads of this process, which has no rows; shards have their own threads.
@@ -458,11 +459,13 @@ def fit_shards(
     check_callback(callback)
     if not callable(ask):
         raise UsageError(f"[ask] is {shown(ask)}; a function from bytes to bytes is right")
-    initial = None if isinstance(init, str) else plain_centers(init, "init")
-    options = library_options(given) | {"init": init if initial is None else None}
+    options = library_options(given)
+    initial = None if isinstance(init, str) else initial_models(init, None, options["metric"])
+    options = options | {"init": init} if initial is None else initial.in_options(options)
     result = run_fit_shards(
-        ask, options, initial=initial, n_threads=n_threads, callback=callback, progress=switch("progress", progress)
-    )
+        ask, options, initial=initial and initial.rows, n_threads=n_threads, callback=callback,
+        progress=switch("progress", progress),
+    )  # fmt: skip
     for text in result.warnings:
         warn(text)
     return result

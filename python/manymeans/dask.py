@@ -24,7 +24,8 @@ from ._declaring import parameter, parameters
 from ._errors import BadDataError, UsageError
 from ._functions import run_fit_shards
 from ._imports import importing
-from ._input import Points, aligned, plain_centers, plain_numbers, plain_points
+from ._initial import initial_models
+from ._input import Points, aligned, plain_numbers, plain_points
 from ._labelling import as_measured, predict_points, scaled, transform_points
 from ._outside import UNSCALED, Ranges, warn_of_outside
 from ._result import FitResult
@@ -356,13 +357,14 @@ class _OnDask:
     def _fit_partitions(self, X: Any, sample_weight: Any, options: dict[str, Any]) -> FitResult:
         algorithm = "auto" if self.algorithm in ("lloyd", "elkan") else self.algorithm
         names = [str(name) for name in X.columns] if _is_frame(X) else None
-        initial = None if isinstance(self.init, str) else plain_centers(self.init, "init", names)
+        initial = None if isinstance(self.init, str) else initial_models(self.init, names, self.metric)
         for size in ("min_size", "max_size"):
             if getattr(self, size):
                 raise UsageError(f"[{size}] needs all rows in one process; manymeans.{type(self).__name__} has them")
         partitions = Partitions(X, sample_weight, n_threads=self.n_threads, backend=self.backend, algorithm=algorithm)
-        options = options | {"backend": None, "init": self.init if initial is None else None}
-        result = run_fit_shards(partitions.ask, options, initial=initial, names=names, **self._shown())  # type: ignore[attr-defined]
+        options = options | {"backend": None}
+        options = options | {"init": self.init} if initial is None else initial.in_options(options)
+        result = run_fit_shards(partitions.ask, options, initial=initial and initial.rows, names=names, **self._shown())  # type: ignore[attr-defined]
         self.n_features_in_ = result.models[0].cluster_centers.shape[1]
         self.__dict__.pop("feature_names_in_", None)
         if names is not None and all(isinstance(name, str) for name in X.columns):

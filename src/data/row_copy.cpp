@@ -20,9 +20,9 @@ void write_rows(const PointsView& points, int threads, const RowsTo& to, const W
   check_mapped(points.data);
 }
 
-RowCopy copy_rows(const PointsView& points, int threads, int64_t memory, const WriteRows& write) {
+RowCopy copy_rows(const PointsView& points, int threads, int64_t memory, const WriteRows& write, int64_t columns) {
   RowCopy result;
-  result.view = {nullptr, points.n, points.d, prototype_type(points.type)};
+  result.view = {nullptr, points.n, columns == 0 ? points.d : columns, prototype_type(points.type)};
   const auto bytes = static_cast<int64_t>(result.view.bytes());
   const auto values = std::make_shared<AlignedBuffer<std::byte>>(result.view.bytes(), storage_for(bytes, memory));
   const size_t row = result.view.bytes() / static_cast<size_t>(std::max<int64_t>(1, points.n));

@@ -30,6 +30,7 @@ struct RowsTo {
 void write_rows(const PointsView& points, int threads, const RowsTo& to, const WriteRows& write);
 
 /// A copy in the type of the points' prototypes, in a temporary file where `memory` asks for that (as in ReadOptions).
-RowCopy copy_rows(const PointsView& points, int threads, int64_t memory, const WriteRows& write);
+/// columns: of the copy; 0: as many as the points have.
+RowCopy copy_rows(const PointsView& points, int threads, int64_t memory, const WriteRows& write, int64_t columns = 0);
 
 }  // namespace manymeans

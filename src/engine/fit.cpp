@@ -24,6 +24,7 @@
 #include "engine/check_clusters.h"
 #include "engine/fit_shard.h"
 #include "engine/gathered_warnings.h"
+#include "engine/given_prototypes.h"
 #include "engine/lloyd.h"
 #include "engine/search_task.h"
 #include "engine/strategies.h"
@@ -69,19 +70,7 @@ void check_against_points(const Task& task, int64_t rows, const Prototype& proto
   const int64_t d = task.points.d;
   if (rows < 1 || d < 1) return;  // which prepare_input() says
   for (const int64_t k : task.options.k) check_clusters(k, rows);
-  if (!task.given()) return;
-  const PointsView& initial = task.hooks.initial;
-  if (task.options.k.size() != 1 || initial.n != task.options.k[0]) {
-    throw Error(ErrorCode::kUsage, "initial prototypes",
-                fmt::format("{} prototypes are given; give one k, and that number", initial.n));
-  }
-  if (task.options.models != 1) {
-    throw Error(ErrorCode::kUsage, "models", "models from the same given prototypes would all be equal; use 1");
-  }
-  if (initial.d != prototype.width(d)) {
-    throw Error(ErrorCode::kBadData, "initial prototypes",
-                fmt::format("they have {} columns, the points have {}", initial.d, d));
-  }
+  if (task.given()) check_given(task.hooks.initial, task.options, prototype.width(d));
 }
 
 SizeLimits sizes_of(const FitOptions& options) {
@@ -342,6 +331,7 @@ void Fit::read() {
 void Fit::prepare() {
   if (any_needs(rules_, RuleNeed::kVariance)) variance_ = mean_variance(column_moments(input_, pool_));
   members_ = make_members(task_, input_, place_.kind.swaps);
+  if (task_.given()) give_prototypes(task_.hooks.initial, input_, task_.options.metric, members_);
   const bool watched = task_.hooks.progress != nullptr && place_.kind.prototype.euclidean && place_.remote == nullptr;
   if (comm_.max(int64_t{watched}) > 0) estimate_.emplace(input_, pool_);
   open_checkpoint();

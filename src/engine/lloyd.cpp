@@ -5,7 +5,6 @@
 #include "data/memory_plan.h"
 #include "engine/empty_clusters.h"
 #include "engine/swap_search.h"
-#include "prototype/direction.h"
 #include "prototype/prototype.h"
 
 #include <fmt/format.h>
@@ -119,14 +118,9 @@ bool LloydRun::initialise() {
   const Stopwatch watch(cost_.initialise);
   std::vector<Member*> members;
   for (Member& member : members_) {
-    if (member.prototypes.empty()) members.push_back(&member);
-  }
-  if (context_.hooks.initial.data != nullptr) {
-    Matrix given = make_prototypes(context_.hooks.initial, prototype_type(context_.input.points.type));
-    if (context_.options.metric == Metric::kCosine) given = unit_prototypes(std::move(given));
-    check_overflow(context_.input, std::max(context_.input.max_magnitude(), largest_magnitude(given)));
-    for (Member* member : members) member->prototypes = given;
-    return true;
+    if (!member.prototypes.empty()) continue;
+    if (member.given.empty()) members.push_back(&member);
+    member.prototypes = std::move(member.given);
   }
   std::map<const InitEntry*, std::vector<Member*>> by_method;
   for (Member* member : members) by_method[&method_of(*member)].push_back(member);

@@ -18,6 +18,7 @@ struct Member {
   int64_t index = 0;       ///< in the ensemble
   int slot = 0;            ///< in its session
   Matrix prototypes;       ///< of the next pass
+  Matrix given;            ///< those to begin with; empty: the method of `result.init` chooses them
   bool begun = false;      ///< has prototypes and took part in a pass
   bool stopping = false;   ///< a reason to stop is known; one labelling pass is left
   bool relocated = false;  ///< the last update moved rows to empty clusters

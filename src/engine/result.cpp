@@ -1,8 +1,27 @@
 #include <manymeans/models_by_k.h>
 
+#include <fmt/format.h>
+
+#include <cmath>
 #include <unordered_map>
 
 namespace manymeans {
+
+std::string shown_duration(double seconds) {
+  const char* unit = "s";
+  if (seconds < 0.9995) {  // 999.5 ms has four digits
+    const bool milli = seconds >= 999.5e-6;
+    seconds = std::fmax(seconds, 0) * (milli ? 1e3 : 1e6);
+    unit = milli ? "ms" : "us";
+  } else if (seconds >= 9.995) {
+    const auto whole = static_cast<int64_t>(std::fmin(std::round(seconds), 3.6e9));
+    if (whole < 60) return fmt::format("{}s", whole);
+    if (whole < 3600) return fmt::format("{}m{:02}s", whole / 60, whole % 60);
+    return fmt::format("{}h{:02}m", whole / 3600, whole % 3600 / 60);
+  }
+  const int decimals = seconds < 9.995 ? 2 : seconds < 99.95 ? 1 : 0;
+  return fmt::format("{:.{}f}{}", seconds, decimals, unit);
+}
 
 PassCounts& PassCounts::operator+=(const PassCounts& other) {
   for (const PassCount& count : kPassCounts) this->*count.value += other.*count.value;

@@ -125,7 +125,6 @@ FitHooks Search::hooks_of(const FitHooks& outer) {
   hooks.cancel = outer.cancel;
   hooks.abort = outer.abort;
   hooks.pause = outer.pause;
-  hooks.initial = outer.initial;
   if (outer.progress) hooks.progress = [this](const Progress& progress) { return report(progress); };
   return hooks;
 }

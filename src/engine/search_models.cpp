@@ -26,6 +26,7 @@ bool SearchSession::iterate(std::span<SearchModel* const> models, int64_t update
     members[i].result.init = member_.result.init;
     members[i].slot = static_cast<int>(i);
     members[i].prototypes = std::move(models[i]->centroids);
+    members[i].given = member_.given;
   }
   FitContext context{fit_.input,         options,     fit_.hooks,
                      fit_.backend,       fit_.upload, fit_.labelled,

@@ -74,8 +74,7 @@ std::string run_part(const ShownModel& shown) {
     rows.push_back({"passes over the points", fmt::format("{}", from.passes)});
   }
   if (shown.input.times) {
-    for (const auto& [phase, seconds] : from.seconds)
-      rows.push_back({"seconds, " + phase, fmt::format("{:.3f}", seconds)});
+    for (const auto& [phase, seconds] : from.seconds) rows.push_back({"time, " + phase, shown_duration(seconds)});
   }
   Rows options;
   for_each_option(from.options, [&](const OptionInfo& info, const auto& value) {

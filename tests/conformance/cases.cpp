@@ -213,6 +213,17 @@ Case random_case(uint64_t seed) {
   return make_case(static_cast<Family>(random() % kFamilies), type, weighting, shape, random());
 }
 
+Matrix stacked(std::span<const Matrix> prototypes) {
+  int64_t rows = 0;
+  for (const Matrix& one : prototypes) rows += one.rows();
+  Matrix all(rows, prototypes[0].columns(), prototypes[0].type());
+  as_float_type(all.type(), [&]<class T>(T) {
+    auto to = all.values<T>().begin();
+    for (const Matrix& one : prototypes) to = std::ranges::copy(one.values<T>(), to).out;
+  });
+  return all;
+}
+
 std::vector<Case> hostile_cases() {
   const Shape shapes[] = {{1, 1, {1}},         {257, 1, {5, 16}}, {101, 2, {101, 1}}, {1003, 3, {7}},
                           {515, 7, {8, 3, 8}}, {1000, 8, {33}},   {333, 9, {17, 2}},  {20011, 2, {9, 4}},

@@ -49,6 +49,9 @@ struct Case {
   PointsView points() const { return {bytes.data(), shape.n, shape.d, type}; }
 };
 
+/// These prototypes, one below the other.
+Matrix stacked(std::span<const Matrix> prototypes);
+
 Case make_case(Family family, DataType type, Weighting weighting, const Shape& shape, uint64_t seed);
 
 /// A case of everything: family, type, weights and an odd shape, all from the seed.

@@ -89,12 +89,12 @@ def add_rules(rng, case):
 
 def give_prototypes(rng, case):
     """Prototypes of any width: rows, rows moved a little, and values that T cannot hold."""
-    k, d = case["k"][0], len(case["points"][0])
-    rows = [list(rng.choice(case["points"])) for _ in range(k)]
+    d = len(case["points"][0])
+    rows = [list(rng.choice(case["points"])) for _ in range(case["models"] * sum(case["k"]))]
     for row in rows:
         if rng.random() < 0.5:
             row[rng.randrange(d)] *= rng.choice([-1.0, 0.0, 0.9, 1.1, 1 + 2.0**-30])
-    case.update(initial=rows, k=[k], models=1)
+    case["initial"] = rows
 
 
 # --- Points ----------------------------------------------------------------------------------------------------------

@@ -62,12 +62,19 @@ def fit(case):
     data = Data(case["points"], Weights(len(case["points"]), case["weights"]), kind, cosine, case["sizes"])
     rules = Rules(case["max_iter"], case["rules"], case["empty"])
     models = [
-        run(data, first_prototypes(data, case, k, replica, initial), rules)
+        run(data, first_prototypes(data, case, k, replica, rows_of_model(case, k, replica, initial)), rules)
         for k in case["k"]
         for replica in range(case["models"])
     ]
     hashes = [model_hash(model, kind) for model in models]
     return [hexadecimal(one) for one in hashes], ensemble_digest(hashes), models
+
+
+def rows_of_model(case, k, replica, initial):
+    if initial is None:
+        return None
+    first = case["models"] * sum(case["k"][: case["k"].index(k)]) + replica * k
+    return initial[first : first + k]
 
 
 def first_prototypes(data, case, k, replica, initial):

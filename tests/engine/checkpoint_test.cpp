@@ -322,9 +322,9 @@ TEST(Checkpoint, InitialisedModelsAreNotInitialisedAgain) {
 TEST(Checkpoint, GivenPrototypes) {
   const auto x = mixture(1000, 3, 6, 10);
   const PointsView points(x.data(), 1000, 3);
-  FitOptions o = options({10});
+  FitOptions o = options({10}, 2);
   FitHooks hooks;
-  hooks.initial = {x.data() + 30, 10, 3};
+  hooks.initial = {x.data() + 30, 20, 3};
   const std::string expected = outcome(points, {}, o, hooks);
   const Folder folder;
   hooks.checkpoint = {folder / "run.ckpt", 1, false};
@@ -335,7 +335,9 @@ TEST(Checkpoint, GivenPrototypes) {
   hooks.progress = nullptr;
   o.init = "elsewhere/the-same.npy";  // a program's name for the same prototypes
   EXPECT_EQ(outcome(points, {}, o, hooks), expected);
-  hooks.initial = {x.data() + 33, 10, 3};
+  std::vector<float> turned(x.begin() + 60, x.begin() + 90);  // the second model first
+  turned.insert(turned.end(), x.begin() + 30, x.begin() + 60);
+  hooks.initial = {turned.data(), 20, 3};
   expect_error(ErrorCode::kUsage, {"run.ckpt", "the initial prototypes are others"},
                [&] { fit(points, {}, o, hooks); });
 }

@@ -121,11 +121,13 @@ TEST_F(FitShard, GivenPrototypesAndEmptyClusters) {
     for (int family = 0; family < kFamilies; ++family) {
       const EmptyPolicy empty = kPolicies[seed % 4];
       Case made = make_case(static_cast<Family>(family), type, static_cast<Weighting>(seed % kWeightings),
-                            {150, 3, {12}}, seed);
+                            {150, 3, {12, 12}}, seed);
       ++seed;
       FitHooks hooks;
-      hooks.initial = made.prototypes[0].view();
-      const FitOptions options = given_options(empty);
+      const Matrix given = stacked(made.prototypes);
+      hooks.initial = given.view();
+      FitOptions options = given_options(empty);
+      options.models = 2;
       compare(made, options, hooks);
       if (HasFailure()) return;
     }

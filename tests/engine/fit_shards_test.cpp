@@ -131,11 +131,14 @@ TEST_F(FitShards, GivenPrototypesAndEmptyClusters) {
     for (int family = 0; family < kFamilies; ++family) {
       const EmptyPolicy empty = kPolicies[seed % 4];
       const Case made = make_case(static_cast<Family>(family), type, static_cast<Weighting>(seed % kWeightings),
-                                  {150, 3, {12}}, seed);
+                                  {150, 3, {12, 12}}, seed);
       ++seed;
       FitHooks hooks;
-      hooks.initial = made.prototypes[0].view();
-      compare(made, given_options(empty), hooks);
+      const Matrix given = stacked(made.prototypes);
+      hooks.initial = given.view();
+      FitOptions options = given_options(empty);
+      options.models = 2;
+      compare(made, options, hooks);
       if (HasFailure()) return;
     }
   }

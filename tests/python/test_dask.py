@@ -97,6 +97,10 @@ def test_types(mixture, dtype):
 def test_initial_centres(mixture):
     X = da.from_array(mixture, chunks=(1000, 6))
     same(there(X, init=mixture[:8]), here(mixture, init=mixture[:8]))
+    options = {"n_clusters": [3, 5], "models_per_k": 2}
+    init = [mixture[:3], mixture[3:6], mixture[:5], mixture[5:10]]
+    theirs = manymeans.dask.EnsembleKMeans(**options, init=init).fit(X)
+    assert theirs.answer_ == manymeans.EnsembleKMeans(**options, init=init).fit(mixture).answer_
     with pytest.raises(manymeans.UsageError, match="function"):
         there(X, init=lambda X, k, random_state: mixture[:8])
 

@@ -5,6 +5,7 @@ import pickle
 import subprocess
 
 import numpy as np
+import pandas as pd
 import pytest
 import sklearn.base
 
@@ -392,3 +393,59 @@ def test_a_criterion_that_fails_loses_no_models(said, mixture):
     assert [model.k for model in ensemble.models_] == [2, 3] == list(ensemble.best_of_k_)
     assert not hasattr(ensemble, "best_")
     assert set(ensemble.predict(mixture, k=3)) == {0, 1, 2}
+
+
+def digests(result):
+    return [model.digest for model in result.models]
+
+
+def alone(X, centers, **options):
+    return manymeans.fit(X, len(centers), init=centers, **options).models[0].digest
+
+
+def test_an_ensemble_begins_with_given_models(mixture):
+    given = [mixture[i : i + k] for k in (4, 7) for i in (0, 20, 40)]
+    expected = [alone(mixture, centers) for centers in given]
+    assert len(set(expected)) == 6
+    for init in [given, tuple(given), [one.tolist() for one in given], [pd.DataFrame(one) for one in given]]:
+        found = manymeans.fit(mixture, [4, 7], init=init)
+        assert digests(found) == expected
+        assert [model.replica for model in found.models] == [0, 1, 2, 0, 1, 2]
+    init = np.stack(given[3:])
+    for backend, n_threads in [("reference", 1), ("cpu", 1), ("cpu", 3), ("cpu,reference", 2)]:
+        found = manymeans.fit(mixture, 7, models=3, init=init, backend=backend, n_threads=n_threads)
+        assert digests(found) == expected[3:]
+    assert (
+        EnsembleKMeans([4, 7], models_per_k=3, init=given).fit(mixture).result_.digest
+        == manymeans.fit(mixture, [4, 7], init=given).digest
+    )
+
+
+def test_an_ensemble_goes_on_from_models(mixture, tmp_path):
+    begun = manymeans.fit(mixture, [4, 7], models=3, init="random", max_iter=1)
+    expected = [alone(mixture, model.cluster_centers) for model in begun.models]
+    begun.save(tmp_path / "m.npz")
+    for init in (begun, begun.models, tmp_path / "m.npz"):
+        assert digests(manymeans.fit(mixture, [4, 7], init=init)) == expected
+    assert digests(manymeans.fit(mixture, 7, init=begun)) == expected[3:]
+    best = manymeans.fit(mixture, [4, 7], models=1, init=begun)
+    assert digests(best) == [alone(mixture, begun.best(k).cluster_centers) for k in (4, 7)]
+    selected = [begun.models[5], begun.models[3]]  # as an algorithm of the user would
+    assert digests(manymeans.fit(mixture, 7, init=selected)) == [expected[5], expected[3]]
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"k": 7, "init": np.ones((3, 4, 6))}, r"\[init\] k is 7, init has 4; use the same"),
+        ({"k": 4, "models": 2, "init": np.ones((3, 4, 6))}, r"\[init\] models is 2, init has 3; use the same"),
+        ({"k": [4, 5], "init": [np.ones((4, 6)), np.ones((5, 6)), np.ones((4, 6))]}, "models of k = 4, 5, 4; as many"),
+        ({"k": [4, 5], "init": [np.ones((4, 6)), np.ones((5, 5))]}, "different numbers of columns"),
+        ({"k": 4, "init": np.ones((3, 4, 5))}, "they have 5 columns, the points have 6"),
+        ({"k": 4, "models": 2, "init": np.ones((4, 6))}, "4 rows are given, k is 4 and models 2; 8 rows are right"),
+        ({"k": 4, "init": []}, "init"),
+    ],
+)
+def test_given_models_that_do_not_fit(mixture, options, text):
+    with pytest.raises(ValueError, match=text):
+        manymeans.fit(mixture, **options)

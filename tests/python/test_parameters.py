@@ -36,7 +36,7 @@ WHERE = {
     "kmeans_plusplus": lambda X, value: manymeans.kmeans_plusplus(X, value),
     "clusters of an ensemble": lambda X, value: EnsembleKMeans([2, value]).fit(X),
 }
-OPTIONAL = ("model_seed", "n_threads", "best", "predict")
+OPTIONAL = ("models", "model_seed", "n_threads", "best", "predict")
 
 
 @pytest.fixture(scope="module")
@@ -295,7 +295,7 @@ def test_what_is_advised_can_be_done(X):
     ensemble = EnsembleKMeans([2, 3], random_state=0).fit(X)
     for use in (
         lambda: manymeans.compare(result, result), lambda: manymeans.criteria(X, result),
-        lambda: manymeans.fit(X, [2, 3], init=result), lambda: manymeans.compare(ensemble, ensemble),
+        lambda: manymeans.compare(ensemble, ensemble),
     ):  # fmt: skip
         with pytest.raises(manymeans.UsageError, match=r"say which k, as in result.best\(2\), or"):
             use()

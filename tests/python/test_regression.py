@@ -9,8 +9,10 @@ import subprocess
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 import sklearn.linear_model
+import sklearn.preprocessing
 from sklearn.base import clone, is_regressor
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
@@ -390,3 +392,58 @@ def test_a_callback_stops_it():
         with pytest.raises(manymeans.StoppedError):
             estimator.fit(x, y)
     assert len(seen) == 1
+
+
+def curved(n=300):
+    """Two curves in two features, and the terms of degree 2 as scikit-learn makes them."""
+    random = np.random.default_rng(4)
+    x = random.normal(size=(n, 2)).astype(np.float32)
+    wide = x.astype(np.float64)
+    terms = sklearn.preprocessing.PolynomialFeatures(2, include_bias=False).fit_transform(wide)
+    true = np.array([[1.0, 0, 2, -1, 0], [-1.0, 3, -2, 0, 1]])
+    y = (terms * true[random.integers(0, 2, n)]).sum(axis=1) + random.normal(scale=0.01, size=n)
+    return x, terms, y
+
+
+def test_squares_and_products(tmp_path):
+    x, terms, y = curved()
+    curves = RegressionClustering(2, degree=2, random_state=0).fit(x, y)
+    made = RegressionClustering(2, random_state=0).fit(terms, y)
+    assert curves.answer_ == made.answer_ and curves.r2_ > 0.999
+    assert curves.coef_.shape == (2, 5) and curves.n_features_in_ == 2
+    assert (curves.predict(x) == made.predict(terms)).all()
+    assert (curves.predict_cluster(x, y) == curves.labels_).all()
+    squares = RegressionClustering(1, degree=2, products=False, random_state=0).fit(x, y)
+    assert squares.answer_ == RegressionClustering(1, random_state=0).fit(terms[:, [0, 1, 2, 4]], y).answer_
+    curves.save(tmp_path / "curves.npz")
+    again = [RegressionClustering.load(tmp_path / "curves.npz"), pickle.loads(pickle.dumps(curves)), clone(curves)]
+    again[2].fit(x, y)
+    for other in again:
+        assert other.degree == 2 and other.products is True and other.n_features_in_ == 2
+        assert (other.predict(x) == curves.predict(x)).all()
+    assert again[2].answer_ == curves.answer_
+
+
+def test_terms_of_the_command_line(program, tmp_path):
+    x, _, y = curved()
+    frame = pd.DataFrame({"a": x[:, 0], "b": x[:, 1], "y": y})
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    rows = manymeans.read(tmp_path / "rows.csv", dtype="float64").points
+    flags = ["-k", "2", "--models", "8", "--degree", "2", "--model", tmp_path / "m.npz", "--json"]
+    command = [program, "regress", tmp_path / "rows.csv", "--target", "y", *flags]
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=True)
+    features = pd.DataFrame(rows[:, :2], columns=["a", "b"])
+    curves = RegressionClustering(2, degree=2, random_state=0).fit(features, rows[:, 2])
+    assert curves.answer_ == json.loads(done.stdout)["digest"]
+    loaded = RegressionClustering.load(tmp_path / "m.npz")
+    assert loaded.degree == 2 and loaded.feature_names_in_.tolist() == ["a", "b"]
+    assert (loaded.predict(features) == curves.predict(features)).all()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "columns", "text"),
+    [({"degree": 3}, 2, "degree"), ({"degree": 2}, 22, "22 features have 275 terms of degree 2, 44 without products")],
+)
+def test_terms_that_cannot_be(parameters, columns, text):
+    with pytest.raises(ValueError, match=text):
+        RegressionClustering(1, **parameters).fit(np.ones((40, columns)), np.ones(40))

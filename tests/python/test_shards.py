@@ -67,6 +67,12 @@ def test_empty_clusters(mixture, empty):
     assert found.digest == manymeans.fit(X, 8, init=init, empty=empty).digest
 
 
+def test_given_initial_centres_of_an_ensemble(mixture):
+    init = mixture[:12].reshape(3, 4, -1)
+    found = manymeans.fit_shards(asking(cut(mixture, [2500, 5000])), 4, init=init)
+    assert len(found.models) == 3 and found.digest == manymeans.fit(mixture, 4, init=init).digest
+
+
 def test_given_initial_centres_of_another_type(mixture):
     init = mixture[:5].astype(np.float64) + 1e-9
     found = manymeans.fit_shards(asking(cut(mixture, [2500, 5000])), 5, init=init)

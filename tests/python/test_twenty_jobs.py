@@ -25,7 +25,7 @@ BLOCK = re.compile(r"(?:<!-- needs (\w+) -->\n)?```(sh|python)\n(.*?)```\n(?:\n`
 
 # What is another on another machine: times, and who computes.
 VARIES = [
-    (re.compile(r"(?:\d+\.\d\ds|\d+m\d\ds|\d+s)\b"), "TIME"),
+    (re.compile(r"(?:\d+m\d\ds|\d+h\d\dm|\d+(?:\.\d+)?[mu]?s)\b"), "TIME"),
     (re.compile(r"^times: .*", re.MULTILINE), "times"),
     (re.compile(r"backend \w+.*"), "backend"),
     (re.compile(r"^(options: |fitted by manymeans ).*", re.MULTILINE), r"\1"),

@@ -114,7 +114,7 @@ TEST(HtmlReport, HasThePartsOfAChoiceAndOfASearch) {
   const std::string page = html_report(input);
   check_page(page);
   for (const char* part : {"<h2>Criteria against k", "<h2>Tree of the clusters over k", "Recommended: <strong>k = 3",
-                           "Gap statistic: chooses", "seconds, fit"}) {
+                           "Gap statistic: chooses", "time, fit"}) {
     EXPECT_TRUE(has(page, part)) << part;
   }
   SearchOptions wanted;

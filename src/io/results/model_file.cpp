@@ -2,6 +2,7 @@
 #include <manymeans/error.h>
 #include <manymeans/io.h>
 #include <manymeans/model_file.h>
+#include <manymeans/terms.h>
 
 #include "core/fp_environment.h"
 #include "core/out_of_memory.h"
@@ -28,6 +29,7 @@ constexpr const char* kNothing = "nothing was written";
 constexpr int64_t kFormatVersion = 1;
 constexpr int64_t kNumbers = -1;       // instead of a column's number of categories: it has none
 constexpr int64_t kLinearVersion = 2;  // linear models: programs that know centroids only refuse it
+constexpr int64_t kTermsVersion = 4;   // linear models of terms: programs that do not make them refuse it
 constexpr int64_t kMetricVersion = 3;  // another metric than euclidean: programs that do not know it refuse it
 
 using Models = std::vector<StoredModel>;
@@ -107,6 +109,7 @@ class ModelLoader {
   RegressionGate load_gate(size_t index, const StoredModel& model) const;
   void load_ranges(ModelFile& result, int64_t columns) const;
   void load_scaling(ModelFile& result, int64_t columns) const;
+  int64_t load_terms(ModelFile& result, int64_t columns) const;
   SourceColumns load_source(int64_t columns) const;
   void load_rules(SourceColumns& source, int64_t columns) const;
 
@@ -117,11 +120,11 @@ class ModelLoader {
 
 ModelFile ModelLoader::run() {
   const NpzArray version = file_.array("format_version");
-  if (version.number() < kFormatVersion || version.number() > kMetricVersion) {
+  if (version.number() < kFormatVersion || version.number() > kTermsVersion) {
     version.fail(fmt::format("the format is {}; this version of manymeans reads {} to {}", version.number(),
-                             kFormatVersion, kMetricVersion));
+                             kFormatVersion, kTermsVersion));
   }
-  linear_ = version.number() == kLinearVersion;
+  linear_ = version.number() == kLinearVersion || version.number() == kTermsVersion;
   if (linear_) prototypes_ = "coefficients";
   ModelFile result;
   if (version.number() == kMetricVersion) {
@@ -134,15 +137,31 @@ ModelFile ModelLoader::run() {
   const int64_t columns = result.models[0].prototypes.columns();
   load_scaling(result, columns);
   load_ranges(result, columns);
+  const int64_t read = version.number() == kTermsVersion ? load_terms(result, columns) : columns;
   const NpzArray names = file_.array("column_names");
-  result.column_names = names.vector<std::string>(names.header().count == 0 ? 0 : columns);
+  result.column_names = names.vector<std::string>(names.header().count == 0 ? 0 : read);
   const NpzArray json = file_.array("json");
   result.json = json.text();
   // Programs that save models of their own may have nothing to say.
   if (!result.json.empty() && !is_json_object(result.json))
     json.fail("this is not the JSON object that a fit writes; the file was changed");
-  result.source = load_source(columns);
+  result.source = load_source(read);
   return result;
+}
+
+// Returns the number of columns that are read: the features and the target.
+int64_t ModelLoader::load_terms(ModelFile& result, int64_t columns) const {
+  const NpzArray degree = file_.array("degree"), products = file_.array("products");
+  result.terms = {degree.number(), products.number() == 1};
+  const int64_t features = degree.number() == 2 ? features_of_terms(columns - 1, result.terms) : 0;
+  if (products.number() < 0 || products.number() > 1) products.fail("0 or 1 is needed");
+  if (features < 1) {
+    degree.fail(
+        fmt::format("degree {} was found for models of {} terms; degree 2 and the terms of some features are "
+                    "needed",
+                    degree.number(), columns - 1));
+  }
+  return features + 1;
 }
 
 // Files of version 0.1 do not have it.
@@ -372,6 +391,7 @@ void save_model(const std::string& path, const RegressResult& result, const Scal
       file.models.push_back(stored_model(result.fit.models[i]));
       file.models.back().regression = result.summaries[i];
     }
+    file.terms = result.terms;
     save_model(path, file);
   });
 }
@@ -386,7 +406,13 @@ void save_model(const std::string& path, const ModelFile& stored) {
     OutputFile file(path);
     NpzWriter npz(file);
     const bool other_metric = stored.metric != Metric::kEuclidean;
-    npz.add_number("format_version", stored.linear() ? kLinearVersion : other_metric ? kMetricVersion : kFormatVersion);
+    const bool terms = stored.terms.degree > 1;
+    npz.add_number("format_version", terms             ? kTermsVersion
+                                     : stored.linear() ? kLinearVersion
+                                     : other_metric    ? kMetricVersion
+                                                       : kFormatVersion);
+    if (terms) npz.add_number("degree", stored.terms.degree);
+    if (terms) npz.add_number("products", stored.terms.products ? 1 : 0);
     if (other_metric) npz.add_text("metric", std::string(name_of(stored.metric)));
     for_each_field([&]<class T>(const char* key, T StoredModel::*field) {
       std::vector<T> values;
@@ -419,6 +445,7 @@ PointsOfFit points_of_fit(const ModelFile& file) {
   fit.column_names = file.column_names;
   if (file.models.empty()) return fit;
   fit.columns = file.models[0].prototypes.columns();
+  if (file.terms.degree > 1) fit.columns = features_of_terms(fit.columns - 1, file.terms) + 1;
   fit.type = file.models[0].prototypes.type();
   return fit;
 }

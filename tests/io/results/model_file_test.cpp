@@ -239,7 +239,7 @@ TEST(ModelFile, WrongContent) {
   const auto matrix = [](std::vector<int64_t> shape, std::vector<float> values) {
     return [=](NpzWriter& npz) { npz.add("centroids_0", "<f4", shape, std::as_bytes(std::span(values))); };
   };
-  bad("format_version", "reads 1 to 3", [](NpzWriter& npz) { npz.add_number("format_version", 4); });
+  bad("format_version", "reads 1 to 4", [](NpzWriter& npz) { npz.add_number("format_version", 5); });
   bad("k", "no models", [](NpzWriter& npz) { npz.add("k", std::vector<int64_t>{}); });
   bad("k", "'<i8' is needed", [](NpzWriter& npz) { npz.add("k", std::vector<double>{3}); });
   bad("seed", "of 1 values", [](NpzWriter& npz) { npz.add("seed", std::vector<uint64_t>{3, 4}); });
@@ -306,6 +306,27 @@ TEST(ModelFile, LinearModels) {
   EXPECT_EQ(content_of(folder / "m.npz"), content_of(folder / "n.npz"));
 }
 
+// Models of a feature and its square: the columns of the file are those of the feature and the target.
+TEST(ModelFile, LinearModelsOfTerms) {
+  const Folder folder;
+  RegressResult result = make_linear_result();
+  for (ModelResult& model : result.fit.models) model.prototypes = Matrix(model.k, 3, DataType::kFloat32);
+  for (RegressionSummary& summary : result.summaries) {
+    summary.gate.means = Matrix(summary.gate.means.rows(), 2, DataType::kFloat64);
+    summary.gate.scales = {2.5, 1};
+  }
+  result.fit.ranges = {};
+  result.terms = {2, true};
+  save_model(folder / "m.npz", result, {}, kNames, {5, {4, 2}, kNames});
+  const ModelFile file = load_model(folder / "m.npz");
+  EXPECT_TRUE(file.linear());
+  EXPECT_EQ(file.terms, result.terms);
+  EXPECT_EQ(points_of_fit(file).columns, 2);
+  EXPECT_EQ(features_of_fit(file).column_names, std::vector<std::string>{"x"});
+  save_model(folder / "n.npz", file);
+  EXPECT_EQ(content_of(folder / "m.npz"), content_of(folder / "n.npz"));
+}
+
 TEST(ModelFile, DamagedLinearModels) {
   const Folder folder;
   const auto bad = [&](const std::string& part, const std::function<void(RegressResult&)>& damage) {
@@ -318,6 +339,8 @@ TEST(ModelFile, DamagedLinearModels) {
   bad("means_1", [](RegressResult& result) { result.summaries[1].gate.means = Matrix(3, 1, DataType::kFloat32); });
   bad("feature_scales_0", [](RegressResult& result) { result.summaries[0].gate.scales = {0}; });
   bad("feature_scales_2", [](RegressResult& result) { result.summaries[2].gate.scales = {1, 1}; });
+  bad("degree", [](RegressResult& result) { result.terms = {2, true}; });
+  bad("degree", [](RegressResult& result) { result.terms = {3, false}; });
   bad("coefficients_0", [](RegressResult& result) {
     for (ModelResult& model : result.fit.models) model.prototypes = Matrix(model.k, 1, DataType::kFloat32);
   });
