@@ -54,13 +54,13 @@ nb::tuple predict_points(const Predictor& predictor, const nb::object& points, b
 }
 
 nb::object transform_points(const Predictor& predictor, const nb::object& points, bool bfloat16,
-                            const std::string& backend, int threads, const nb::object& room) {
+                            const nb::dict& wanted) {
   const PointsView view = points_of(points, bfloat16);
   Waiting waiting;
   PredictOptions options;
-  options.backend = backend;
-  options.threads = threads;
-  options.room = room_in(room);
+  options.backend = value_of<std::string>(wanted, "backend");
+  options.threads = value_of<int>(wanted, "threads");
+  options.room = room_in(wanted["room"]);
   options.abort = &waiting.abort();
   Matrix result;
   waiting.run([&] { result = predictor.transform(view, options); }, brief(view, predictor));
@@ -149,8 +149,7 @@ void add_predicting(nb::module_& module) {
           [](const Predictor& predictor, const AnyArray& prototypes) { return predictor.holds(points_of(prototypes)); },
           nb::arg("prototypes").noconvert())
       .def("predict", &predict_points, nb::arg("points"), nb::arg("bfloat16"), nb::arg("wanted"))
-      .def("transform", &transform_points, nb::arg("points"), nb::arg("bfloat16"), nb::arg("backend"),
-           nb::arg("threads"), nb::arg("room").none() = nb::none());
+      .def("transform", &transform_points, nb::arg("points"), nb::arg("bfloat16"), nb::arg("wanted"));
   module.def("outside_warnings", &warn_of_outside, nb::arg("points"), nb::arg("bfloat16"), nb::arg("ranges"),
              nb::arg("scaling"), nb::arg("names"));
   module.def("apply_scaling", &scale_points, nb::arg("points"), nb::arg("bfloat16"), nb::arg("scaling"),

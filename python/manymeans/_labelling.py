@@ -104,4 +104,5 @@ def transform_points(
     """Give the distances of all points to all centres, or write them to a room."""
     points = matching(points, centers)
     with naming(points.names, points.source):
-        return predictor.transform(points.array, points.bfloat16, backend, _threads.effective(n_threads), room)
+        wanted = {"backend": backend, "threads": _threads.effective(n_threads), "room": room}
+        return predictor.transform(points.array, points.bfloat16, wanted)

@@ -1,7 +1,6 @@
 #include "backend/cuda/queries/device_seeding.h"
 
-#include <manymeans/error.h>
-
+#include "backend/cuda/queries/centre_passes.h"
 #include "backend/cuda/queries/seed_groups.h"
 #include "backend/cuda/queries/seed_tasks.h"
 #include "backend/cuda/runtime/endless_kernel.h"
@@ -14,7 +13,7 @@
 #include <cmath>
 #include <cstring>
 #include <numeric>
-#include <utility>
+#include <optional>
 #include <vector>
 
 namespace manymeans::cuda {
@@ -29,30 +28,13 @@ constexpr int kNumbersPerTile = kSeedTileColumns * kLimbs;
 // in the driver, where no Patience would see that the device hangs. A step has three launches.
 constexpr int64_t kStepsTogether = 128;
 
-// Centres that a pass adds. Fewer are added sooner by the screen, which reads the points once for 32 centres.
-constexpr int64_t kMinCentresOfPass = 1024;
-
 enum Counter : size_t { kExact, kLength, kCounters };
-
-// Bytes of a row's codes: the matrix products take 64 columns at a time.
-int64_t code_bytes_of(int64_t d) {
-  return (d + 63) / 64 * 64;
-}
 
 // A sum of seeding as the device has it: three words hold it.
 Wide<3> on_device(const WideInt& sum) {
   Wide<3> wide;
   for (int i = 0; i < 3; ++i) wide.word[i] = sum.word(i);
   return wide;
-}
-
-int64_t sum_blocks(int64_t n) {
-  return (n + kSeedSumRows - 1) / kSeedSumRows;
-}
-
-// Words of a tile's marks: a byte a row, in whole units.
-int64_t hit_words(int64_t n) {
-  return (n + kMaxUnitRows - 1) / kMaxUnitRows * (kMaxUnitRows / 4);
 }
 
 // Rows that a warp takes at a time. Few if the device would be idle otherwise. Else many, since a warp computes four
@@ -69,8 +51,7 @@ struct DeviceSeeding::Model {
   SumFormat format;
   int64_t centres = 0;
   std::vector<double> host_least;  // once somebody has asked
-  std::vector<uint32_t> nearest;   // centre of each row; empty unless passes added all centres but the first
-  bool only_first = false;         // there is one centre
+  NearestOfRows nearest;
 
   bool total_known = false;
   bool total_stale = false;  // on the device, too
@@ -81,11 +62,6 @@ struct DeviceSeeding::Model {
   Matrix tried;
   int tile = 0;
   std::vector<int64_t> gains;
-
-  void forget_nearest() {
-    nearest.clear();
-    only_first = false;
-  }
 };
 
 struct DeviceSeeding::Screen {
@@ -182,8 +158,7 @@ void DeviceSeeding::make_screen() {
             std::ldexp(static_cast<double>(d), 2 * e - 1074) + 0x1p-100,
             options_.bound_scale};
 
-  std::vector<float> radii(static_cast<size_t>(sample));
-  std::vector<float> code_norms(static_cast<size_t>(sample));
+  std::vector<float> radii(static_cast<size_t>(sample)), code_norms(static_cast<size_t>(sample));
   find_seed_frame(
       points_,
       {sample, s.view.scale, s.frame.data() + 2 * d, s.frame.data() + 3 * d, s.frame.data(), s.frame.data() + d},
@@ -263,8 +238,7 @@ std::vector<double> DeviceSeeding::begin(std::span<const SeedCentres> models) {
   for (size_t i = 0; i < models.size(); ++i) {
     Model& begun = model(models[i].slot);
     begun.centres = models[i].centres->rows();
-    begun.only_first = begun.centres == 1;
-    begun.nearest.clear();
+    begun.nearest.begin(begun.centres);
     find_first_distances(points_, {first, models[i].centres->rows(), rows_of(models[i].slot).least, largest.data() + i},
                          stream_);
     first += models[i].centres->rows() * points_.d;
@@ -458,7 +432,7 @@ void DeviceSeeding::run_together(std::span<SeedRun> runs, int64_t steps) {
     Model& m = model(run.slot);
     m.total_known = false;
     m.total_stale = true;
-    m.forget_nearest();
+    m.nearest.forget();
   }
   batch_->tiles.clear();
 }
@@ -498,7 +472,7 @@ void DeviceSeeding::add_tried(std::span<const SeedCentres> models) {
   for (const SeedCentres& added : models) {
     Model& m = model(added.slot);
     const int64_t k = tried(m, *added.centres);
-    m.forget_nearest();
+    m.nearest.forget();
     chosen.push_back(to_choose(added.slot, m.tile));
     chosen.back().chosen = static_cast<int>(k);
     for (size_t g = 0; g < kLimbs; ++g) m.total_limbs[g] -= m.gains[static_cast<size_t>(k) * kLimbs + g];
@@ -511,7 +485,7 @@ void DeviceSeeding::add_tried(std::span<const SeedCentres> models) {
 void DeviceSeeding::lower(int slot, const Matrix& centres) {
   if (lower_by_pass(slot, centres)) return;
   Model& m = model(slot);
-  m.forget_nearest();
+  m.nearest.forget();
   const int64_t most = kMaxSeedTiles * kSeedTileColumns;
   for (int64_t first = 0; first < centres.rows();) {
     const int64_t wanted = screens_ ? std::clamp<int64_t>(m.centres + first, kSeedTileColumns, most) : most;
@@ -525,43 +499,21 @@ void DeviceSeeding::lower(int slot, const Matrix& centres) {
   }
 }
 
-// Lowers by a pass over the points with these centres as prototypes. Its products have 16 bits instead of 8, but it
-// reads the points once. Returns false where the screen is faster, or a session has no room.
 bool DeviceSeeding::lower_by_pass(int slot, const Matrix& centres) {
-  const int64_t k = centres.rows();
-  if (options_.upload == nullptr || k < kMinCentresOfPass || input_.memory.limited) return false;
-  std::unique_ptr<Session> session;
-  try {
-    session = options_.upload->session({&k, 1}, 0);
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::kUnavailable) throw;
-    return false;
-  }
-  PassModel pass{0, &centres, {}};
-  session->advance({&pass, 1}, 1);
-  const std::vector<double> distances = session->rows().distances(0, centres);
-  const Labels labels = session->take_labels(0);
-  session.reset();
-
-  use_device();
-  Model& m = model(slot);
+  const std::optional<NearestCentres> found = nearest_by_pass(options_.upload, input_, centres);
+  if (!found) return false;
   least(slot);
-  if (std::exchange(m.only_first, false)) m.nearest.assign(distances.size(), 0);
-  for (size_t row = 0; row < distances.size(); ++row) {
-    if (!(distances[row] < m.host_least[row])) continue;
-    m.host_least[row] = distances[row];
-    if (!m.nearest.empty()) m.nearest[row] = static_cast<uint32_t>(m.centres) + labels[static_cast<int64_t>(row)];
-  }
+  Model& m = model(slot);
+  m.nearest.take(*found, m.centres, m.host_least);
   const Settled settled(stream_);
-  copy_to_device(rows_of(slot).least, m.host_least.data(), distances.size(), stream_, "uploading least distances");
+  copy_to_device(rows_of(slot).least, m.host_least.data(), m.host_least.size(), stream_, "uploading least distances");
   summarize(slot, true);
   return true;
 }
 
 void DeviceSeeding::add(std::span<const SeedCentres> models) {
   use_device();
-  std::vector<SeedCentres> known;
-  std::vector<SeedCentres> others;
+  std::vector<SeedCentres> known, others;
   for (const SeedCentres& added : models) {
     (tried(model(added.slot), *added.centres) >= 0 ? known : others).push_back(added);
   }
@@ -627,13 +579,7 @@ std::vector<int64_t> DeviceSeeding::sample(int slot, const SeedSample& sample) {
 }
 
 std::vector<int64_t> DeviceSeeding::cluster_weights(int slot) {
-  const Model& m = model(slot);
-  if (m.nearest.empty()) return {};
-  std::vector<int64_t> weights(static_cast<size_t>(m.centres));
-  for (size_t row = 0; row < m.nearest.size(); ++row) {
-    weights[m.nearest[row]] += input_.integer_weight(static_cast<int64_t>(row));
-  }
-  return weights;
+  return model(slot).nearest.weights(input_, model(slot).centres);
 }
 
 std::span<const double> DeviceSeeding::least(int slot) {

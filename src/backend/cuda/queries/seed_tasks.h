@@ -18,6 +18,19 @@ constexpr int kMaxUnitRows = 256;    ///< that a warp takes at a time, at least 
 constexpr int kMaxTargets = 32;      ///< of one search
 static_assert(kSeedSumRows % kMaxUnitRows == 0);
 
+/// Bytes of a row's codes: the matrix products take 64 columns at a time.
+constexpr int64_t code_bytes_of(int64_t d) {
+  return (d + 63) / 64 * 64;
+}
+/// Blocks of n rows.
+constexpr int64_t sum_blocks(int64_t n) {
+  return (n + kSeedSumRows - 1) / kSeedSumRows;
+}
+/// Words of a tile's marks: a byte a row, in whole units.
+constexpr int64_t hit_words(int64_t n) {
+  return (n + kMaxUnitRows - 1) / kMaxUnitRows * (kMaxUnitRows / 4);
+}
+
 /// A candidate as the screen sees it: what it cannot lower satisfies scale * product + slope * radius + offset <=
 /// threshold. Columns that are only padding have offset -infinity.
 struct SeedColumn {
