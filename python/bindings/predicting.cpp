@@ -21,10 +21,12 @@ namespace manymeans::python {
 namespace nb = nanobind;
 namespace {
 
-bool brief(const PointsView& points, const Predictor& predictor) {
-  constexpr double kFaster = 1000;  // a device than a processor's core
+// How many times as fast as a processor's core a device is, by its matrix units and in binary64.
+constexpr double kLabelsFaster = 1000, kDistancesFaster = 20;
+
+bool brief(const PointsView& points, const Predictor& predictor, double faster) {
   const double work = static_cast<double>(points.n) * static_cast<double>(points.d);
-  return is_brief(work * static_cast<double>(predictor.clusters()) / (points.on_device() ? kFaster : 1));
+  return is_brief(work * static_cast<double>(predictor.clusters()) / (points.on_device() ? faster : 1));
 }
 
 // Address, device and stream of an array that has the type and the size of the result, or none.
@@ -47,7 +49,7 @@ nb::tuple predict_points(const Predictor& predictor, const nb::object& points, b
   options.room = room_in(wanted["room"]);
   options.abort = &waiting.abort();
   Prediction result;
-  waiting.run([&] { result = predictor.predict(view, options); }, brief(view, predictor));
+  waiting.run([&] { result = predictor.predict(view, options); }, brief(view, predictor, kLabelsFaster));
   const nb::object found = options.distances ? to_numpy(std::move(result.distances)) : nb::none();
   const nb::object labels = options.room ? nb::none() : to_numpy(std::move(result.labels));
   return nb::make_tuple(labels, found, result.inertia);
@@ -63,7 +65,7 @@ nb::object transform_points(const Predictor& predictor, const nb::object& points
   options.room = room_in(wanted["room"]);
   options.abort = &waiting.abort();
   Matrix result;
-  waiting.run([&] { result = predictor.transform(view, options); }, brief(view, predictor));
+  waiting.run([&] { result = predictor.transform(view, options); }, brief(view, predictor, kDistancesFaster));
   return options.room ? nb::none() : to_numpy(std::move(result));
 }
 
