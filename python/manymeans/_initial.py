@@ -76,7 +76,9 @@ def initial_models(init: Any, columns: list[str] | None, metric: str) -> Initial
 
     """
     if isinstance(init, (list, tuple)) and init and _is_matrix(init[0]):
-        return _stacked([plain_centers(_centers(one, metric), f"init[{i}]", columns) for i, one in enumerate(init)])
+        names = [f"init[{i}]" if len(init) > 1 else "init" for i in range(len(init))]
+        given = zip(init, names, strict=True)
+        return _stacked([plain_centers(_centers(one, metric), name, columns) for one, name in given])
     if getattr(init, "ndim", 0) == 3:
         return _stacked(list(plain_numbers(on_host(init), "init")))
     return Initial(plain_centers(_centers(init, metric), "init", columns))
