@@ -31,7 +31,7 @@ def shown(path):
 
 
 def command_line():
-    scripts = {"strategies.py": ["strategies"], "compare_gpu.py": ["gpu"], "whole.py": ["whole"],
+    scripts = {"founding_run.py": ["founding"], "compare_gpu.py": ["gpu"], "whole.py": ["whole"],
                "opencl_peer.py": ["opencl"]}
     words = ["./dev", "bench", *scripts.get(pathlib.Path(sys.argv[0]).name, [])]
     for word in sys.argv[1:]:
