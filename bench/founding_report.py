@@ -61,20 +61,20 @@ def values_of(experiment, row, run, x):
     return found
 
 
-def iterations_note(row, run, label, x):
-    """Says where a fit ended before the iterations of the study: its time is not that of the others."""
+def early_end(row, run, x):
+    """Says where a fit ended before the iterations of the study: its time is not that of the others. Else nothing."""
     done = [result["iterations"] for result in run["repeats"][0] if "iterations" in result]
     each = row.params["iterations"] * run["share"]  # some programs count all models together, others one of them
     wanted = each * row.params["models"]
     if done and not each - 1 < min(done) <= each and min(done) < wanted - 1 and not row.params["threshold"]:
-        return [f"{label} at {shown(x)}: ended after {min(done)} of {wanted:.0f} iterations"]
+        return [f"{min(done)} of {wanted:.0f} iterations at {shown(x)}"]
     return []
 
 
 def measured(table, experiment, found):
     """({label: {x: Value}}, notes) of an experiment on one machine."""
     about = found["about"][0]
-    lines, notes, missing = {}, [], {}
+    lines, missing, early = {}, {}, {}
     for x, case in founding_rows.cases(experiment, about["quick"]):
         params = founding_rows.params_of(table, experiment, case, about["quick"])
         for label, line in experiment["lines"].items():
@@ -85,14 +85,13 @@ def measured(table, experiment, found):
                 missing.setdefault((label, why), []).append(shown(x))
                 continue
             run = found["runs"][row.key]
-            notes += iterations_note(row, run, label, x)
+            early.setdefault(label, []).extend(early_end(row, run, x))
             for step, value in values_of(experiment, row, run, x).items():
                 lines.setdefault(label.format(step=step), {})[x] = value
-    everywhere = {reason for _, reason in missing} if not lines else set()
-    notes += [f"nothing was measured: {reason}" for reason in sorted(everywhere)]
-    notes += [f"{label.replace(', {step}', '')} at {', '.join(at)}: {reason}" for (label, reason), at in missing.items()
-              if lines]
-    return lines, notes
+    if not lines:
+        return lines, [f"nothing was measured: {reason}" for reason in sorted({reason for _, reason in missing})]
+    notes = [f"{label.replace(', {step}', '')} ended early: {', '.join(at)}" for label, at in early.items() if at]
+    return lines, notes + [f"{label.replace(', {step}', '')} at {', '.join(at)}: {why}" for (label, why), at in missing.items()]
 
 
 def quotients(experiment, lines):

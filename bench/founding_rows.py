@@ -24,7 +24,7 @@ class Row:
     program: dict
     params: dict
     needs: set
-    expected: float
+    expected: float = 0
     share: float = 1  # of the iterations, or of the models
 
     def threads(self):
@@ -33,7 +33,11 @@ class Row:
 
 
 def load_table():
-    return json.loads(TABLE.read_text(encoding="utf-8"))
+    table = json.loads(TABLE.read_text(encoding="utf-8"))
+    for program in table["programs"].values():
+        for word, text in table["texts"].items():
+            program["command"] = program["command"].replace(word, text)
+    return table
 
 
 def cases(experiment, quick=False):
@@ -66,18 +70,20 @@ def row_of(table, line, params, cpus):
         needs.add(words[words.index("--backend") + 1])
     values = {**params, "all": cpus}
     command = " ".join([*variables, program["command"], *words[1:]]).format(**values)
-    row = Row(command, command, program, params, needs, 0)
-    row.expected = expected_seconds(row, cpus)
-    return row
+    return Row(command, command, program, params, needs)
 
 
-def expected_seconds(row, cpus):
-    """A guess from the number of multiply-adds; a device counts as one thread."""
+def expected_seconds(table, row, cpus, has):
+    """A guess from the number of multiply-adds. A device is some times as fast as a thread: `speeds` of the table."""
     params = row.params
     work = params["rows"] * params["columns"] * params["clusters"] * params["models"] * params["iterations"]
-    if "product" in row.command or "tiled" in row.command:
+    if "product" in row.command:
         work = params["rows"] ** 3
-    rate = row.program["rate"] * (1 if row.needs & {"cuda", "opencl"} else min(row.threads(), cpus))
+    if params["threshold"]:
+        work /= 3  # fits to the end take about a third of the iterations that they may take
+    devices = ["cuda"] if "cuda" in row.needs else [name for name in ("opencl-gpu", "opencl-cpu") if name in has][:1]
+    on_device = row.needs & {"cuda", "opencl"} and devices
+    rate = row.program["rate"] * (table["speeds"][devices[0]] if on_device else min(row.threads(), cpus))
     return START + row.program.get("start", 0) + POINT_SECONDS * params["rows"] * params["columns"] + work / rate
 
 
@@ -93,7 +99,7 @@ def shortened(row, longest, cut):
     return dataclasses.replace(row, command=" ".join(words), share=few / whole, expected=row.expected * few / whole)
 
 
-def rows_of(table, studies, cpus, quick=False):
+def rows_of(table, studies, cpus, quick=False, has=()):
     """[(Row, experiment), ...] of these studies, each command once. Figures share rows: a row needs
     what all of them need."""
     found = {}
@@ -105,4 +111,6 @@ def rows_of(table, studies, cpus, quick=False):
             for line in experiment["lines"].values():
                 row = row_of(table, line, params, cpus)
                 found.setdefault(row.key, (row, experiment))[0].needs.intersection_update(row.needs)
+    for row, _ in found.values():
+        row.expected = expected_seconds(table, row, cpus, has)
     return list(found.values())

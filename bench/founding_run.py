@@ -128,7 +128,7 @@ class Runner:
         if not program.startswith("python:") and not (self.options.programs / program).exists():
             return f"the program {program} was not built"
         if row.threads() > len(os.sched_getaffinity(0)):
-            return f"this machine has fewer than {row.threads()} processors"
+            return f"this machine has only {len(os.sched_getaffinity(0))} processors"
         if row.expected > self.options.longest:
             return f"expected {row.expected:.0f} s, more than --longest {self.options.longest:g}"
         return ""
@@ -176,11 +176,11 @@ def measure(options, rows, runner):
     return runs, left_out
 
 
-def rows_to_run(options, table, studies):
+def rows_to_run(options, table, studies, has):
     """Rows of these studies, shortened where that is possible, without those that --after has."""
     done = {key for path in options.after for key in json.loads(path.read_text())["runs"]}
     cpus = len(os.sched_getaffinity(0))
-    for row, experiment in founding_rows.rows_of(table, studies, cpus, options.quick):
+    for row, experiment in founding_rows.rows_of(table, studies, cpus, options.quick, has):
         if row.key not in done:
             yield founding_rows.shortened(row, options.longest, experiment.get("cut", "iterations"))
 
@@ -227,7 +227,7 @@ def measure_studies(options, table):
         whole = options.budget
         for study in options.studies or range(1, 6):
             options.budget = whole - (time.monotonic() - begin)
-            runs, left_out = measure(options, list(rows_to_run(options, table, [study])), runner)
+            runs, left_out = measure(options, list(rows_to_run(options, table, [study], here)), runner)
             path = options.out / f"founding-{study}-on-{'-'.join(re.findall(r'[a-z0-9]+', name.lower()))}.json"
             path.write_text(json.dumps({**about, "study": study, "runs": runs, "left out": left_out}, indent=0) + "\n")
             yield path
@@ -237,7 +237,8 @@ def main():
     options = parse_arguments()
     table = founding_rows.load_table()
     if options.list:
-        rows = list(rows_to_run(options, table, options.studies))
+        has = facts_of(options)[1] if (options.programs / "manymeans").exists() else set()
+        rows = [row for row in rows_to_run(options, table, options.studies, has) if row.needs <= has or not has]
         for row in rows:
             print(f"{row.expected:8.1f} {row.command}")
         print(f"{sum(row.expected for row in rows):8.1f} {len(rows)} rows")
