@@ -18,7 +18,7 @@ INTRODUCTION = """# The founding experiments: results
 
 - Seconds are those of the iterations alone. *Whole* adds what comes before and after them: transfers, validation, first
   centroids, the last labels. Published times are the studies' own.
-- `~`: a plain program did fewer iterations or starts, and the time was multiplied. Its iterations take the same time each.
+- `~`: a plain program did fewer iterations or starts, and its time was multiplied. Each takes the same time.
 - *all threads* are those of the machine. *-*: not measured, for the reason below the table.
 - Points are uniform random numbers of the study's shape, as are those that stand in for real data.
 """
@@ -81,7 +81,11 @@ def measured(table, experiment, found):
             row = founding_rows.row_of(table, line, params, about["machine"]["usable_cpus"])
             lacking = row.needs - set(about["has"])
             if lacking or row.key not in found["runs"]:
-                why = f"this machine has no {min(lacking)}" if lacking else found["left out"].get(row.key, "not asked for")
+                why = (
+                    f"this machine has no {min(lacking)}"
+                    if lacking
+                    else found["left out"].get(row.key, "not asked for")
+                )
                 missing.setdefault((label, why), []).append(shown(x))
                 continue
             run = found["runs"][row.key]
@@ -91,7 +95,9 @@ def measured(table, experiment, found):
     if not lines:
         return lines, [f"nothing was measured: {reason}" for reason in sorted({reason for _, reason in missing})]
     notes = [f"{label.replace(', {step}', '')} ended early: {', '.join(at)}" for label, at in early.items() if at]
-    return lines, notes + [f"{label.replace(', {step}', '')} at {', '.join(at)}: {why}" for (label, why), at in missing.items()]
+    return lines, notes + [
+        f"{label.replace(', {step}', '')} at {', '.join(at)}: {why}" for (label, why), at in missing.items()
+    ]
 
 
 def quotients(experiment, lines):
@@ -108,14 +114,19 @@ def of_all(machines, one):
     """Lines of all machines together. one(found) -> lines; a label names its machine where there are several."""
     by_machine = {name: one(found) for name, found in machines.items()}
     by_machine = {name: lines for name, lines in by_machine.items() if lines}
-    return {label if len(by_machine) == 1 else f"{label} ({name})": values
-            for name, lines in by_machine.items() for label, values in lines.items()}
+    return {
+        label if len(by_machine) == 1 else f"{label} ({name})": values
+        for name, lines in by_machine.items()
+        for label, values in lines.items()
+    }
 
 
 def published(experiment, xs):
     found = {label: values for label, values in experiment.get("published", {}).items() if label != "source"}
-    return {f"published: {label}": {x: Value(y) for x, y in zip(xs, values) if y is not None}
-            for label, values in found.items()}
+    return {
+        f"published: {label}": {x: Value(y) for x, y in zip(xs, values) if y is not None}
+        for label, values in found.items()
+    }
 
 
 def shown(value):
@@ -124,12 +135,23 @@ def shown(value):
 
 def shape_text(table, experiment, quick):
     """What stays the same on the axis: N = 1,000,000, D = 2, ..."""
-    every = [founding_rows.params_of(table, experiment, case, quick) for _, case in founding_rows.cases(experiment, quick)]
+    every = [
+        founding_rows.params_of(table, experiment, case, quick) for _, case in founding_rows.cases(experiment, quick)
+    ]
     words = []
-    for key, what in (("rows", "N = {}"), ("columns", "D = {}"), ("clusters", "K = {}"), ("models", "{} models"),
-                      ("iterations", "{} iterations")):
+    for key, what in (
+        ("rows", "N = {}"),
+        ("columns", "D = {}"),
+        ("clusters", "K = {}"),
+        ("models", "{} models"),
+        ("iterations", "{} iterations"),
+    ):
         value = every[0][key]
-        if len({params[key] for params in every}) == 1 and not (key == "models" and value == 1) and experiment.get("y") != "gflops":
+        if (
+            len({params[key] for params in every}) == 1
+            and not (key == "models" and value == 1)
+            and experiment.get("y") != "gflops"
+        ):
             words.append(what.format(shown(value)) if value != 1 else what.format(1).removesuffix("s"))
     return ", ".join(words)
 
@@ -144,8 +166,11 @@ def chart(experiment, title, y_name, lines, mark=None):
     place = {x: i + 1 for i, x in enumerate(xs)} if named else {x: x for x in xs}
     ys = [value.y for values in lines.values() for value in values.values()] + [mark] * (mark is not None)
     series = [(label, [(place[x], value.y) for x, value in values.items()]) for label, values in lines.items()]
-    x_scale = Scale(AXES.get(experiment["x"], experiment["x"]), not named and max(xs) / min(xs) >= LOG_FROM,
-                    dict(zip(place.values(), place)) if named else None)
+    x_scale = Scale(
+        AXES.get(experiment["x"], experiment["x"]),
+        not named and max(xs) / min(xs) >= LOG_FROM,
+        dict(zip(place.values(), place)) if named else None,
+    )
     return line_chart(title, x_scale, Scale(y_name, min(ys) > 0 and max(ys) / min(ys) >= LOG_FROM), series, mark)
 
 
@@ -155,19 +180,21 @@ def title_of(experiment):
 
 def charts(table, experiment, machines):
     """{file: SVG}: what was measured beside what was published, and ratios with a line at 1."""
-    lines = of_all(machines, lambda found: measured(table, experiment, found)[0])
+    xs = [x for x, _ in founding_rows.cases(experiment)]
+    lines = of_all(machines, lambda found: measured(table, experiment, found)[0]) | published(experiment, xs)
     if not lines:
         return {}
     quick = any(about["quick"] for found in machines.values() for about in found["about"])
     shape = shape_text(table, experiment, quick)
-    xs = [x for x, _ in founding_rows.cases(experiment)]
     y_name = f"{unit(experiment)}{f' ({shape})' if shape else ''}"
-    found = {f"{experiment['name']}.svg": chart(experiment, title_of(experiment), y_name, lines | published(experiment, xs))}
+    found = {f"{experiment['name']}.svg": chart(experiment, title_of(experiment), y_name, lines)}
     ratios = of_all(machines, lambda one: quotients(experiment, measured(table, experiment, one)[0]))
     if ratios:
         what = "times the rate" if experiment.get("y") == "gflops" else "times the other's time"
         title = f"Study {experiment['study']}, {experiment['figure']}: {experiment['ratio_title']}"
-        found[f"{experiment['name']}-ratio.svg"] = chart(experiment, title, f"{what}{f' ({shape})' if shape else ''}", ratios, 1)
+        found[f"{experiment['name']}-ratio.svg"] = chart(
+            experiment, title, f"{what}{f' ({shape})' if shape else ''}", ratios, 1
+        )
     return found
 
 
@@ -188,11 +215,14 @@ def section(table, experiment, machines):
     text = ["", f"## {title_of(experiment)}", "", f"**Claim:** {experiment['claims']}", ""]
     text += [f"Unit: {unit(experiment)}. {shape_text(table, experiment, quick)}.".replace(" .", ""), ""]
     rows = [[label, *(cell(values.get(x), "y") for x in xs)] for label, values in lines.items()]
-    rows += [[f"*{label}, whole*", *(cell(values.get(x), "whole") for x in xs)] for label, values in lines.items()
-             if any(value.whole is not None for value in values.values())]
+    rows += [
+        [f"*{label}, whole*", *(cell(values.get(x), "whole") for x in xs)]
+        for label, values in lines.items()
+        if any(value.whole is not None for value in values.values())
+    ]
     rows += [[label, *(cell(values.get(x), "y") for x in xs)] for label, values in published(experiment, xs).items()]
     rows += [[f"**{label}** (ratio)", *(cell(values.get(x), "y") for x in xs)] for label, values in ratios.items()]
-    text += report.table([AXES.get(experiment["x"], experiment["x"]), *map(shown, xs)], rows) if lines else []
+    text += report.table([AXES.get(experiment["x"], experiment["x"]), *map(shown, xs)], rows) if rows else []
     if "published" in experiment:
         text += ["", f"Published: {experiment['published']['source']}."]
     if "data" in experiment:
@@ -207,9 +237,15 @@ def machine_table(machines):
         about = found["about"][0]
         runs = sorted({f"{one['run']['date'][:10]}, commit {one['run']['commit']}" for one in found["about"]})
         here = about["machine"]
-        rows.append([name, f"{here['cpu']}, {here['usable_cpus']} processors, {here['memory']}",
-                     "; ".join(here["devices"]) or "none", "; ".join(runs),
-                     "; ".join(about.get("no joules", [])) or "GPU and processors"])
+        rows.append(
+            [
+                name,
+                f"{here['cpu']}, {here['usable_cpus']} processors, {here['memory']}",
+                "; ".join(here["devices"]) or "none",
+                "; ".join(runs),
+                "; ".join(about.get("no joules", [])) or "GPU and processors",
+            ]
+        )
     return report.table(["machine", "processors", "devices", "date", "joules"], rows)
 
 
@@ -221,15 +257,24 @@ def page(table, machines, files):
     for experiment in table["experiments"]:
         if experiment["study"] in studies:
             text += section(table, experiment, machines)
-            text += ["", *(f"![{file[:-4]}]({file})" for file in files if re.fullmatch(rf"{experiment['name']}(-ratio)?\.svg", file))]
+            text += [
+                "",
+                *(
+                    f"![{file[:-4]}]({file})"
+                    for file in files
+                    if re.fullmatch(rf"{experiment['name']}(-ratio)?\.svg", file)
+                ),
+            ]
     return re.sub(r"\n{3,}", "\n\n", "\n".join(text)).rstrip() + "\n"
 
 
 def write(table, documents, out):
     """Writes README.md and a chart for each figure; returns the path of the page."""
     machines, files = merged(documents), {}
+    studies = {document["study"] for document in documents}
     for experiment in table["experiments"]:
-        files |= charts(table, experiment, machines)
+        if experiment["study"] in studies:
+            files |= charts(table, experiment, machines)
     for file, svg in files.items():
         (out / file).write_text(svg, encoding="utf-8")
     (out / "README.md").write_text(page(table, machines, files), encoding="utf-8")

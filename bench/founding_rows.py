@@ -1,7 +1,7 @@
 """The experiments of bench/founding/experiments.json as rows: one command of one program on one machine.
 
-A command is text that no machine changes: `@points:...` stands for a file, a program for its name. So results of several
-machines meet under the same commands.
+A command is the same text on every machine: `@points:...` stands for a file. So results of several machines meet
+under their commands.
 """
 
 import dataclasses
@@ -43,8 +43,11 @@ def load_table():
 def cases(experiment, quick=False):
     """[(x, parameters), ...] of a figure's axis."""
     key = experiment["x"]
-    found = [(case["name"], case) for case in experiment["cases"]] if key == "name" else \
-            [(value, {key: value}) for value in experiment["values"]]
+    found = (
+        [(case["name"], case) for case in experiment["cases"]]
+        if key == "name"
+        else [(value, {key: value}) for value in experiment["values"]]
+    )
     return found[-1:] if quick else found
 
 
@@ -88,8 +91,8 @@ def expected_seconds(table, row, cpus, has):
 
 
 def shortened(row, longest, cut):
-    """The same row with fewer iterations or models, so that it takes `longest` seconds. Plain code takes the same time for
-    each of them, so its time is multiplied afterwards."""
+    """The same row with fewer iterations or models, so that it takes `longest` seconds. Plain code takes the same time
+    for each of them, so its time is multiplied afterwards."""
     if row.expected <= longest or cut not in row.program.get("cut", ()):
         return row
     whole = row.params[cut]

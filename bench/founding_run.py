@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Every table and figure of the five founding studies on this machine: plain programs, manymeans, the best peer.
 
-bench/founding/experiments.json lists the experiments; this program knows none of them. It runs each command, writes one JSON
-for each study into --out, and tables and charts of all JSONs beside it. Whatever is not measured is listed with its reason.
+bench/founding/experiments.json lists the experiments; this program knows none of them. It runs each command, writes one
+JSON for each study into --out, and tables and charts beside them. The page lists what was not measured, with reasons.
 
 A Python with NumPy is all it needs. Answers are checked with --judge cpu; digests of manymeans always."""
 
@@ -26,8 +26,19 @@ from sides import FIT_PHASES
 
 # A backend's own warming up is not to count as an iteration: kernels are loaded when the process begins.
 ENVIRONMENT = {**os.environ, "CUDA_MODULE_LOADING": "EAGER"}
-KEPT = ("step", "distances", "seconds", "whole", "iterations", "gflops", "point_bytes_of_iteration", "cublas_seconds",
-        "algorithm", "tree_seconds", "mapped_share")
+KEPT = (
+    "step",
+    "distances",
+    "seconds",
+    "whole",
+    "iterations",
+    "gflops",
+    "point_bytes_of_iteration",
+    "cublas_seconds",
+    "algorithm",
+    "tree_seconds",
+    "mapped_share",
+)
 
 
 def facts_of(options):
@@ -93,11 +104,17 @@ def results_of(program, output, threads):
         return found
     summary = json.loads(output)
     seconds, options = summary["provenance"]["seconds"], summary["provenance"]["options"]
-    side_by_side = min(threads, options["models"]) if options["strategy"] == "task" else 1  # passes are summed over threads
-    return [{"seconds": (seconds["fit: passes"] + seconds["fit: update"]) / side_by_side,
-             "whole": sum(seconds[phase] for phase in FIT_PHASES),
-             "iterations": sum(model["iterations"] for model in summary["models"]),
-             "algorithm": summary["provenance"].get("algorithm", ""), "digest": summary["digest"]}]
+    # Passes of the strategy task are summed over its threads.
+    side_by_side = min(threads, options["models"]) if options["strategy"] == "task" else 1
+    return [
+        {
+            "seconds": (seconds["fit: passes"] + seconds["fit: update"]) / side_by_side,
+            "whole": sum(seconds[phase] for phase in FIT_PHASES),
+            "iterations": sum(model["iterations"] for model in summary["models"]),
+            "algorithm": summary["provenance"].get("algorithm", ""),
+            "digest": summary["digest"],
+        }
+    ]
 
 
 class Runner:
@@ -149,7 +166,7 @@ class Runner:
     def compare(self, row, result):
         """The same question has the same digest on every backend, with all threads, strategies and algorithms."""
         if "digest" in result:
-            question = row.command[row.command.index("manymeans"): row.command.index("--json")]
+            question = row.command[row.command.index("manymeans") : row.command.index("--json")]
             if self.digests.setdefault(question, result["digest"]) != result["digest"]:
                 raise SystemExit(f"the answers differ: {row.command}")
 
@@ -159,7 +176,8 @@ def rounded(value):
 
 
 def measure(options, rows, runner):
-    """(runs, left out): {command: {share, repeats}} and {command: reason}. Cheap rows come first: a budget buys most so."""
+    """(runs, left out): {command: {share, repeats}} and {command: reason}. Cheap rows come first, so that a budget
+    buys the most of them."""
     begin, runs, left_out = time.monotonic(), {}, {}
     for row in sorted(rows, key=lambda row: row.expected):
         reason = runner.lacking(row)
@@ -188,23 +206,38 @@ def rows_to_run(options, table, studies, has):
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("studies", nargs="*", type=int, metavar="STUDY", help="1 to 5; default: all")
-    parser.add_argument("--programs", type=pathlib.Path, default=ROOT / "build/release/bin", help="folder of the programs")
+    parser.add_argument("--backend", default="cpu", choices=("cpu", "cuda"), help="cuda: the build with CUDA")
+    parser.add_argument("--programs", type=pathlib.Path, help="folder of the programs; default: that of the build")
     parser.add_argument("--out", type=pathlib.Path, help="folder for JSON, tables and charts; default: build/founding")
     parser.add_argument("--name", help="what the page calls this machine; default: its processor and device")
     parser.add_argument("--list", action="store_true", help="print every row with its expected seconds, and end")
-    parser.add_argument("--merge", nargs="+", type=pathlib.Path, metavar="JSON", help="measure nothing: write the page of these")
-    parser.add_argument("--after", nargs="+", type=pathlib.Path, default=[], metavar="JSON", help="leave out what these have")
-    parser.add_argument("--budget", type=float, default=float("inf"), metavar="SECONDS", help="of all rows; default: none")
-    parser.add_argument("--longest", type=float, default=60, metavar="SECONDS",
-                        help="of a row: plain code does a share of it, other programs are left out; default: 60")
+    parser.add_argument(
+        "--merge", nargs="+", type=pathlib.Path, metavar="JSON", help="measure nothing: write the page of these"
+    )
+    parser.add_argument(
+        "--after", nargs="+", type=pathlib.Path, default=[], metavar="JSON", help="leave out what these have"
+    )
+    parser.add_argument(
+        "--budget", type=float, default=float("inf"), metavar="SECONDS", help="of all rows; default: none"
+    )
+    parser.add_argument(
+        "--longest",
+        type=float,
+        default=60,
+        metavar="SECONDS",
+        help="of a row: plain code does a share of it, other programs are left out; default: 60",
+    )
     parser.add_argument("--repeats", type=int, default=1, help="of each row; medians count")
-    parser.add_argument("--judge", default="none", choices=("none", "cpu", "reference"), help="who checks plain programs")
+    parser.add_argument(
+        "--judge", default="none", choices=("none", "cpu", "reference"), help="who checks plain programs"
+    )
     parser.add_argument("--quick", action="store_true", help="small shapes, checked: to try the machinery")
     parser.add_argument("--cache", type=pathlib.Path, help="folder for points; default: build/bench-data")
     options = parser.parse_args()
     if set(options.studies) - set(range(1, 6)):
         parser.error("there are studies 1 to 5")
     options.out = options.out or ROOT / "build/founding"
+    options.programs = options.programs or ROOT / "build" / ("dev" if options.backend == "cuda" else "release") / "bin"
     if options.quick:
         options.judge = "cpu"
     return options
@@ -219,7 +252,14 @@ def measure_studies(options, table):
     """Files of results, one for each study."""
     facts, here = facts_of(options)
     name = options.name or machine.name(facts) + device_name(facts)
-    about = {"name": name, "machine": facts, "quick": options.quick, "judge": options.judge, "has": sorted(here), "run": this_run([])}
+    about = {
+        "name": name,
+        "machine": facts,
+        "quick": options.quick,
+        "judge": options.judge,
+        "has": sorted(here),
+        "run": this_run([]),
+    }
     with tempfile.TemporaryDirectory(prefix="manymeans-bench-") as folder:
         options.cache = options.cache or pathlib.Path(folder if options.quick else ROOT / "build/bench-data")
         runner, begin = Runner(options, here), time.monotonic()
