@@ -41,8 +41,6 @@ def merged(documents):
         found["about"].append(document)
         found["runs"].update(document["runs"])
         found["left out"].update(document["left out"])
-    for found in machines.values():
-        found["left out"] = {key: why for key, why in found["left out"].items() if key not in found["runs"]}
     return machines
 
 

@@ -141,7 +141,7 @@ def check_ratio_line():
 def check_merged():
     first = document("A", {"plain": [4.0, None, 16.0], "ours": [2.0, 4.0, 8.0]}, share=0.5)
     again = document("A", {"plain": [None, 6.0, None], "ours": [2.0, 4.0, None]})
-    page, files = written([first, again, document("B", {"plain": [1.0, 2.0, None], "ours": [5.0, 5.0, 5.0]})])
+    page, files = written([first, again, document("B", {"plain": [1.0, 2.0, None], "ours": [5.0, 5.0, 8.0]})])
     for line in (
         "| plain (A) | ~8 | 6 | ~32 |",
         "| plain (B) | 1 | 2 | - |",
@@ -151,6 +151,7 @@ def check_merged():
         expect(line in page.splitlines(), f"this line is missing: {line}\n{page}")
     expect("- A: plain at" not in page, "what a later run measured is not missing")
     expect("ours (B)" in files["figure.svg"], "both machines are in one chart")
+    check_no_overlaps("lines that end at one height", files["figure.svg"])
 
 
 def check_rows():
