@@ -34,7 +34,6 @@ KEPT = (
     "iterations",
     "gflops",
     "point_bytes_of_iteration",
-    "cublas_seconds",
     "algorithm",
     "tree_seconds",
     "mapped_share",
@@ -147,7 +146,7 @@ class Runner:
         if row.threads() > len(os.sched_getaffinity(0)):
             return f"this machine has only {len(os.sched_getaffinity(0))} processors"
         if row.expected > self.options.longest:
-            return f"expected {row.expected:.0f} s, more than --longest {self.options.longest:g}"
+            return f"it would take more than the limit of {self.options.longest:g} s"
         return ""
 
     def once(self, row):
@@ -155,6 +154,8 @@ class Runner:
         before = {name: meter.joules() for name, meter in self.meters.items()}
         finished = run(arguments, environment, self.options.longest * 2)
         results = results_of(row.program, finished.output, row.threads())
+        if not results:
+            raise ProcessFailed("it printed no result")
         for one in results:
             self.compare(row, one)
             for name, meter in self.meters.items():
