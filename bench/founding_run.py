@@ -26,6 +26,7 @@ from sides import FIT_PHASES
 
 # A backend's own warming up is not to count as an iteration: kernels are loaded when the process begins.
 ENVIRONMENT = {**os.environ, "CUDA_MODULE_LOADING": "EAGER"}
+LIMIT = 4  # times --longest: what a row should take is a guess, and one iteration is the least
 KEPT = (
     "step",
     "distances",
@@ -145,14 +146,14 @@ class Runner:
             return f"the program {program} was not built"
         if row.threads() > len(os.sched_getaffinity(0)):
             return f"this machine has only {len(os.sched_getaffinity(0))} processors"
-        if row.expected > self.options.longest:
-            return f"it would take more than the limit of {self.options.longest:g} s"
+        if row.expected > LIMIT * self.options.longest:
+            return f"it would take more than the limit of {LIMIT * self.options.longest:g} s"
         return ""
 
     def once(self, row):
         arguments, environment = self.command(row)
         before = {name: meter.joules() for name, meter in self.meters.items()}
-        finished = run(arguments, environment, self.options.longest * 2)
+        finished = run(arguments, environment, LIMIT * self.options.longest)
         results = results_of(row.program, finished.output, row.threads())
         if not results:
             raise ProcessFailed("it printed no result")
@@ -224,9 +225,9 @@ def parse_arguments():
     parser.add_argument(
         "--longest",
         type=float,
-        default=60,
+        default=15,
         metavar="SECONDS",
-        help="of a row: plain code does a share of it, other programs are left out; default: 60",
+        help="that a row should take: plain code does a share of it; four times as long ends it; default: 15",
     )
     parser.add_argument("--repeats", type=int, default=1, help="of each row; medians count")
     parser.add_argument(
