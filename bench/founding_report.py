@@ -18,7 +18,8 @@ INTRODUCTION = """# The founding experiments: results
 
 - Seconds are those of the iterations alone. *Whole* adds what comes before and after them: transfers, validation, first
   centroids, the last labels. Published times are the studies' own.
-- `~`: a plain program did fewer iterations or starts, and its time was multiplied. Each takes the same time.
+- `~`: a plain program did fewer iterations or starts, or a fit ended by itself, as the notes say. Its time was
+  multiplied to the study's number. *Whole* was not.
 - *all threads* are those of the machine. *-*: not measured, for the reason below the table.
 - Points are uniform random numbers of the study's shape, as are those that stand in for real data.
 """
@@ -44,6 +45,14 @@ def merged(documents):
     return machines
 
 
+def ended_early(row, run, result):
+    """(iterations done, wanted) of a fit that ended by itself before the study's iterations, or nothing."""
+    each = row.params["iterations"] * run["share"]  # some programs count all models together, others one of them
+    done, wanted = result.get("iterations", each), each * row.params["models"]
+    early = not each - 1 < done <= each and done < wanted - 1 and not row.params["threshold"]
+    return (done, round(wanted)) if early else None
+
+
 def values_of(experiment, row, run, x):
     """{label of the result: Value} at x. A program that prints several results fills several lines, or several x."""
     found, key = {}, experiment.get("y", "seconds")
@@ -51,22 +60,12 @@ def values_of(experiment, row, run, x):
         repeats = [repeat[number] for repeat in run["repeats"]]
         if key not in result or ("distances" in result and float(result["distances"]) != x):
             continue
-        times = key == "seconds" or key.endswith("joules")
-        scale = (run["share"] if times else 1) * (row.params[experiment["per"]] if "per" in experiment else 1)
-        y = median(one[key] for one in repeats) / scale
-        whole = median(one["whole"] for one in repeats) / scale if key == "seconds" and "whole" in result else None
-        found[result.get("step", "")] = Value(y, times and run["share"] < 1, whole)
+        per = row.params[experiment["per"]] if "per" in experiment else 1
+        done, wanted = ended_early(row, run, result) or (1, 1)
+        share = run["share"] * done / wanted if key == "seconds" or key.endswith("joules") else 1
+        whole = median(one["whole"] for one in repeats) / per if key == "seconds" and "whole" in result else None
+        found[result.get("step", "")] = Value(median(one[key] for one in repeats) / share / per, share < 1, whole)
     return found
-
-
-def early_end(row, run, x):
-    """Says where a fit ended before the iterations of the study: its time is not that of the others. Else nothing."""
-    done = [result["iterations"] for result in run["repeats"][0] if "iterations" in result]
-    each = row.params["iterations"] * run["share"]  # some programs count all models together, others one of them
-    wanted = each * row.params["models"]
-    if done and not each - 1 < min(done) <= each and min(done) < wanted - 1 and not row.params["threshold"]:
-        return [f"{min(done)} of {wanted:.0f} iterations at {shown(x)}"]
-    return []
 
 
 def measured(table, experiment, found):
@@ -87,7 +86,10 @@ def measured(table, experiment, found):
                 missing.setdefault((label, why), []).append(shown(x))
                 continue
             run = found["runs"][row.key]
-            early.setdefault(label, []).extend(early_end(row, run, x))
+            ends = [ended_early(row, run, result) for result in run["repeats"][0]]
+            early.setdefault(label, []).extend(
+                f"{end[0]} of {end[1]} iterations at {shown(x)}" for end in ends[:1] if end
+            )
             for step, value in values_of(experiment, row, run, x).items():
                 lines.setdefault(label.format(step=step), {})[x] = value
     if not lines:

@@ -167,6 +167,16 @@ def check_rows():
     expect(founding_rows.shortened(whole, 0, "iterations") is whole, "only plain programs are shortened")
 
 
+def check_early_end():
+    """A fit that ended by itself is compared by its iterations."""
+    early = document("A", {"plain": [4.0, 8.0, 16.0], "ours": [1.0, 2.0, 8.0]})
+    for key, run in early["runs"].items():
+        run["repeats"][0][0]["iterations"] = 5 if "--models 1 " in key else 10
+    page, _ = written([early])
+    expect("| plain | ~8 | 8 | 16 |" in page.splitlines(), f"five of ten iterations took 4 s\n{page}")
+    expect("- A: plain ended early: 5 of 10 iterations at 1" in page.splitlines(), f"a note says so\n{page}")
+
+
 def check_digests():
     """One question has one answer: what differs in backend or threads must not differ in digest."""
     runner = object.__new__(founding_run.Runner)
@@ -222,6 +232,7 @@ def main():
     check_titles()
     check_ratio_line()
     check_merged()
+    check_early_end()
     check_digests()
     if sys.argv[1:]:
         check_quick(sys.argv[1])
