@@ -90,7 +90,12 @@ def measured(table, experiment, found):
             early.setdefault(label, []).extend(
                 f"{end[0]} of {end[1]} iterations at {shown(x)}" for end in ends[:1] if end
             )
-            for step, value in values_of(experiment, row, run, x).items():
+            values = values_of(experiment, row, run, x)
+            if not values:
+                missing.setdefault((label, f"its results have no {experiment.get('y', 'seconds')}"), []).append(
+                    shown(x)
+                )
+            for step, value in values.items():
                 lines.setdefault(label.format(step=step), {})[x] = value
     if not lines:
         return lines, [f"nothing was measured: {reason}" for reason in sorted({reason for _, reason in missing})]

@@ -85,15 +85,12 @@ class PointFiles:
         return str(path)
 
 
-def results_of(program, output, threads):
+def results_of(row, output):
     """The results that a program printed: a line of JSON each, a fit's JSON, or numbers with blanks between."""
-    if "fields" in program:
-        found = [dict(zip(program["fields"], line.split())) for line in output.splitlines()]
-        for one in found:
-            one["seconds"] = float(one["seconds"])
-            if "rows" in one:
-                one["gflops"] = 2e-9 * int(one["rows"]) * int(one["depth"]) * int(one["columns"]) / one["seconds"]
-        return found
+    if "fields" in row.program:  # products of square matrices
+        found = [dict(zip(row.program["fields"], line.split())) for line in output.splitlines()]
+        seconds = [float(one["seconds"]) for one in found]
+        return [{"seconds": one, "gflops": 2e-9 * row.params["rows"] ** 3 / one} for one in seconds if one > 0]
     if not output.lstrip().startswith("{\n"):
         found = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
         for one in found:
@@ -105,7 +102,7 @@ def results_of(program, output, threads):
     summary = json.loads(output)
     seconds, options = summary["provenance"]["seconds"], summary["provenance"]["options"]
     # Passes of the strategy task are summed over its threads.
-    side_by_side = min(threads, options["models"]) if options["strategy"] == "task" else 1
+    side_by_side = min(row.threads(), options["models"]) if options["strategy"] == "task" else 1
     return [
         {
             "seconds": (seconds["fit: passes"] + seconds["fit: update"]) / side_by_side,
@@ -154,7 +151,7 @@ class Runner:
         arguments, environment = self.command(row)
         before = {name: meter.joules() for name, meter in self.meters.items()}
         finished = run(arguments, environment, LIMIT * self.options.longest)
-        results = results_of(row.program, finished.output, row.threads())
+        results = results_of(row, finished.output)
         if not results:
             raise ProcessFailed("it printed no result")
         for one in results:
@@ -271,7 +268,7 @@ def measure_studies(options, table):
             options.budget = whole - (time.monotonic() - begin)
             runs, left_out = measure(options, list(rows_to_run(options, table, [study], here)), runner)
             path = options.out / f"founding-{study}-on-{'-'.join(re.findall(r'[a-z0-9]+', name.lower()))}.json"
-            path.write_text(json.dumps({**about, "study": study, "runs": runs, "left out": left_out}, indent=0) + "\n")
+            path.write_text(json.dumps({**about, "study": study, "runs": runs, "left out": left_out}) + "\n")
             yield path
 
 

@@ -177,6 +177,16 @@ def check_early_end():
     expect("- A: plain ended early: 5 of 10 iterations at 1" in page.splitlines(), f"a note says so\n{page}")
 
 
+def check_without_number():
+    """A result that lacks what a figure shows is missing, and the page says so."""
+    blind = document("A", {"plain": [4.0, 8.0, 16.0], "ours": [1.0, 2.0, 8.0]})
+    for run in blind["runs"].values():
+        if run["repeats"][0][0]["seconds"] == 16.0:
+            run["repeats"][0][0] = {}
+    page, _ = written([blind])
+    expect("- A: plain at 64: its results have no seconds" in page.splitlines(), f"a reason\n{page}")
+
+
 def check_digests():
     """One question has one answer: what differs in backend or threads must not differ in digest."""
     runner = object.__new__(founding_run.Runner)
@@ -233,6 +243,7 @@ def main():
     check_ratio_line()
     check_merged()
     check_early_end()
+    check_without_number()
     check_digests()
     if sys.argv[1:]:
         check_quick(sys.argv[1])
