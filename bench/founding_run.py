@@ -153,7 +153,7 @@ class Runner:
         finished = run(arguments, environment, LIMIT * self.options.longest)
         results = results_of(row, finished.output)
         if not results:
-            raise ProcessFailed("it printed no result")
+            raise ProcessFailed("it printed no time above 0")
         for one in results:
             self.compare(row, one)
             for name, meter in self.meters.items():
