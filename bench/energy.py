@@ -1,6 +1,8 @@
-"""Joules of an NVIDIA board, from the counter that NVML has (nvidia-ml-py); None wherever it cannot be read."""
+"""Joules of an NVIDIA board (NVML) and of processors (RAPL); None wherever a counter cannot be read."""
 
+import ctypes
 import os
+import pathlib
 import threading
 import time
 
@@ -12,22 +14,44 @@ class Meter:
 
     def __init__(self):
         self.read, self.lacking = None, ""
+        first = os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0]
         try:
-            import pynvml
+            nvml = ctypes.CDLL("libnvidia-ml.so.1")  # of the driver: no Python package is needed
+        except OSError as missing:
+            self.lacking = f"no NVML: {missing}"
+            return
+        board, millijoules = ctypes.c_void_p(), ctypes.c_ulonglong()
+        find = nvml.nvmlDeviceGetHandleByIndex_v2 if first.isdigit() else nvml.nvmlDeviceGetHandleByUUID
+        name = ctypes.c_uint(int(first)) if first.isdigit() else first.encode()
 
-            pynvml.nvmlInit()
-            first = os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0]
-            board = pynvml.nvmlDeviceGetHandleByIndex(int(first)) if first.isdigit() else pynvml.nvmlDeviceGetHandleByUUID(first)
-            pynvml.nvmlDeviceGetTotalEnergyConsumption(board)
-            self.read = lambda: pynvml.nvmlDeviceGetTotalEnergyConsumption(board) / 1000
-        except ImportError:
-            self.lacking = "the Python package nvidia-ml-py is not here"
-        except Exception as failure:  # NVML's errors are classes made at run time
-            self.lacking = f"NVML: {failure}"
+        def read():
+            failed = nvml.nvmlDeviceGetTotalEnergyConsumption(board, ctypes.byref(millijoules))
+            return None if failed else millijoules.value / 1000
+
+        if nvml.nvmlInit_v2() or find(name, ctypes.byref(board)) or read() is None:
+            self.lacking = "NVML has no counter of joules of this device"
+        else:
+            self.read = read
 
     def joules(self):
         """Since the driver was loaded."""
         return self.read() if self.read else None
+
+
+class PackageMeter:
+    """Joules of all processors, from the RAPL counters that Linux shows. `lacking` as above."""
+
+    def __init__(self, folder="/sys/class/powercap"):
+        self.files = sorted(pathlib.Path(folder).glob("intel-rapl:?/energy_uj"))
+        self.lacking = "" if self.files else "this machine shows no RAPL counter"
+        if self.joules() is None and not self.lacking:
+            self.lacking = "the RAPL counters cannot be read without root"
+
+    def joules(self):
+        try:
+            return sum(int(file.read_text()) for file in self.files) / 1e6 if self.files else None
+        except OSError:
+            return None
 
 
 def watts_of(meter, work):

@@ -15,7 +15,7 @@ import os
 import subprocess
 import sys
 
-from svg_chart import line_chart
+from svg_chart import Scale, line_chart
 
 SQUARES = [512, 1024, 2048, 4096, 8192, 16384]
 SHAPES = (
@@ -87,7 +87,7 @@ def chart(found, device):
         for name, at in (("exact", 4), ("cuBLAS", 5)):
             points = [(int(f[1]), 2 * int(f[1]) ** 3 / float(f[at]) / 1e12) for f in squares if f[at] != "-"]
             series.append((f"{name}, {kind}", points))
-    return line_chart(f"Products of squares ({device})", "rows", "Tflop/s", series, x_log=True)
+    return line_chart(f"Products of squares ({device})", Scale("rows", True), Scale("Tflop/s"), series)
 
 
 def device_name():

@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import shlex
+import shutil
 import subprocess
 import sys
 
@@ -31,7 +32,7 @@ def shown(path):
 
 
 def command_line():
-    scripts = {"strategies.py": ["strategies"], "compare_gpu.py": ["gpu"], "whole.py": ["whole"],
+    scripts = {"founding_run.py": ["founding"], "compare_gpu.py": ["gpu"], "whole.py": ["whole"],
                "opencl_peer.py": ["opencl"]}
     words = ["./dev", "bench", *scripts.get(pathlib.Path(sys.argv[0]).name, [])]
     for word in sys.argv[1:]:
@@ -46,8 +47,9 @@ def results_of(about):
 
 def this_run(missing):
     """Command, commit and date of this run; missing: peers that are not here."""
-    described = subprocess.run(["git", "describe", "--always", "--dirty", "--abbrev=12"], cwd=ROOT, capture_output=True, text=True)
-    return {"command": command_line(), "commit": described.stdout.strip() if described.returncode == 0 else "unknown",
+    describe = ["git", "describe", "--always", "--dirty", "--abbrev=12"]
+    described = subprocess.run(describe, cwd=ROOT, capture_output=True, text=True) if shutil.which("git") else None
+    return {"command": command_line(), "commit": described.stdout.strip() if described and not described.returncode else "unknown",
             "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"), "peers missing": missing}
 
 

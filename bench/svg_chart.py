@@ -2,11 +2,21 @@
 
 import math
 from html import escape
+from typing import NamedTuple
 
-WIDTH, HEIGHT = 720, 440
-LEFT, RIGHT, TOP, BOTTOM = 72, 150, 56, 56
+PLOT, HEIGHT = 570, 440  # pixels; labels at the right take what they need
+LEFT, TOP, BOTTOM = 72, 56, 56
+LETTER = 7  # pixels of a letter of 13, about
 COLOURS = ("#2a6fbb", "#c8501e", "#2e8b57", "#7b4fa3", "#8a6d1d", "#555555")
 INK, SOFT, GRID = "#1f2328", "#59636e", "#e3e6ea"
+
+
+class Scale(NamedTuple):
+    """What an axis shows. labels: {value: text} where values are only places."""
+
+    name: str
+    logarithmic: bool = False
+    labels: dict | None = None
 
 
 class Axis:
@@ -45,7 +55,10 @@ def _text(x, y, words, anchor="middle", size=13, colour=SOFT, extra=""):
 
 
 def _number(value):
-    return f"{value:g}" if 0.001 <= abs(value) < 100000 or value == 0 else f"{value:.0e}"
+    for size, letter in ((1e9, "G"), (1e6, "M"), (1e5, "k")):
+        if abs(value) >= size:
+            return f"{value / (1e3 if letter == 'k' else size):g}{letter}"
+    return f"{value:g}"
 
 
 def _marker(shape, x, y, colour):
@@ -56,48 +69,66 @@ def _marker(shape, x, y, colour):
     return f'<path d="M{x:.1f} {y - 4.8:.1f} l4.6 8 h-9.2 z" fill="{colour}"/>'
 
 
-def _grid(x, y, x_name, y_name, x_ticks):
-    lines = []
+def _grid(x, y, names, x_ticks):
+    lines, end = [], -math.inf
     for tick in y.ticks:
         at = y(tick)
-        lines.append(f'<line x1="{LEFT}" y1="{at:.1f}" x2="{WIDTH - RIGHT}" y2="{at:.1f}" stroke="{GRID}"/>')
+        lines.append(f'<line x1="{LEFT}" y1="{at:.1f}" x2="{PLOT}" y2="{at:.1f}" stroke="{GRID}"/>')
         lines.append(_text(LEFT - 8, at + 4.5, _number(tick), "end"))
     for tick in x_ticks or x.ticks:
-        lines.append(_text(x(tick), HEIGHT - BOTTOM + 20, _number(tick)))
-    lines.append(f'<line x1="{LEFT}" y1="{HEIGHT - BOTTOM}" x2="{WIDTH - RIGHT}" y2="{HEIGHT - BOTTOM}" stroke="{SOFT}"/>')
-    lines.append(_text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 14, x_name))
-    lines.append(_text(LEFT, TOP - 12, y_name, "start"))
+        words = names[0].labels[tick] if names[0].labels else _number(tick)
+        half = LETTER * len(words) / 2
+        if x(tick) - half > end:  # one that would cover the tick before it is left out
+            lines.append(_text(x(tick), HEIGHT - BOTTOM + 20, words))
+            end = x(tick) + half
+    lines.append(f'<line x1="{LEFT}" y1="{HEIGHT - BOTTOM}" x2="{PLOT}" y2="{HEIGHT - BOTTOM}" stroke="{SOFT}"/>')
+    lines.append(_text((LEFT + PLOT) / 2, HEIGHT - 14, names[0].name))
+    lines.append(_text(LEFT, TOP - 12, names[1].name, "start"))
     return lines
 
 
-def _spread(places, gap=16):
-    """Heights for labels that would overlap, moved apart and kept in order."""
+def _spread(places, low, high):
+    """Heights for labels that would overlap, moved apart, kept in order and between low and high."""
     order = sorted(range(len(places)), key=lambda i: places[i])
-    result, last = list(places), -math.inf
+    gap = min(16, (high - low) / max(1, len(places) - 1))
+    result, last = list(places), low - gap
     for i in order:
         result[i] = last = max(places[i], last + gap)
+    last = high + gap
+    for i in reversed(order):
+        result[i] = last = min(result[i], last - gap)
     return result
 
 
-def line_chart(title, x_name, y_name, series, x_log=False, y_log=False):
+def _ends(series, y):
+    """Where the label of each line stands: right of the plot, at the height of the line's last point."""
+    return _spread([y(points[-1][1]) for _, _, points in series], TOP, HEIGHT - BOTTOM)
+
+
+def line_chart(title, x_scale, y_scale, series, mark=None):
     """SVG text. series: [(name, [(x, y), ...]), ...]; empty ones are left out, the others keep their colours. Values on
-    a logarithmic axis must be positive; the x axis ends at the first and last x."""
+    a logarithmic axis must be positive; the x axis ends at the first and last x. mark: a height that gets a line."""
     series = [(i, name, points) for i, (name, points) in enumerate(series) if points]
     xs = sorted({x for _, _, points in series for x, _ in points})
-    x = Axis(xs, x_log, LEFT + 10, WIDTH - RIGHT - 10)
+    x = Axis(xs, x_scale.logarithmic, LEFT + 10, PLOT - 10)
     x.low, x.high = xs[0], xs[-1] if len(xs) > 1 else xs[0] * 2 + 1
-    y = Axis([value for _, _, points in series for _, value in points], y_log, HEIGHT - BOTTOM, TOP)
-    lines = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" '
+    ys = [value for _, _, points in series for _, value in points] + [mark] * (mark is not None)
+    y = Axis(ys, y_scale.logarithmic, HEIGHT - BOTTOM, TOP)
+    width = PLOT + 20 + LETTER * max(len(name) for _, name, _ in series)
+    width = max(width, LEFT + 9 * len(title), LEFT + LETTER * len(y_scale.name))  # the title is larger, and bold
+    lines = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {HEIGHT}" width="{width}" height="{HEIGHT}" '
              f'font-family="Helvetica, Arial, sans-serif" role="img">', f"<title>{escape(title)}</title>",
-             f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#ffffff"/>',
+             f'<rect width="{width}" height="{HEIGHT}" fill="#ffffff"/>',
              _text(LEFT, 24, title, "start", 16, INK, ' font-weight="bold"')]
-    lines += _grid(x, y, x_name, y_name, xs if len(xs) <= 16 else None)
-    ends = _spread([y(points[-1][1]) for _, _, points in series])
-    for end, (i, name, points) in zip(ends, series):
+    lines += _grid(x, y, (x_scale, y_scale), xs if len(xs) <= 16 else None)
+    if mark is not None:
+        lines.append(f'<line class="mark" x1="{LEFT}" y1="{y(mark):.1f}" x2="{PLOT}" y2="{y(mark):.1f}" stroke="{INK}" '
+                     'stroke-dasharray="6 4"/>')
+    for end, (i, name, points) in zip(_ends(series, y), series):
         colour = COLOURS[i % len(COLOURS)]
         places = [(x(a), y(b)) for a, b in points]
         path = " ".join(f"{a:.1f},{b:.1f}" for a, b in places)
         lines.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
-        lines += [_marker(i % 3, a, b, colour) for a, b in places]
-        lines.append(_text(places[-1][0] + 12, end + 4.5, name, "start", 13, colour))
+        lines += [_marker((i + i // len(COLOURS)) % 3, a, b, colour) for a, b in places]
+        lines.append(_text(PLOT + 12, end + 4.5, name, "start", 13, colour))
     return "\n".join([*lines, "</svg>"]) + "\n"

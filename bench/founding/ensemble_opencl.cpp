@@ -58,6 +58,9 @@ bool run(Arguments& arguments) {
   line.add("strategy", strategy);
   if (concatenated) line.add("contention", contention);
   options.add_to(line);
+  // Each group that labels for a model reads its points once: for all models together only if concatenated.
+  line.add("point_bytes_of_iteration",
+           static_cast<int64_t>(points.size() * sizeof(float)) * (concatenated ? 1 : options.shape.models));
   line.add("device", session.facts().name);
   line.add("seconds", result.seconds);
   line.add("iterations", options.shape.iterations);

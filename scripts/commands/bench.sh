@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # bench [ARGS]          compare with scikit-learn, scikit-learn-intelex, faiss and (long rows) SuperKMeans on this
 #                       machine; --list says what
-# bench strategies [ARGS]
-#                       time against the number of models, by strategy, and of kd-tree against direct, as the thesis has it;
-#                       --backend cuda, --backend opencl: its strategies, and one table of all backends of this machine;
-#                       --all: those of every backend (python3 with NumPy)
+# bench founding [STUDY...] [ARGS]
+#                       every table and figure of the five founding studies: plain programs, all backends that are here,
+#                       scikit-learn, and the published numbers; --list says what; --backend cuda builds the CUDA
+#                       programs, too; --programs FOLDER builds nothing (python3 with NumPy)
 # bench gpu [ARGS]      the CUDA backend beside flash-kmeans, FlashLib, fastkmeans, torch, scikit-learn and the cpu backend,
 #                       with the python3 in PATH that has them: times, shares proved, joules
 # bench whole [ARGS]    whole jobs with default options beside all libraries that are here: points in memory to labels in
@@ -134,26 +134,32 @@ bench_opencl() {
   python3 bench/opencl_peer.py "$@"
 }
 
-# Without a network too: only NumPy is needed, which the machine's own Python mostly has where there is a GPU.
-bench_strategies_on_cuda() {
-  local python=python3
-  lock
-  need_packages "${tool_needs[@]}" "${library_needs[@]}" python3:python3
-  compile_cuda manymeans_cli
-  if ! python3 -c 'import numpy' 2>/dev/null; then
-    need_bench_peers
-    python=$bench_venv/bin/python
-  fi
-  unlock
-  "$python" bench/strategies.py "$@"
-}
+founding_programs=(manymeans_cli plain_kmeans openmp_kmeans plain_regression openmp_regression ensemble_opencl
+  tree_opencl tiled_product)
+founding_cuda_programs=(plain_cuda_kmeans plain_product plane_kmeans low_dimensional read_overhead product_times)
 
-bench_strategies() {
-  if asks_for_cuda "$@"; then
-    bench_strategies_on_cuda "$@"
-  else
-    with_release strategies.py "$@"
+# Without a network too: only NumPy is needed, which the machine's own Python mostly has where there is a GPU.
+bench_founding() {
+  local python=python3
+  if [[ " $* " != *" --programs"* && " $* " != *" --merge"* ]]; then
+    lock
+    if asks_for_cuda "$@"; then
+      need_packages "${tool_needs[@]}" "${library_needs[@]}" python3:python3
+      compile_cuda "${founding_programs[@]}" "${founding_cuda_programs[@]}"
+    else
+      unlock
+      build_release
+      lock
+      need_packages "${driver_needs[@]}" python3:python3
+      cmake --build --preset release --parallel "$(nproc)" --target "${founding_programs[@]}"
+    fi
+    if ! asks_for_cuda "$@" || ! python3 -c 'import numpy' 2>/dev/null; then
+      need_bench_peers
+      python=$bench_venv/bin/python
+    fi
+    unlock
   fi
+  "$python" bench/founding_run.py "$@"
 }
 
 # with_release SCRIPT [ARGS]: beside the program
@@ -167,7 +173,7 @@ with_release() {
 
 main() {
   case ${1:-} in
-    search | gpu | product | whole | opencl | strategies) "bench_$1" "${@:2}" ;;
+    search | gpu | product | whole | opencl | founding) "bench_$1" "${@:2}" ;;
     predict | regression | reading) bench_python "$1.py" "${@:2}" ;;
     python) bench_python python_package.py "${@:2}" ;;
     dask) bench_python dask_passes.py "${@:2}" ;;
