@@ -407,7 +407,8 @@ class _BaseEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterM
         there = None
         if self._output() == "auto" and is_on_cuda(X):
             self.cluster_centers_ = copied_like(X, best.cluster_centers)
-            self.labels_ = copied_like(X, self.labels_)
+            if best.labels is not None:
+                self.labels_ = copied_like(X, self.labels_)
             there = PlacedCenters.of(self.cluster_centers_, best.cluster_centers)
         self._prepared = PreparedCenters(there)
 
