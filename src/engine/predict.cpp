@@ -62,7 +62,13 @@ void check_columns(const PointsView& points, const PreparedModel& model) {
               fmt::format("they have {} columns, the model has {}", points.d, model.columns()));
 }
 
+// No type of points is int32. float32 has as many bytes.
+void await_labels(const PredictOptions& options, int64_t rows) {
+  if (options.room) await_room(options.room, rows, DataType::kFloat32);
+}
+
 Prediction predict_by(RowSession& rows, const Matrix& prototypes, const PredictOptions& options) {
+  await_labels(options, rows.input.points.n);
   rows.begin(prototypes.rows(), options.threads);
   PassModel pass{0, &prototypes, {}};
   rows.session->advance({&pass, 1}, 1);
@@ -94,6 +100,7 @@ void check_some(const PointsView& points) {
 Prediction predict_by_labeller(const PointsView& points, const PreparedModel::Ready& ready,
                                const PredictOptions& options) {
   check_some(points);
+  await_labels(options, points.n);
   Prediction result;
   const LabelCall call{options.threads, options.abort, options.room};
   if (options.room && !options.distances) {
@@ -116,7 +123,6 @@ Prediction predict_rows(const PointsView& given, const PreparedModel& model, con
   check_columns(given, model);
   const RowCopy measured = measured_rows(given, options.metric, {.threads = options.threads});
   const PointsView& points = measured.view;
-  if (options.room) await_room(options.room, points.n, DataType::kFloat32);
   const PreparedModel::Ready ready = model.ready_for(points, options, tuning);
   const bool labels_only = !options.inertia && options.weights.empty();
   const bool alone = labels_only && ready.labeller && ready.labeller->answers(points, Wanted::kLabels);
