@@ -387,7 +387,7 @@ class _BaseEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterM
             metric = getattr(self, "metric", "euclidean")
             return as_measured(points, metric, self._fitted_centers(), self.n_threads)
         centers = vars(self).get("cluster_centers_")  # a user may have set others since
-        there = None if self._prepared is None else self._prepared.placed
+        there = self._placed_centers()
         own = centers is None or (there is not None and centers is there.array)
         own = own or any(model.cluster_centers is centers for model in result.models)
         return result._scaled(points, self.n_threads, compare=own)
@@ -416,9 +416,12 @@ class _BaseEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterM
         """Give the parameter `output`, for estimators that have it."""
         return getattr(self, "output", "numpy")
 
+    def _placed_centers(self) -> PlacedCenters | None:
+        return None if self._prepared is None else self._prepared.placed
+
     def _fitted_centers(self) -> npt.NDArray[Any]:
         self._check_fitted()
-        there = None if self._prepared is None else self._prepared.placed
+        there = self._placed_centers()
         if there is not None and there.are(self.cluster_centers_):
             return there.host
         return plain_centers(self.cluster_centers_, "cluster_centers_")

@@ -128,6 +128,11 @@ def is_torch(X: Any) -> bool:
     return torch is not None and isinstance(X, torch.Tensor)
 
 
+def is_cupy(X: Any) -> bool:
+    """Return whether this is an array of CuPy."""
+    return type(X).__module__.partition(".")[0] == "cupy"
+
+
 def is_on_cuda(X: Any) -> bool:
     """Return whether this array lies in the memory of a CUDA device."""
     if is_torch(X):
@@ -422,7 +427,7 @@ def on_host(X: Any) -> Any:
         return X.float() if "bfloat16" in str(X.dtype) else X
     if hasattr(X, "copy_to_host"):  # numba
         return X.copy_to_host()
-    return X.get() if type(X).__module__.startswith("cupy") else np.asarray(X)
+    return X.get() if is_cupy(X) else np.asarray(X)
 
 
 def is_arrow(X: Any) -> bool:
@@ -446,7 +451,7 @@ def _readable_on_device(X: Any) -> Any:
         X = X.double() if hasattr(X, "double") else X.astype("float64")
     if hasattr(X, "contiguous"):
         return X.contiguous()
-    if type(X).__module__.startswith("cupy") and not X.flags.c_contiguous:
+    if is_cupy(X) and not X.flags.c_contiguous:
         return X.copy(order="C")
     return X
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._errors import UsageError
-from ._input import is_on_cuda, is_torch, on_host
+from ._input import is_cupy, is_on_cuda, is_torch, on_host
 
 #: Address and device of memory that results are written to, and the stream whose work is waited for before.
 Room = tuple[int, int, int]
@@ -42,16 +42,12 @@ class Result(NamedTuple):
         return found.astype(self.dtype, copy=False)
 
 
-def _is_cupy(X: Any) -> bool:
-    return type(X).__module__.partition(".")[0] == "cupy"
-
-
 def _empty_like(X: Any, result: Result) -> Any:
     """Allocate an array on the device of X; return None where the arrays of X's library cannot be written to."""
     if is_torch(X):
         torch = sys.modules["torch"]
         return torch.empty(result.shape, dtype=getattr(torch, result.dtype), device=X.device)
-    if _is_cupy(X):
+    if is_cupy(X):
         with X.device:
             return sys.modules["cupy"].empty(result.shape, result.dtype)
     return None
@@ -61,7 +57,7 @@ def copied_like(X: Any, array: npt.NDArray[Any]) -> Any:
     """Copy an array to the device of X, for its library; libraries that have no way to do so get NumPy's array."""
     if is_torch(X):
         return sys.modules["torch"].tensor(array, device=X.device)
-    if _is_cupy(X):
+    if is_cupy(X):
         with X.device:
             return sys.modules["cupy"].asarray(array)
     if hasattr(X, "__array_namespace__"):  # JAX
@@ -81,7 +77,7 @@ def _checked(out: Any, result: Result) -> Any:
 
     """
     of_numpy = isinstance(out, np.ndarray)
-    if not (of_numpy or is_torch(out) or _is_cupy(out)):
+    if not (of_numpy or is_torch(out) or is_cupy(out)):
         raise UsageError(f"[out] is a {type(out).__name__}; an array of NumPy or CuPy, or a torch tensor, is right")
     if of_numpy and not out.dtype.isnative:
         raise UsageError("[out] has another byte order than this machine")
@@ -170,6 +166,6 @@ class PlacedCenters(NamedTuple):
 
 
 def hosted_state(state: dict[str, Any]) -> dict[str, Any]:
-    """Give attributes with arrays of NumPy instead of those on a device: a pickle may be read where there is none."""
+    """Give attributes with arrays of NumPy, not of a device: a pickle may be read on a machine without one."""
     names = ("labels_", "cluster_centers_")
     return state | {name: np.asarray(on_host(state[name])) for name in names if is_on_cuda(state.get(name))}
