@@ -64,9 +64,7 @@ bool run(Arguments& arguments) {
   line.add("device", session.facts().name);
   line.add("seconds", result.seconds);
   line.add("iterations", options.shape.iterations);
-  verdict.add_to(line);
-  line.print();
-  return verdict.right();
+  return verdict.print(line);
 }
 
 }  // namespace

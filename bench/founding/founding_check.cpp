@@ -189,6 +189,12 @@ RunVerdict& RunVerdict::operator+=(const RunVerdict& other) {
   return *this;
 }
 
+bool RunVerdict::print(ResultLine& line) const {
+  add_to(line);
+  line.print();
+  return right();
+}
+
 void RunVerdict::add_to(ResultLine& line) const {
   if (!judged) return line.add("check", "none");
   line.add("labels_wrong", labels_wrong);

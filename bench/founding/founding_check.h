@@ -37,6 +37,7 @@ struct RunVerdict {
   bool right() const { return labels_wrong == 0 && means_wrong == 0 && !went_apart; }
   RunVerdict& operator+=(const RunVerdict& other);
   void add_to(ResultLine& line) const;
+  bool print(ResultLine& line) const;  ///< adds itself, prints the line, and returns right()
 };
 
 /// Checks a run of k-means with this backend of the library; "none" checks nothing.

@@ -181,9 +181,7 @@ bool report(ResultLine& line, const CudaProblem<T>& problem, const DeviceFit<T>&
   line.add("seconds", fit.seconds);
   line.add("seconds_with_transfers", fit.seconds_with_transfers);
   line.add("iterations", fit.iterations);
-  verdict.add_to(line);
-  line.print();
-  return verdict.right();
+  return verdict.print(line);
 }
 
 /// Returns the mean of each cluster's points. A cluster without points keeps its centroid.

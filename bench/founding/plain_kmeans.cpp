@@ -91,9 +91,7 @@ bool run(Arguments& arguments) {
   line.add("threshold", options.threshold);
   line.add("seconds", totals.seconds);
   line.add("iterations", totals.iterations);
-  totals.verdict.add_to(line);
-  line.print();
-  return totals.verdict.right();
+  return totals.verdict.print(line);
 }
 
 }  // namespace

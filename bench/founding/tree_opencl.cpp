@@ -101,9 +101,7 @@ bool run(Arguments& arguments) {
   line.add("mapped_share", ensemble.mapped_share());
   line.add("seconds", result.seconds);
   line.add("iterations", options.shape.iterations);
-  verdict.add_to(line);
-  line.print();
-  return verdict.right();
+  return verdict.print(line);
 }
 
 }  // namespace
