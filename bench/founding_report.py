@@ -18,10 +18,10 @@ INTRODUCTION = """# The founding experiments: results
 
 - Seconds are those of the iterations alone. *Whole* adds what comes before and after them: transfers, validation, first
   centroids, the last labels. Published times are the studies' own.
-- `~`: a plain program did fewer iterations or starts, or a fit ended by itself, as the notes say. Its time was
+- `~`: a plain program did fewer iterations or starts, or a fit ended before, as the notes say. Its time was
   multiplied to the study's number. *Whole* was not.
 - *all threads* are those of the machine. *-*: not measured, for the reason below the table.
-- Points are uniform random numbers of the study's shape, as are those that stand in for real data.
+- Points are uniform random numbers of the study's shape. They also replace real data.
 """
 
 

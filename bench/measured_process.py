@@ -24,7 +24,7 @@ class ProcessFailed(Exception):
 
 
 def run(command, environment=None, longest=None):
-    """Runs a command, for at most so many seconds; its standard error goes through, so that no message is lost."""
+    """Runs a command, for at most `longest` seconds. Its standard error goes through, so that no message is lost."""
     with tempfile.TemporaryFile("w+") as output:
         begin, busy_before = time.perf_counter(), machine.busy_seconds()
         process = subprocess.Popen(command, stdout=output, stdin=subprocess.DEVNULL, env=environment)

@@ -245,8 +245,9 @@ def fit(
     init : str or array-like of shape (k, n_features) or (models, k, n_features), default="auto"
         A method (``"auto"``, ``"k-means++"``, ``"k-means||"``, ``"random"``, ``"first"``), or the initial centres.
         These are an array, a frame, a `Dataset`, a `Model`, or the name of a file. An ensemble begins with an array of
-        three dimensions, a list of such objects (models of one k together), or all models of these k in a `FitResult`
-        or model file; ``models=1`` begins with the best of each k. A fit from the centres of one alone gives the same.
+        three dimensions or a list of such objects, models of one k together. A `FitResult` or model file gives all its
+        models of the asked k; ``models=1`` takes the best of each k. A fit from the centres of one model alone gives
+        the same answer.
         Columns are matched by name if the centres and `X` have names.
     metric : {"euclidean", "cosine"}, default="euclidean"
         ``"cosine"``: rows and centres are scaled to length one (spherical k-means); no row may be all zeros.

@@ -72,7 +72,7 @@ def initial_models(init: Any, columns: list[str] | None, metric: str) -> Initial
     Raises
     ------
     UsageError, BadDataError
-        As `plain_centers`; where models of one k do not stand together, or there are not as many of each k.
+        As `plain_centers`; where models of one k are not next to each other, or there are not as many of each k.
 
     """
     if isinstance(init, (list, tuple)) and init and _is_matrix(init[0]):

@@ -29,8 +29,8 @@ struct RowsTo {
 /// All rows, written by several threads. Waits for the points first, and checks at the end that they are still there.
 void write_rows(const PointsView& points, int threads, const RowsTo& to, const WriteRows& write);
 
-/// A copy in the type of the points' prototypes, in a temporary file where `memory` asks for that (as in ReadOptions).
-/// columns: of the copy; 0: as many as the points have.
+/// Returns a copy in the type of the points' prototypes. It lies in a temporary file if `memory` demands it (as in
+/// ReadOptions). `columns` is the number of its columns; 0 means the number of the points.
 RowCopy copy_rows(const PointsView& points, int threads, int64_t memory, const WriteRows& write, int64_t columns = 0);
 
 }  // namespace manymeans

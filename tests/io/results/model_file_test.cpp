@@ -306,7 +306,7 @@ TEST(ModelFile, LinearModels) {
   EXPECT_EQ(content_of(folder / "m.npz"), content_of(folder / "n.npz"));
 }
 
-// Models of a feature and its square: the columns of the file are those of the feature and the target.
+// Models of a feature and its square: the file has the columns of the feature and the target.
 TEST(ModelFile, LinearModelsOfTerms) {
   const Folder folder;
   RegressResult result = make_linear_result();

@@ -4,8 +4,8 @@
 //
 //   cuda_instances [--rows 1000000] [--repeats 3] [--seconds 60] [--only TEXT] [list] [hang]
 //
-// What has to run is taken from the program itself (kernel_uses.h) and from the tables that screens are chosen from
-// (matrix_instances()): a kernel that was never launched is a failure. What takes longer than --seconds hangs: the
+// The program itself says which kernels have to run (kernel_uses.h), and so do the tables of the screens
+// (matrix_instances()). A kernel that was never launched is a failure. What takes longer than --seconds hangs: the
 // program says which case and kernel, and ends with code 3. `list`: which kernels there are and what would run; needs
 // no device. `hang`: a kernel that never ends, to see that the watchdog finds it.
 // Built a second time as cuda_instances_chaos, with pseudo-random naps at every wait and release
