@@ -279,6 +279,8 @@ class ParquetSource:
         return self._leaves(type.value_type) if is_list(type) else 1
 
     def _columns(self, fields):
+        if not all(self.leaves[field] for field in fields):
+            raise ValueError("a structure has no members")
         return [leaf for field in fields for leaf in self.leaves[field]]
 
     def piece_rows(self, fields):

@@ -46,15 +46,26 @@ void add_leaves(const parquet::arrow::SchemaField& field, std::vector<int>& leav
   for (const parquet::arrow::SchemaField& child : field.children) add_leaves(child, leaves);
 }
 
+// Each field has at least one column. Without one nothing would limit the rows that a damaged directory claims.
+std::vector<int> leaves_of(const parquet::arrow::FileReader& reader, const std::vector<int>& fields,
+                           const std::string& path) {
+  std::vector<int> leaves;
+  for (const int field : fields) {
+    const size_t before = leaves.size();
+    add_leaves(reader.manifest().schema_fields.at(static_cast<size_t>(field)), leaves);
+    if (leaves.size() == before) fail_fields(path, "a structure has no members");
+  }
+  return leaves;
+}
+
 class ParquetPieces : public ArrowSource::Pieces {
  public:
   ParquetPieces(File file, std::shared_ptr<parquet::FileMetaData> metadata, const std::vector<int>& fields,
                 const std::string& path)
-      : file_(std::move(file)), path_(path), reader_(open_groups(file_, std::move(metadata), path_)) {
-    for (const int field : fields) {
-      add_leaves(reader_->manifest().schema_fields.at(static_cast<size_t>(field)), leaves_);
-    }
-  }
+      : file_(std::move(file)),
+        path_(path),
+        reader_(open_groups(file_, std::move(metadata), path_)),
+        leaves_(leaves_of(*reader_, fields, path_)) {}
   std::shared_ptr<arrow::Table> read(int64_t piece) override {
     std::shared_ptr<arrow::Table> table;
     check_arrow(reader_->RowGroup(static_cast<int>(piece))->ReadTable(leaves_, &table), path_);
@@ -78,8 +89,7 @@ class ParquetSource : public ArrowSource {
   }
   std::shared_ptr<arrow::Schema> schema() const override { return schema_; }
   std::vector<int64_t> piece_rows(const std::vector<int>& fields) override {
-    std::vector<int> leaves;
-    for (const int field : fields) add_leaves(reader_->manifest().schema_fields.at(static_cast<size_t>(field)), leaves);
+    const std::vector<int> leaves = leaves_of(*reader_, fields, path_);
     std::vector<int64_t> rows;
     for (int i = 0; i < metadata_->num_row_groups(); ++i) {
       const auto group = metadata_->RowGroup(i);

@@ -315,6 +315,16 @@ TEST_F(Arrow, MoreRowsThanValuesTakeNoMemory) {
                [] { read_points(stored("too_many_rows.parquet")); });
 }
 
+// 371 bytes that say they hold 402,653,155 rows of a structure without members; found by a fuzzer.
+TEST_F(Arrow, StructuresWithoutMembersTakeNoMemory) {
+  const std::string path = stored("no_members.parquet");
+  ReadOptions options;
+  options.columns = {"2-"};
+  options.rules = {.missing = Missing::kMean, .one_hot = true};
+  expect_error(ErrorCode::kBadData, {"no_members.parquet", "a structure has no members"},
+               [&] { read_raw(path, options); });
+}
+
 // Values at an odd address; found by a fuzzer. Sanitizers see more here than others do.
 TEST_F(Arrow, ValuesThatAreNotAligned) {
   (void)can_be_read(stored("not_aligned.arrow"));
