@@ -34,8 +34,8 @@ def environment(hang, patience=None):
     return {**os.environ, **more}
 
 
-def digest(points, *arguments):
-    code, out, err = run("fit", points, "--backend", "cpu", "--json", *arguments)
+def digest(points, *arguments, backend="cpu"):
+    code, out, err = run("fit", points, "--backend", backend, "--json", *arguments)
     if code != 0:
         fail(f"exit {code}: {err}")
     return json.loads(out)["digest"]
@@ -51,11 +51,11 @@ def ended(process, seconds, what):
     return process.returncode, out, err
 
 
-def resumed(points, checkpoint, expected, *arguments):
+def resumed(points, checkpoint, expected, *arguments, backend="cpu"):
     """The checkpoint that was kept leads to the same answer, on another backend."""
     if not checkpoint.exists():
         fail(f"{checkpoint.name} was not kept")
-    found = digest(points, *arguments, "--checkpoint", checkpoint, "--resume")
+    found = digest(points, *arguments, "--checkpoint", checkpoint, "--resume", backend=backend)
     if found != expected:
         fail(f"{checkpoint.name}: digest {found}, not {expected}")
 
@@ -75,6 +75,35 @@ def test_patience(points, folder):
     expect(4, result, "the device does not answer", "--resume")
     print(f"  given up after {time.monotonic() - begin:.1f} s: {result[2].strip().splitlines()[-1]}")
     resumed(points, checkpoint, expected, *FIT)
+
+
+def test_one_of_several(_, folder):
+    """The others wait for it. They are given up with it, and those that are left resume from the checkpoint."""
+    count = sum(re.match(r"cuda:\d", device) is not None for device in json.loads(run("info", "--json")[1])["devices"])
+    if count < 2:
+        print("  one device: nothing of this is tested")
+        return
+    shared = ("-k", 1000, "--tol", 0, "--max-iter", 12, "--init", "first")
+    points = npy(folder / "shared.npy", 160_000, 60)
+    checkpoint, expected = folder / "several.ckpt", digest(points, *shared)
+    begin = time.monotonic()
+    process = start(
+        "fit",
+        points,
+        *shared,
+        "--backend",
+        "cuda:all",
+        "--checkpoint",
+        checkpoint,
+        "--every",
+        2,
+        env=environment(f"pass:{3 * count}", 3),
+    )
+    result = ended(process, 3 + AROUND, "one device of several")
+    expect(4, result, "the device does not answer", "--resume")
+    print(f"  {count} devices given up after {time.monotonic() - begin:.1f} s: {result[2].strip().splitlines()[-1]}")
+    left = ",".join(f"cuda:{device}" for device in range(max(1, count - 1)))
+    resumed(points, checkpoint, expected, *shared, backend=left)
 
 
 def signalled(points, folder, number, arguments, name, hang):
