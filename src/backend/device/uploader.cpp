@@ -9,7 +9,7 @@ namespace {
 
 // Measured on two H100 (bench/results/h200/two_links): large pieces keep the link busy, small ones all threads.
 constexpr size_t kSmallPiece = size_t{512} << 10, kLargePiece = size_t{1} << 20;
-constexpr int kMaxThreads = 16;    // read memory faster than any link takes it
+constexpr int kMaxThreads = 8;     // read memory as fast as a link takes it
 constexpr int64_t kMaxPlaces = 3;  // of a thread: one is filled while the others are on their way
 constexpr int64_t kFewPlaces = 8;  // of all threads at least, if there are enough pieces
 constexpr int64_t kMinRounds = 8;  // through all places else: pinning takes time, too
