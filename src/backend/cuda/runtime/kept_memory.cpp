@@ -24,7 +24,7 @@ bool works(cudaError_t status) {
 }
 
 Pool make_pool(int device) {
-  constexpr size_t kShare = 64;
+  constexpr size_t kShare = 16;
   int has_pools = 0;
   size_t free = 0;
   size_t all = 0;

@@ -3,7 +3,7 @@
 // kernel.
 //
 // Device memory comes from a driver pool that serves only this library. Every stream may use memory that a call
-// returns. Returned memory must not be in use any more. After trim_device_memory() the pool keeps at most a 64th of the
+// returns. Returned memory must not be in use any more. After trim_device_memory() the pool keeps at most a 16th of the
 // device's memory, and nothing if memory is short.
 #pragma once
 
