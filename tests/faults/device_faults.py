@@ -78,32 +78,24 @@ def test_patience(points, folder):
 
 
 def test_one_of_several(_, folder):
-    """The others wait for it. They are given up with it, and those that are left resume from the checkpoint."""
+    """The others wait for it: they end with it, and those that are left resume from the checkpoint."""
     count = sum(re.match(r"cuda:\d", device) is not None for device in json.loads(run("info", "--json")[1])["devices"])
     if count < 2:
         print("  one device: nothing of this is tested")
         return
-    shared = ("-k", 1000, "--tol", 0, "--max-iter", 12, "--init", "first")
-    points = npy(folder / "shared.npy", 160_000, 60)
-    checkpoint, expected = folder / "several.ckpt", digest(points, *shared)
-    begin = time.monotonic()
-    process = start(
-        "fit",
-        points,
-        *shared,
-        "--backend",
-        "cuda:all",
-        "--checkpoint",
-        checkpoint,
-        "--every",
-        2,
-        env=environment(f"pass:{3 * count}", 3),
-    )
-    result = ended(process, 3 + AROUND, "one device of several")
-    expect(4, result, "the device does not answer", "--resume")
-    print(f"  {count} devices given up after {time.monotonic() - begin:.1f} s: {result[2].strip().splitlines()[-1]}")
+    fit = ("-k", 1000, "--tol", 0, "--max-iter", 12, "--init", "first")
+    points = npy(folder / "shared.npy", 160_000, 60)  # as many as are shared
+    expected = digest(points, *fit)
     left = ",".join(f"cuda:{device}" for device in range(max(1, count - 1)))
-    resumed(points, checkpoint, expected, *shared, backend=left)
+    for fault, why in ((f"pass:{3 * count}", "the device does not answer"), (f"pass:{3 * count}:lost", "cuda")):
+        checkpoint = folder / f"{fault}.ckpt".replace(":", "-")
+        saved = ("--checkpoint", checkpoint, "--every", 2)
+        begin = time.monotonic()
+        process = start("fit", points, *fit, "--backend", "cuda:all", *saved, env=environment(fault, 3))
+        result = ended(process, 3 + AROUND, "one device of several")
+        expect(4, result, why, *(["--resume"] if "lost" not in fault else []))
+        print(f"  {count} devices, {fault}: {time.monotonic() - begin:.1f} s: {result[2].strip().splitlines()[-1]}")
+        resumed(points, checkpoint, expected, *fit, backend=left)
 
 
 def signalled(points, folder, number, arguments, name, hang):

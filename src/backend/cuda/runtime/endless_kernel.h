@@ -11,7 +11,7 @@
 namespace manymeans::cuda {
 
 /// MANYMEANS_TEST_HANG=PLACE:COUNT[:SECONDS] names a place (upload, pass or seeding). The COUNT-th call for it in the
-/// process puts a kernel into the stream that ends after SECONDS, or never.
+/// process puts a kernel into the stream that ends after SECONDS, or never. With `lost` for SECONDS the device fails.
 void hang_if_asked(std::string_view place, cudaStream_t stream);
 
 /// device::Patience::kMin, or the seconds that MANYMEANS_TEST_PATIENCE says.

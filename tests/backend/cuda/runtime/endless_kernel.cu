@@ -21,13 +21,19 @@ __global__ void endless_kernel(uint64_t max_nanoseconds) {
   while (nanoseconds() - begin < max_nanoseconds) __nanosleep(10000);
 }
 
+// All later calls for the device fail.
+__global__ void failing_kernel() {
+  __trap();
+}
+
 struct Hang {
   std::string place;
   int count = 0;
   uint64_t nanoseconds = ~uint64_t{0};  // 584 years
+  bool fails = false;
 };
 
-// PLACE:COUNT[:SECONDS].
+// PLACE:COUNT[:SECONDS], or PLACE:COUNT:lost.
 Hang asked_for() {
   Hang hang;
   const char* set = std::getenv("MANYMEANS_TEST_HANG");
@@ -38,8 +44,9 @@ Hang asked_for() {
   if (count == std::string::npos) return hang;
   hang.place = text.substr(0, count);
   hang.count = std::atoi(text.c_str() + count + 1);
-  if (seconds != std::string::npos)
-    hang.nanoseconds = std::strtoull(text.c_str() + seconds + 1, nullptr, 10) * 1000000000;
+  if (seconds == std::string::npos) return hang;
+  hang.fails = text.substr(seconds + 1) == "lost";
+  hang.nanoseconds = std::strtoull(text.c_str() + seconds + 1, nullptr, 10) * 1000000000;
   return hang;
 }
 
@@ -49,7 +56,11 @@ void hang_if_asked(std::string_view place, cudaStream_t stream) {
   static const Hang hang = asked_for();
   static std::atomic<int> calls{0};
   if (place != hang.place || ++calls != hang.count) return;
-  endless_kernel<<<1, 1, 0, stream>>>(hang.nanoseconds);
+  if (hang.fails) {
+    failing_kernel<<<1, 1, 0, stream>>>();
+  } else {
+    endless_kernel<<<1, 1, 0, stream>>>(hang.nanoseconds);
+  }
   check_launch("starting a kernel that hangs");
 }
 
