@@ -64,20 +64,18 @@ class PassKernels {
   virtual bool joins() const { return false; }
   /// The batch begins that end_pass() and update() will be asked about.
   virtual void begin_joined(const PassBatch& batch) { static_cast<void>(batch); }
-  /// Values of int64: their places in this device's memory, and what others send in one piece.
+  /// Statistics of int64 that all members of a team have, in four pieces of the same sizes, and where all members want
+  /// the sums: one piece behind the other.
   struct Joining {
-    struct Piece {
-      Address at;
-      size_t values = 0;
+    struct Member {
+      std::array<Address, 4> own;
+      Address sums;
     };
-    std::array<Piece, 4> own;
-    std::vector<Address> to_others;    ///< in their memory
-    std::vector<Address> from_others;  ///< here
-    Address sums;
+    std::array<size_t, 4> values = {};  ///< of each piece
+    std::vector<Member> members;
+    size_t first = 0, last = 0;  ///< of all values: this member's share
   };
-  /// Writes its own pieces, one behind the other, to all others.
-  virtual void send(const Joining& joining) { static_cast<void>(joining); }
-  /// Adds up its own and what it was sent.
+  /// Adds up its share of all members' statistics, and writes the sums to all members.
   virtual void join(const Joining& joining) { static_cast<void>(joining); }
 
   /// Returns whether the kernels of later passes depend on the counts of earlier ones.

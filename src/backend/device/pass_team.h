@@ -4,6 +4,7 @@
 
 #include "backend/device/queue.h"
 
+#include <array>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -26,12 +27,12 @@ class TeamMember {
   virtual void join_team(PassTeam& team, size_t number) = 0;
 };
 
-/// Memory that other members' queues write, and events that tell when it is there. Passes take turns with two of each.
-/// A member has read what others sent for a pass before it sends what they need for the next but one.
-struct TeamInbox {
-  Buffer of_members[2];  ///< from each member in turn, `bytes` each
-  size_t bytes = 0;
-  std::unique_ptr<Event> sent[2];  ///< recorded by the owner: what it sent to all others
+/// What the others read of a member, and events of its queue in each pass.
+struct TeamEntry {
+  std::array<Address, 4> own;      ///< its statistics
+  Address sums;                    ///< where the statistics of all rows go
+  std::unique_ptr<Event> counted;  ///< its statistics are there
+  std::unique_ptr<Event> joined;   ///< its share of the sums is everywhere
 };
 
 /// Members call agree() and meet() on threads of their own, all of them the same calls in the same order.
@@ -40,8 +41,8 @@ class PassTeam {
   /// Returns null if one member cannot be in a team (is null), or cannot write into another's memory.
   static std::unique_ptr<PassTeam> of(std::span<TeamMember* const> members);
 
-  size_t size() const { return inboxes_.size(); }
-  TeamInbox& inbox(size_t number) { return inboxes_[number]; }
+  size_t size() const { return entries_.size(); }
+  TeamEntry& entry(size_t number) { return entries_[number]; }
 
   /// The least of what the members say, once all have said it.
   int64_t agree(int64_t value);
@@ -50,9 +51,9 @@ class PassTeam {
   void fail(const std::exception_ptr& error) noexcept;
 
  private:
-  explicit PassTeam(size_t members) : inboxes_(members) {}
+  explicit PassTeam(size_t members) : entries_(members) {}
 
-  std::vector<TeamInbox> inboxes_;
+  std::vector<TeamEntry> entries_;
   std::mutex mutex_;
   std::condition_variable all_here_;
   size_t here_ = 0;

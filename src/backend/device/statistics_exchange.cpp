@@ -1,8 +1,9 @@
 #include "backend/device/statistics_exchange.h"
 
+#include <numeric>
+
 namespace manymeans::device {
 
-// Others may write into the inbox once all have met.
 StatisticsExchange::StatisticsExchange(PassTeam& team, size_t number, const SessionMemory& memory)
     : team_(team),
       number_(number),
@@ -12,12 +13,10 @@ StatisticsExchange::StatisticsExchange(PassTeam& team, size_t number, const Sess
   const Runtime& runtime = memory.queue().runtime();
   const size_t bytes = counters_at() + static_cast<size_t>(memory.models()) * sizeof(PassCounters);
   joined_ = Buffer(runtime, bytes, "statistics of all devices");
-  TeamInbox& inbox = team.inbox(number);
-  inbox.bytes = bytes;
-  for (Buffer& from_all : inbox.of_members)
-    from_all = Buffer(runtime, team.size() * bytes, "statistics of other devices");
-  for (auto& event : inbox.sent) event = runtime.make_event();
-  team.meet();
+  TeamEntry& entry = team.entry(number);
+  entry.sums = joined_.at();
+  entry.counted = runtime.make_event();
+  entry.joined = runtime.make_event();
 }
 
 PassBatch StatisticsExchange::joined(const PassBatch& own) const {
@@ -33,35 +32,28 @@ PassBatch StatisticsExchange::joined(const PassBatch& own) const {
   return batch;
 }
 
-PassKernels::Joining StatisticsExchange::joining(const PassBatch& own, size_t turn) const {
-  const auto counter_values = own.models.size() * sizeof(PassCounters) / sizeof(int64_t);
-  PassKernels::Joining joining;
-  joining.own = {{{memory_.sums().at(), sum_values_},
-                  {memory_.weights().at(), clusters_},
-                  {memory_.counts().at(), clusters_},
-                  {own.counters, counter_values}}};
-  const TeamInbox& here = team_.inbox(number_);
-  for (size_t other = 0; other < team_.size(); ++other) {
-    if (other == number_) continue;
-    const TeamInbox& there = team_.inbox(other);
-    joining.to_others.push_back(there.of_members[turn].at(number_ * there.bytes));
-    joining.from_others.push_back(here.of_members[turn].at(other * here.bytes));
-  }
-  joining.sums = joined_.at();
-  return joining;
-}
-
-// The others wait for an event only after it was recorded: one that never was counts as reached.
-void StatisticsExchange::enqueue(const PassBatch& own, PassKernels& kernels) {
-  const size_t turn = passes_++ % 2;
-  const PassKernels::Joining joining = this->joining(own, turn);
-  kernels.send(joining);
-  team_.inbox(number_).sent[turn]->record(memory_.queue());
+// All have recorded their events when they meet: a queue that waits for an event which never was recorded goes on.
+void StatisticsExchange::wait_for_others(std::unique_ptr<Event> TeamEntry::*event) {
+  (team_.entry(number_).*event)->record(memory_.queue());
   team_.meet();
   for (size_t other = 0; other < team_.size(); ++other) {
-    if (other != number_) memory_.queue().wait_for(*team_.inbox(other).sent[turn], "waiting for another device");
+    if (other != number_) memory_.queue().wait_for(*(team_.entry(other).*event), "waiting for another device");
   }
+}
+
+void StatisticsExchange::enqueue(const PassBatch& own, PassKernels& kernels) {
+  team_.entry(number_).own = {memory_.sums().at(), memory_.weights().at(), memory_.counts().at(), own.counters};
+  wait_for_others(&TeamEntry::counted);
+  PassKernels::Joining joining;
+  joining.values = {sum_values_, clusters_, clusters_, own.models.size() * sizeof(PassCounters) / sizeof(int64_t)};
+  for (size_t member = 0; member < team_.size(); ++member) {
+    joining.members.push_back({team_.entry(member).own, team_.entry(member).sums});
+  }
+  const size_t all = std::accumulate(joining.values.begin(), joining.values.end(), size_t{0});
+  joining.first = all * number_ / team_.size();
+  joining.last = all * (number_ + 1) / team_.size();
   kernels.join(joining);
+  wait_for_others(&TeamEntry::joined);
 }
 
 }  // namespace manymeans::device

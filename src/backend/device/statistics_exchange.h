@@ -5,11 +5,12 @@
 #include "backend/device/pass_team.h"
 
 #include <cstddef>
+#include <memory>
 
 namespace manymeans::device {
 
 /// One member's part in it. Every member keeps the statistics of its own rows unchanged, and has the statistics of all
-/// rows in addition.
+/// rows in addition. Each member adds up a share of the values for all: a reduce-scatter and an all-gather in one step.
 class StatisticsExchange {
  public:
   /// To be made by all members' threads at once; `team` and `memory` must outlive this.
@@ -23,15 +24,14 @@ class StatisticsExchange {
 
  private:
   size_t counters_at() const { return 8 * (sum_values_ + 2 * clusters_); }
-  PassKernels::Joining joining(const PassBatch& own, size_t turn) const;
+  void wait_for_others(std::unique_ptr<Event> TeamEntry::*event);
 
   PassTeam& team_;
   size_t number_;
   const SessionMemory& memory_;
   size_t sum_values_;
   size_t clusters_;
-  Buffer joined_;  // sums, weights, counts, counters, as in an inbox
-  size_t passes_ = 0;
+  Buffer joined_;  // sums, weights, counts, counters
 };
 
 }  // namespace manymeans::device

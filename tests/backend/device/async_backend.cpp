@@ -171,22 +171,16 @@ class AsyncKernels final : public device::PassKernels, public device::RowKernels
     });
   }
   bool joins() const override { return updates_; }
-  void send(const Joining& joining) override {
-    enqueue([=] {
-      for (const Address other : joining.to_others) std::ranges::copy(own(joining), pointer_to<int64_t>(other));
-    });
-  }
+  // Limbs are integers modulo 2^64.
   void join(const Joining& joining) override {
     enqueue([=] {
-      std::vector<int64_t> sums = own(joining);
-      for (const Address other : joining.from_others) {
-        const auto* added = pointer_to<int64_t>(other);
-        // Limbs are integers modulo 2^64.
-        std::ranges::transform(sums, std::span(added, sums.size()), sums.begin(), [](int64_t a, int64_t b) {
-          return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
-        });
+      std::vector<uint64_t> sums;
+      for (const Joining::Member& member : joining.members) add_pieces(joining, member, sums);
+      for (const Joining::Member& member : joining.members) {
+        std::copy(sums.begin() + static_cast<std::ptrdiff_t>(joining.first),
+                  sums.begin() + static_cast<std::ptrdiff_t>(joining.last),
+                  pointer_to<uint64_t>(member.sums) + joining.first);
       }
-      std::ranges::copy(sums, pointer_to<int64_t>(joining.sums));
     });
   }
   Address labels_in_order(int slot) override { return memory_.labels(slot); }
@@ -251,13 +245,13 @@ class AsyncKernels final : public device::PassKernels, public device::RowKernels
   void set_label(Address labels, int64_t i, uint32_t value) const {
     std::memcpy(label_at(labels, i), &value, static_cast<size_t>(memory_.label_width()));
   }
-  static std::vector<int64_t> own(const Joining& joining) {
-    std::vector<int64_t> values;
-    for (const Joining::Piece& piece : joining.own) {
-      const auto* at = pointer_to<int64_t>(piece.at);
-      values.insert(values.end(), at, at + piece.values);
+  static void add_pieces(const Joining& joining, const Joining::Member& member, std::vector<uint64_t>& sums) {
+    size_t at = 0;
+    for (size_t piece = 0; piece < joining.values.size(); ++piece) {
+      sums.resize(std::max(sums.size(), at + joining.values[piece]));
+      const auto* values = pointer_to<uint64_t>(member.own[piece]);
+      for (size_t i = 0; i < joining.values[piece]; ++i) sums[at++] += values[i];
     }
-    return values;
   }
   // d2 of each row to the prototype of its label.
   Doubles assigned_distances(const Assigned& assigned) const {

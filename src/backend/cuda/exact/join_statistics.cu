@@ -1,6 +1,5 @@
-// Bound by the links between the devices, or by memory: each value is read once, sent to every other device, and read
-// there. A kernel that writes into the others' memory takes one launch, where copies take one for each piece and
-// device.
+// Bound by the links between the devices, or by memory: each value is read from every device once, and its sum is
+// written to every device. bench/device_exchange.cu compares this with other ways.
 #include <manymeans/error.h>
 
 #include "backend/cuda/exact/join_statistics.h"
@@ -13,76 +12,52 @@ namespace manymeans::cuda {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kMaxOthers = 15;
+constexpr int kMaxMembers = 16;
 
 struct JoinTask {
-  const unsigned long long* own[4];
   int64_t ends[4];  // of the pieces, among all values
-  unsigned long long* others[kMaxOthers];
-  int32_t other_count;
-  unsigned long long* sums;
-  int64_t values;
+  const unsigned long long* own[kMaxMembers][4];
+  unsigned long long* sums[kMaxMembers];
+  int32_t members;
+  int64_t first, last;
 };
-
-__device__ unsigned long long own_value(const JoinTask& task, int64_t i) {
-  unsigned long long value = 0;
-  int64_t first = 0;
-#pragma unroll
-  for (int piece = 0; piece < 4; ++piece) {
-    if (i >= first && i < task.ends[piece]) value = task.own[piece][i - first];
-    first = task.ends[piece];
-  }
-  return value;
-}
-
-__global__ void send_kernel(JoinTask task) {
-  const int64_t step = static_cast<int64_t>(gridDim.x) * kThreads;
-  for (int64_t i = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x; i < task.values; i += step) {
-    const unsigned long long value = own_value(task, i);
-    for (int other = 0; other < task.other_count; ++other) task.others[other][i] = value;
-  }
-}
 
 // Mod 2^64.
 __global__ void join_kernel(JoinTask task) {
   const int64_t step = static_cast<int64_t>(gridDim.x) * kThreads;
-  for (int64_t i = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x; i < task.values; i += step) {
-    unsigned long long sum = own_value(task, i);
-    for (int other = 0; other < task.other_count; ++other) sum += task.others[other][i];
-    task.sums[i] = sum;
+  for (int64_t i = task.first + static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x; i < task.last; i += step) {
+    int piece = 0;
+    int64_t begin = 0;
+    while (i >= task.ends[piece]) begin = task.ends[piece++];
+    unsigned long long sum = 0;
+    for (int member = 0; member < task.members; ++member) sum += task.own[member][piece][i - begin];
+    for (int member = 0; member < task.members; ++member) task.sums[member][i] = sum;
   }
-}
-
-JoinTask task_of(const device::PassKernels::Joining& joining, const std::vector<device::Address>& others) {
-  if (others.size() > kMaxOthers) {
-    throw Error(ErrorCode::kUsage, "backend", "more than 16 devices cannot share the rows of a fit");
-  }
-  JoinTask task = {};
-  for (size_t piece = 0; piece < joining.own.size(); ++piece) {
-    task.own[piece] = pointer_to<const unsigned long long>(joining.own[piece].at);
-    task.ends[piece] = task.values += static_cast<int64_t>(joining.own[piece].values);
-  }
-  for (const device::Address other : others) task.others[task.other_count++] = pointer_to<unsigned long long>(other);
-  task.sums = pointer_to<unsigned long long>(joining.sums);
-  return task;
-}
-
-unsigned blocks_for(const JoinTask& task, int multiprocessors) {
-  return static_cast<unsigned>(
-      std::clamp<int64_t>((task.values + kThreads - 1) / kThreads, 1, int64_t{8} * multiprocessors));
 }
 
 }  // namespace
 
-void send_statistics(const device::PassKernels::Joining& joining, int multiprocessors, cudaStream_t stream) {
-  const JoinTask task = task_of(joining, joining.to_others);
-  send_kernel<<<blocks_for(task, multiprocessors), kThreads, 0, stream>>>(task);
-  check_launch("sending the statistics to other devices");
-}
-
 void join_statistics(const device::PassKernels::Joining& joining, int multiprocessors, cudaStream_t stream) {
-  const JoinTask task = task_of(joining, joining.from_others);
-  join_kernel<<<blocks_for(task, multiprocessors), kThreads, 0, stream>>>(task);
+  if (joining.members.size() > kMaxMembers) {
+    throw Error(ErrorCode::kUsage, "backend", "more than 16 devices cannot share the rows of a fit");
+  }
+  if (joining.first == joining.last) return;
+  JoinTask task = {};
+  int64_t values = 0;
+  for (size_t piece = 0; piece < joining.values.size(); ++piece) {
+    task.ends[piece] = values += static_cast<int64_t>(joining.values[piece]);
+  }
+  for (const auto& member : joining.members) {
+    for (size_t piece = 0; piece < member.own.size(); ++piece) {
+      task.own[task.members][piece] = pointer_to<const unsigned long long>(member.own[piece]);
+    }
+    task.sums[task.members++] = pointer_to<unsigned long long>(member.sums);
+  }
+  task.first = static_cast<int64_t>(joining.first);
+  task.last = static_cast<int64_t>(joining.last);
+  const auto blocks =
+      std::clamp<int64_t>((task.last - task.first + kThreads - 1) / kThreads, 1, int64_t{8} * multiprocessors);
+  join_kernel<<<static_cast<unsigned>(blocks), kThreads, 0, stream>>>(task);
   check_launch("adding up the devices' statistics");
 }
 

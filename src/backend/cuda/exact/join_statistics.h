@@ -7,9 +7,7 @@
 
 namespace manymeans::cuda {
 
-/// Writes own statistics into the memory of the others.
-void send_statistics(const device::PassKernels::Joining& joining, int multiprocessors, cudaStream_t stream);
-/// Adds up own statistics and the statistics that others sent.
+/// Adds up a share of all devices' statistics, and writes it to all of them.
 void join_statistics(const device::PassKernels::Joining& joining, int multiprocessors, cudaStream_t stream);
 
 }  // namespace manymeans::cuda

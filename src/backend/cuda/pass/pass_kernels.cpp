@@ -92,10 +92,6 @@ void CudaPassKernels::begin_joined(const device::PassBatch& batch) {
   joined_ranges_.number_count = ranges_.number_count;
 }
 
-void CudaPassKernels::send(const Joining& joining) {
-  send_statistics(joining, shared_.device.multiprocessors, stream_);
-}
-
 void CudaPassKernels::join(const Joining& joining) {
   join_statistics(joining, shared_.device.multiprocessors, stream_);
 }

@@ -28,7 +28,6 @@ class CudaPassKernels final : public device::PassKernels {
   bool joins() const override { return shared_.options.device_memory == 0; }  // which does not count what that takes
   void begin_joined(const device::PassBatch& batch) override;
   void begin_update(const device::PassBatch& batch) override { begin_joined(batch); }
-  void send(const Joining& joining) override;
   void join(const Joining& joining) override;
   bool learns() const override { return screen_->learns(); }
   void learn(size_t pass, std::span<const PassCounters> counted) override { screen_->learn(pass, counted); }
