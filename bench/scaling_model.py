@@ -8,20 +8,33 @@ the table of rates says so. Standard library only.
 import dataclasses
 import math
 
-# Two H200 of one host, NCCL over NVLink, one thread a GPU, until the host knows: bytes of int64 and microseconds.
-ALL_REDUCE = [(8e3, 20), (393e3, 25), (3.1e6, 46), (12.6e6, 78)]
-HALVES = [(8e3, 31), (393e3, 33), (3.1e6, 44), (12.6e6, 67)]  # reduce-scatter, and all-gather of float32
+# H200 of one host, bench/results/h200/four_h200.md: adding up a share each, bytes of int64 and microseconds.
+EXCHANGE = {
+    2: [(8e3, 15.4), (402e3, 15.9), (3.17e6, 18.0), (12.9e6, 46.4), (35.7e6, 115.4), (142e6, 432)],
+    4: [(8e3, 62), (402e3, 63), (3.17e6, 70), (12.9e6, 81), (35.7e6, 202), (142e6, 699)],
+}
+# The same page: rows, columns, clusters, models, milliseconds of an iteration on one to four.
+DEVICES = [
+    (16e6, 128, 1024, 1, (13.85, 7.18, 4.83, 3.60)),
+    (2e6, 128, 65536, 1, (57.2, 30.1, 20.5, 15.8)),
+    (4e6, 8, 400, 1, (0.814, 0.473, 0.402, 0.340)),
+    (1e6, 16, 50, 64, (2.26, 1.14, 0.83, 0.59)),
+]
+NVLINK = 333e9  # bytes a second from and to a device, fitted to the last point of four
+EVENTS = {1: 0.0, 2: 15.4e-6, 3: 38e-6, 4: 62e-6, 8: 124e-6}  # seconds until all have waited for all; eight: assumed
+SESSION = 50e-6  # seconds of a pass that several devices add, whatever they do; fitted
+UPDATE = 0.095e-9  # seconds for a value of a prototype, which each device computes; fitted
 
 # bench/results/h200/ranks/ranks16.txt: rows, columns, clusters, seconds of 16 threads and of 16 ranks of one thread.
 RANKS = [(4e6, 16, 64, 0.760, 0.822), (1e6, 128, 256, 1.113, 1.405)]
 RANKS_PASSES = 31  # 30 iterations and the last labels
 
-# bench/results/h200/device_seeding/README.md: rows, columns, clusters, method, seconds. Three rates are fitted to these
-# three points, so they check only the form of the model.
+# bench/results/h200/device_seeding/README.md and results_on_device.md: rows, columns, clusters, method, seconds. Two rates
+# are fitted to the first two points, so they check only the form of the model. The rounds of the third are passes.
 SEEDING = [
     (60e3, 784, 1000, "k-means++", 0.097),
     (2e6, 128, 300, "k-means++", 0.061),
-    (60e3, 784, 1000, "k-means||", 0.221),
+    (10e6, 1024, 40_000, "k-means||", 16.0),
 ]
 
 ROUNDS = 5  # of k-means||, each of about k candidates
@@ -133,9 +146,7 @@ def once(machine, job):
     }
 
 
-# Two GPUs: the slope between the ends of the measured line. Sixty-four: between hosts (assumed).
-LINK = (ALL_REDUCE[0][1] * 1e-6, (ALL_REDUCE[-1][0] - ALL_REDUCE[0][0]) / (ALL_REDUCE[-1][1] - ALL_REDUCE[0][1]) * 1e6)
-H200 = Machine("H200", pass_rate=540e12, trial_rate=25e12, add_rate=3.4e12, step=60e-6, solve=2e-9, latency=10e-6,
+H200 = Machine("H200", pass_rate=540e12, trial_rate=25e12, add_rate=540e12, step=60e-6, solve=2e-9, latency=10e-6,
                bandwidth=50e9, reading=20e9, late=0.05)  # fmt: skip
 CORE = Machine("core", pass_rate=150e9, trial_rate=88e9, add_rate=88e9, step=1e-5, solve=30e-9, latency=5e-6,
                bandwidth=12.5e9 / 64, reading=20e9, late=0.15)  # fmt: skip
@@ -155,16 +166,40 @@ def shown(seconds):
     return ""
 
 
-def check_links():
-    latency, bandwidth = LINK
+def exchange(devices, size):
+    """A share each: read from all others, and written to all others."""
+    events = EVENTS[devices]
+    return max(events, events / 2 + 2 * (devices - 1) / devices * size / NVLINK)
+
+
+def check_exchange():
     rows = []
-    for (size, measured), (_, halves) in zip(ALL_REDUCE, HALVES):
-        model = (latency + size / bandwidth) * 1e6
-        row = [f"{size / 1e3:.0f} KB", f"{measured} us", f"{model:.0f} us", f"{model / measured:.2f}", f"{halves} us"]
-        rows.append(row)
-    print(f"\nlatency {latency * 1e6:.0f} us, bandwidth {bandwidth / 1e9:.0f} GB/s")
-    columns = ["int64", "measured", "model", "model / measured", "reduce-scatter, all-gather"]
-    table("all-reduce of two H200", columns, rows)
+    for devices, points in EXCHANGE.items():
+        for size, measured in points:
+            model = exchange(devices, size) * 1e6
+            row = [
+                f"{devices}",
+                f"{size / 1e6:.3g} MB",
+                f"{measured:.0f} us",
+                f"{model:.0f} us",
+                f"{model / measured:.2f}",
+            ]
+            rows.append(row)
+    table("adding up on H200 of one host", ["devices", "int64", "measured", "model", "model / measured"], rows)
+
+
+def check_devices():
+    rows = []
+    for n, d, k, models, measured in DEVICES:
+        update = UPDATE * k * d * models
+        size = statistics_bytes(Job(n, d, k * models, 1, "random"))
+        cells = [f"{n / 1e6:.0f}M x {d}, k = {k}{f', {models} models' if models > 1 else ''}", f"{measured[0]} ms"]
+        for devices in (2, 3, 4, 8):
+            each = (measured[0] * 1e-3 - update) / devices + update + exchange(devices, size) + SESSION
+            known = f"{measured[devices - 1]} ({each * 1e3:.3g})" if devices < 8 else f"{each * 1e3:.3g}"
+            cells.append(known)
+        rows.append(cells)
+    table("an iteration, ms: measured (model)", ["fit", "one", "two", "three", "four", "eight: model"], rows)
 
 
 def check_ranks():
@@ -203,7 +238,8 @@ def tell(title, machine, job):
 
 
 def main():
-    check_links()
+    check_exchange()
+    check_devices()
     check_ranks()
     check_seeding()
     large = Job(1e9, 128, 100_000, 64, "k-means||")

@@ -20,7 +20,7 @@ import tempfile
 
 import numpy as np
 
-SHAPES = ["16000000x128x1024", "2000000x128x65536", "4000000x8x400", "100000x8x20", "1000000x2x10x100"]
+SHAPES = ["16000000x128x1024", "2000000x128x65536", "4000000x8x400", "1000000x16x50x64"]
 
 
 def iterations_of(rows, columns, clusters, models):

@@ -7,6 +7,7 @@
 #                       programs, too; --programs FOLDER builds nothing (python3 with NumPy)
 # bench gpu [ARGS]      the CUDA backend beside flash-kmeans, FlashLib, fastkmeans, torch, scikit-learn and the cpu backend,
 #                       with the python3 in PATH that has them: times, shares proved, joules
+# bench devices [ARGS]  fits on several GPUs beside fits on one, and three ways to add up over devices; digests are equal
 # bench whole [ARGS]    whole jobs with default options beside all libraries that are here: points in memory to labels in
 #                       memory, then predict; --backend cuda: on the GPU, with the python3 in PATH that has the peers
 # bench search [ARGS]   the search for the best model beside breathing k-means, FLS++ and HG-means: how low each comes,
@@ -84,6 +85,15 @@ bench_gpu() {
   compile_cuda manymeans_cli cuda_passes repeated_fits
   unlock
   python3 bench/compare_gpu.py --out build/gpu-results "$@"
+}
+
+bench_devices() {
+  lock
+  need_packages "${tool_needs[@]}" "${library_needs[@]}" python3:python3
+  compile_cuda repeated_fits device_exchange
+  unlock
+  build/dev/bin/device_exchange
+  python3 bench/several_devices.py "$@"
 }
 
 # On the GPU without a network too: any python3 will do, and cuBLAS is the machine's.
@@ -173,7 +183,7 @@ with_release() {
 
 main() {
   case ${1:-} in
-    search | gpu | product | whole | opencl | founding) "bench_$1" "${@:2}" ;;
+    search | gpu | devices | product | whole | opencl | founding) "bench_$1" "${@:2}" ;;
     predict | regression | reading) bench_python "$1.py" "${@:2}" ;;
     python) bench_python python_package.py "${@:2}" ;;
     dask) bench_python dask_passes.py "${@:2}" ;;

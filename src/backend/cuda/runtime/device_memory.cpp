@@ -13,7 +13,8 @@ bool device_is_missing(cudaError_t status) {
   return status == cudaErrorNoDevice || status == cudaErrorInsufficientDriver || status == cudaErrorInvalidDevice ||
          status == cudaErrorDevicesUnavailable || status == cudaErrorNoKernelImageForDevice ||
          status == cudaErrorDeviceUninitialized || status == cudaErrorSystemDriverMismatch ||
-         status == cudaErrorCompatNotSupportedOnDevice;
+         status == cudaErrorCompatNotSupportedOnDevice || status == cudaErrorECCUncorrectable ||
+         status == cudaErrorNvlinkUncorrectable;
 }
 
 // The runtime's out-of-memory error says nothing; this says how much was asked for and how much there is.
