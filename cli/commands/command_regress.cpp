@@ -113,9 +113,10 @@ std::string equations(const JobPoints& points, const RegressResult& result) {
 }
 
 ReportStyle regress_style(const JobPoints& points, const RegressResult& result) {
-  const Provenance& from = result.fit.provenance;
-  return {.rows = fmt::format("{} rows of {} feature{} and a target", from.rows, points.view.d - 1,
-                              points.view.d == 2 ? "" : "s"),
+  const int64_t terms = points.view.d - 1, features = features_of_terms(terms, result.terms);
+  const std::string made = terms == features ? "" : fmt::format(" ({} terms)", terms);
+  return {.rows = fmt::format("{} rows of {} feature{}{} and a target", result.fit.provenance.rows, features,
+                              features == 1 ? "" : "s", made),
           .inertia = "error",
           .columns = {{"R2", [&](size_t i) { return fmt::format("{:.6f}", result.summaries[i].r2); }},
                       {"BIC", [&](size_t i) { return fmt::format("{:.7g}", result.summaries[i].bic); }}},

@@ -80,7 +80,8 @@ std::string table_of(const ModelFile& file) {
 std::string model_heading(const std::string& path, const ModelFile& file) {
   const int64_t columns = file.models[0].prototypes.columns();
   const std::string of = file.linear()
-                             ? fmt::format("linear models of {} feature{}", columns - 1, columns == 2 ? "" : "s")
+                             ? fmt::format("linear models of {} {}{}", columns - 1,
+                                           file.terms.degree == 1 ? "feature" : "term", columns == 2 ? "" : "s")
                              : fmt::format("centroids of {} columns", columns);
   const std::string metric = file.metric == Metric::kEuclidean ? "" : fmt::format(" --metric {}", name_of(file.metric));
   return fmt::format("{}: {}, {}, fitted with --scale {}{}", path, of, name_of(file.models[0].prototypes.type()),
