@@ -11,6 +11,9 @@ import report
 from svg_chart import Scale, line_chart
 
 AXES = {"name": "shape", "block": "threads of a block", "distances": "distances a read"}
+NAMES = {"opencl-cpu": "processor as its first OpenCL device", "opencl-gpu": "GPU as its first OpenCL device"}
+DASHES = ("", "8 4", "12 3 2 3")  # of the first machine, the second, ...
+PUBLISHED = "2 3"
 LOG_FROM = 10  # an axis whose ends are so far apart is logarithmic
 INTRODUCTION = """# The founding experiments: results
 
@@ -22,6 +25,9 @@ INTRODUCTION = """# The founding experiments: results
   multiplied to the study's number. *Whole* was not.
 - *all threads* are those of the machine. *-*: not measured, for the reason below the table.
 - Points are uniform random numbers of the study's shape. They also replace real data.
+- In charts a line has one colour on all machines: solid on the first machine, dashed on the second. Dots are published.
+
+Machines and runs:
 """
 
 
@@ -35,10 +41,10 @@ class Value:
 
 
 def merged(documents):
-    """{name of a machine: {about, runs, left out}}. Later documents replace rows of earlier ones."""
-    machines = {}
-    for document in documents:
-        found = machines.setdefault(document["name"], {"about": [], "runs": {}, "left out": {}})
+    """{name of a machine: {about, runs, left out}}. A later run replaces rows of an earlier one, by their dates."""
+    machines = {document["name"]: {"about": [], "runs": {}, "left out": {}} for document in documents}
+    for document in sorted(documents, key=lambda document: document["run"]["date"]):
+        found = machines[document["name"]]
         found["about"].append(document)
         found["runs"].update(document["runs"])
         found["left out"].update(document["left out"])
@@ -58,7 +64,8 @@ def values_of(experiment, row, run, x):
     found, key = {}, experiment.get("y", "seconds")
     for number, result in enumerate(run["repeats"][0]):
         repeats = [repeat[number] for repeat in run["repeats"]]
-        if key not in result or ("distances" in result and float(result["distances"]) != x):
+        other = result.get("step", "") != row.program.get("step", result.get("step", ""))  # another line shows it
+        if other or key not in result or ("distances" in result and float(result["distances"]) != x):
             continue
         per = row.params[experiment["per"]] if "per" in experiment else 1
         done, wanted = ended_early(row, run, result) or (1, 1)
@@ -79,7 +86,7 @@ def measured(table, experiment, found):
             lacking = row.needs - set(about["has"])
             if lacking or row.key not in found["runs"]:
                 why = (
-                    f"this machine has no {min(lacking)}"
+                    f"this machine has no {NAMES.get(min(lacking), min(lacking))}"
                     if lacking
                     else found["left out"].get(row.key, "not asked for")
                 )
@@ -92,17 +99,17 @@ def measured(table, experiment, found):
             )
             values = values_of(experiment, row, run, x)
             if not values:
-                missing.setdefault((label, f"its results have no {experiment.get('y', 'seconds')}"), []).append(
-                    shown(x)
-                )
+                lacks = row.program.get("step") or experiment.get("y", "seconds")
+                missing.setdefault((label, f"its results have no {lacks}"), []).append(shown(x))
             for step, value in values.items():
                 lines.setdefault(label.format(step=step), {})[x] = value
     if not lines:
         return lines, [f"nothing was measured: {reason}" for reason in sorted({reason for _, reason in missing})]
     notes = [f"{label.replace(', {step}', '')} ended early: {', '.join(at)}" for label, at in early.items() if at]
-    return lines, notes + [
-        f"{label.replace(', {step}', '')} at {', '.join(at)}: {why}" for (label, why), at in missing.items()
-    ]
+    together, comma = {}, "; " if experiment["x"] == "name" else ", "  # names of shapes have commas of their own
+    for (label, why), at in missing.items():
+        together.setdefault((comma.join(at), why), []).append(label.replace(", {step}", ""))
+    return lines, notes + [f"{'; '.join(labels)} at {at}: {why}" for (at, why), labels in together.items()]
 
 
 def quotients(experiment, lines):
@@ -165,18 +172,33 @@ def unit(experiment):
     return experiment.get("unit", "seconds a start" if "per" in experiment else "seconds")
 
 
-def chart(experiment, title, y_name, lines, mark=None):
+def styles(machines, labels):
+    """{label: (number, dashes)}: a line has one colour on all machines, and each machine has its dashes."""
+    dashes, numbers, found = {f" ({name})": dash for name, dash in zip(machines, DASHES)}, {}, {}
+    for label in labels:
+        machine = next((end for end in dashes if label.endswith(end)), "")
+        number = numbers.setdefault(label.removesuffix(machine), len(numbers))
+        found[label] = (number, PUBLISHED if label.startswith("published: ") else dashes.get(machine, ""))
+    return found
+
+
+def axis_of(experiment):
+    return experiment.get("axis", AXES.get(experiment["x"], experiment["x"]))
+
+
+def chart(experiment, machines, title, y_name, lines, mark=None):
     xs = [x for x, _ in founding_rows.cases(experiment)]
     named = experiment["x"] == "name"
     place = {x: i + 1 for i, x in enumerate(xs)} if named else {x: x for x in xs}
     ys = [value.y for values in lines.values() for value in values.values()] + [mark] * (mark is not None)
     series = [(label, [(place[x], value.y) for x, value in values.items()]) for label, values in lines.items()]
     x_scale = Scale(
-        AXES.get(experiment["x"], experiment["x"]),
+        axis_of(experiment),
         not named and max(xs) / min(xs) >= LOG_FROM,
         dict(zip(place.values(), place)) if named else None,
     )
-    return line_chart(title, x_scale, Scale(y_name, min(ys) > 0 and max(ys) / min(ys) >= LOG_FROM), series, mark)
+    y_scale = Scale(y_name, min(ys) > 0 and max(ys) / min(ys) >= LOG_FROM)
+    return line_chart(title, x_scale, y_scale, series, mark, styles(machines, lines))
 
 
 def title_of(experiment):
@@ -192,13 +214,13 @@ def charts(table, experiment, machines):
     quick = any(about["quick"] for found in machines.values() for about in found["about"])
     shape = shape_text(table, experiment, quick)
     y_name = f"{unit(experiment)}{f' ({shape})' if shape else ''}"
-    found = {f"{experiment['name']}.svg": chart(experiment, title_of(experiment), y_name, lines)}
+    found = {f"{experiment['name']}.svg": chart(experiment, machines, title_of(experiment), y_name, lines)}
     ratios = of_all(machines, lambda one: quotients(experiment, measured(table, experiment, one)[0]))
     if ratios:
-        what = "times the rate" if experiment.get("y") == "gflops" else "times the other's time"
+        what = "ratio of rates" if experiment.get("y") == "gflops" else "ratio of times"
         title = f"Study {experiment['study']}, {experiment['figure']}: {experiment['ratio_title']}"
         found[f"{experiment['name']}-ratio.svg"] = chart(
-            experiment, title, f"{what}{f' ({shape})' if shape else ''}", ratios, 1
+            experiment, machines, title, f"{what}{f' ({shape})' if shape else ''}", ratios, 1
         )
     return found
 
@@ -227,7 +249,7 @@ def section(table, experiment, machines):
     ]
     rows += [[label, *(cell(values.get(x), "y") for x in xs)] for label, values in published(experiment, xs).items()]
     rows += [[f"**{label}** (ratio)", *(cell(values.get(x), "y") for x in xs)] for label, values in ratios.items()]
-    text += report.table([AXES.get(experiment["x"], experiment["x"]), *map(shown, xs)], rows) if rows else []
+    text += report.table([axis_of(experiment), *map(shown, xs)], rows) if rows else []
     if "published" in experiment:
         text += ["", f"Published: {experiment['published']['source']}."]
     if "data" in experiment:
@@ -236,26 +258,33 @@ def section(table, experiment, machines):
     return text + ["", *(f"- {name}: {note}" for name, note in notes)]
 
 
-def machine_table(machines):
-    rows = []
+def machine_list(machines):
+    """Each host with its runs, as a list: a table of devices would be too wide. Hosts of one name differ in memory."""
+    lines = []
     for name, found in machines.items():
-        about = found["about"][0]
-        runs = sorted({f"{one['run']['date'][:10]}, commit {one['run']['commit']}" for one in found["about"]})
-        here = about["machine"]
-        rows.append(
-            [
-                name,
-                f"{here['cpu']}, {here['usable_cpus']} processors, {here['memory']}",
-                "; ".join(here["devices"]) or "none",
-                "; ".join(runs),
-                "; ".join(about.get("no joules", [])) or "GPU and processors",
+        hosts = {}
+        for one in found["about"]:
+            hosts.setdefault(one["machine"]["memory"], []).append(one)
+        for memory, of_host in hosts.items():
+            here, runs = of_host[0]["machine"], {}
+            for one in of_host:
+                about = f"{one['run']['date'][:10]}, commit {one['run']['commit']}: `{one['run']['command']}`"
+                runs.setdefault(about, []).append(one["study"])
+            lacking = "; ".join(of_host[0].get("no joules", []))
+            lines += [
+                f"- **{name}**: {here['cpu']}, {here['usable_cpus']} processors, {int(memory.split()[0]) >> 20} GiB. "
+                f"Devices: {'; '.join(here['devices']) or 'none'}. Joules: {lacking or 'of GPU and processors'}.",
+                *(f"  - {studies_text(studies)}, {about}" for about, studies in runs.items()),
             ]
-        )
-    return report.table(["machine", "processors", "devices", "date", "joules"], rows)
+    return lines
+
+
+def studies_text(studies):
+    return f"{'study' if len(studies) == 1 else 'studies'} {', '.join(map(str, sorted(studies)))}"
 
 
 def page(table, machines, files):
-    text = [INTRODUCTION, *machine_table(machines)]
+    text = [INTRODUCTION, *machine_list(machines)]
     if any(about["quick"] for found in machines.values() for about in found["about"]):
         text += ["", "**A trial with small shapes. These numbers mean nothing.**"]
     studies = {about["study"] for found in machines.values() for about in found["about"]}

@@ -20,6 +20,7 @@ import energy
 import founding_report
 import founding_rows
 import machine
+import product_gpu
 from measured_process import ProcessFailed, run
 from run_context import HERE, ROOT, this_run
 from sides import FIT_PHASES
@@ -89,8 +90,14 @@ def results_of(row, output):
     """The results that a program printed: a line of JSON each, a fit's JSON, or numbers with blanks between."""
     if "fields" in row.program:  # products of square matrices
         found = [dict(zip(row.program["fields"], line.split())) for line in output.splitlines()]
-        seconds = [float(one["seconds"]) for one in found]
-        return [{"seconds": one, "gflops": 2e-9 * row.params["rows"] ** 3 / one} for one in seconds if one > 0]
+        times = [("", one["seconds"]) for one in found]
+        times += [("cuBLAS", one["cuBLAS"]) for one in found if one.get("cuBLAS", "-") != "-"]
+        return [
+            {"seconds": float(one), "gflops": 2e-9 * row.params["rows"] ** 3 / float(one)}
+            | ({"step": step} if step else {})
+            for step, one in times
+            if float(one) > 0
+        ]
     if not output.lstrip().startswith("{\n"):
         found = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
         for one in found:
@@ -100,6 +107,8 @@ def results_of(row, output):
                 one["iterations"] = sum(one["iterations"])
         return found
     summary = json.loads(output)
+    if "gflops" in summary:  # manymeans multiply: one call, with the start of its threads
+        return [summary]
     seconds, options = summary["provenance"]["seconds"], summary["provenance"]["options"]
     # Passes of the strategy task are summed over its threads.
     side_by_side = min(row.threads(), options["models"]) if options["strategy"] == "task" else 1
@@ -130,6 +139,8 @@ class Runner:
         words = [self.files.path(word) if word.startswith("@") else word for word in words]
         if words[0].startswith("python:"):
             return [sys.executable, str(HERE / words[0][7:]), *words[1:]], environment
+        if row.program.get("library") == "cublas" and (library := product_gpu.find_cublas()):
+            words[1:1] = ["--cublas", library]
         judge = ["--judge", self.options.judge] if row.program.get("judge", True) else []
         return [str(self.options.programs / words[0]), *words[1:], *judge], environment
 

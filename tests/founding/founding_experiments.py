@@ -71,7 +71,7 @@ def document(name, seconds, share=1):
         "machine": machine,
         "has": [],
         "quick": False,
-        "run": {"date": "2026-11-29", "commit": "c"},
+        "run": {"date": "2026-11-29", "commit": "c", "command": f"./dev bench founding --name {name}"},
         "study": 1,
         "runs": runs,
         "left out": left_out,
@@ -152,6 +152,45 @@ def check_merged():
     expect("- A: plain at" not in page, "what a later run measured is not missing")
     expect("ours (B)" in files["figure.svg"], "both machines are in one chart")
     check_no_overlaps("lines that end at one height", files["figure.svg"])
+
+
+def check_runs():
+    """A later run wins, in whatever order the files are given. The page has the command of each, and each host."""
+    early = document("A", {"plain": [4.0, None, 16.0], "ours": [2.0, 4.0, 8.0]})
+    late = document("A", {"plain": [5.0, 6.0, None], "ours": [None, None, None]})
+    late["run"] = {"date": "2026-11-30", "commit": "d", "command": "./dev bench founding 1 --after early.json"}
+    late["machine"] = {**late["machine"], "memory": "4194304 kB"}
+    page, files = written([late, early, document("B", {"plain": [1.0, 2.0, 3.0], "ours": [5.0, 5.0, 8.0]})])
+    for line in (
+        "| plain (A) | 5 | 6 | 16 |",
+        "- **A**: processor of A, 2 processors, 0 GiB. Devices: none. Joules: of GPU and processors.",
+        "- **A**: processor of A, 2 processors, 4 GiB. Devices: none. Joules: of GPU and processors.",
+        "  - study 1, 2026-11-30, commit d: `./dev bench founding 1 --after early.json`",
+    ):
+        expect(line in page.splitlines(), f"this line is missing: {line}\n{page}")
+    styles = founding_report.styles(["A", "B"], ["plain (A)", "ours (A)", "plain (B)", "published: x"])
+    expect(styles["plain (A)"][0] == styles["plain (B)"][0] != styles["ours (A)"][0], f"colours: {styles}")
+    expect(len({styles[one][1] for one in ("plain (A)", "plain (B)", "published: x")}) == 3, f"dashes: {styles}")
+    expect("stroke-dasharray" in files["figure.svg"], "lines of the second machine are dashed")
+
+
+def check_products():
+    """One program times our product and that of cuBLAS; `manymeans multiply` times one call."""
+    table = founding_rows.load_table()
+    figure = next(one for one in table["experiments"] if one["name"] == "products")
+    params = founding_rows.params_of(table, figure, figure["cases"][-1], False)
+    rows = {label: founding_rows.row_of(table, line, params, CPUS) for label, line in figure["lines"].items()}
+    expect(rows["cuBLAS"].key == rows["manymeans, CUDA"].key, "both are of one run")
+    line = "float32 1000 1000 1000 0.000066 0.000040 1000000 0 9.1 0.0 0.0"
+    run = {"share": 1, "repeats": [founding_run.results_of(rows["cuBLAS"], line)]}
+    for label, seconds in (("manymeans, CUDA", 0.000066), ("cuBLAS", 0.000040)):
+        found = founding_report.values_of(figure, rows[label], run, "1000")
+        expect([value.y for value in found.values()] == [2 / seconds], f"{label}: {found}")
+    alone = {"share": 1, "repeats": [founding_run.results_of(rows["cuBLAS"], line.replace("0.000040", "-"))]}
+    expect(not founding_report.values_of(figure, rows["cuBLAS"], alone, "1000"), "no cuBLAS, no line")
+    summary = '{\n "rows": 1000, "seconds": 0.5, "gflops": 4.0\n}'
+    found = founding_run.results_of(rows["manymeans, 1 thread"], summary)
+    expect(found[0]["gflops"] == 4.0, f"a product on the processor: {found}")
 
 
 def check_rows():
@@ -242,6 +281,8 @@ def main():
     check_titles()
     check_ratio_line()
     check_merged()
+    check_runs()
+    check_products()
     check_early_end()
     check_without_number()
     check_digests()
