@@ -26,7 +26,7 @@ TEST(CudaMemory, WhatIsKeptCountsAsFree) {
   size_t all = 0;
   check(cudaMemGetInfo(&free, &all), "asking for the device's free memory");
   const auto bytes = static_cast<int64_t>(all / 8);  // more than may be kept
-  constexpr int64_t kPages = int64_t{64} << 20;       // what the pool takes may be that much more
+  constexpr int64_t kPages = int64_t{64} << 20;      // what the pool takes may be that much more
   { const DeviceBuffer<std::byte> first(1, "the first of the process"); }
   const int64_t before = free_memory();
   {
