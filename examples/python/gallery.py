@@ -1,4 +1,4 @@
-"""Draws the pictures of the gallery: what one start misses, a hundred clusters, inertia against k.
+"""Draws the pictures of the gallery: two iterations, what one start misses, a hundred clusters, inertia against k.
 
 usage: gallery.py [FOLDER OF data/ [FOLDER FOR THE PICTURES]]
 """
@@ -38,11 +38,11 @@ class Square:
         self.parts.append(f'<path d="{marks}" stroke="white" stroke-width="4.5"/>')
         self.parts.append(f'<path d="{marks}" stroke="black" stroke-width="2"/>')
 
-    def model(self, points, model, every):
+    def model(self, points, model, every, width=2.4):
         """Every so many rows, in the colours of their clusters, and the centroids."""
         shown, labels = points[::every], model.labels[::every]
         for place, colour in enumerate(COLOURS):
-            self.points(shown[labels % len(COLOURS) == place], colour)
+            self.points(shown[labels % len(COLOURS) == place], colour, width)
         self.crosses(model.cluster_centers)
 
 
@@ -52,6 +52,24 @@ def write(path, width, parts):
     head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" viewBox="0 0 {width} {height}" {style}>'
     ground = f'<rect width="{width}" height="{height}" fill="white"/>'
     path.write_text("\n".join([head, ground, *parts, "</svg>"]) + "\n")
+
+
+def step_by_step(path):
+    """Three groups, three centroids that begin in two of them, and two iterations."""
+    groups = np.array([[0, 0], [620, 80], [260, 560]])
+    offsets = np.random.default_rng(3).integers(-90, 91, (3, 40, 4, 2)).sum(axis=2)
+    points = (groups[:, None] + offsets).reshape(-1, 2).astype(np.float64)
+    first, panels = points[[0, 1, 40]], []
+    centers = first
+    for step, title in enumerate(("first centroids", "after 1 iteration", "after 2 iterations")):
+        model = manymeans.fit(points, 3, init=first, max_iter=step).models[0]
+        panels.append(Square(EDGE + step * (SIZE + EDGE), f"{title}: inertia {model.inertia:.3g}", points))
+        moves = zip(centers, model.cluster_centers, strict=True)
+        lines = "".join(f"M{panels[-1].at(a)}L{panels[-1].at(b)}" for a, b in moves)
+        panels[-1].parts.append(f'<path d="{lines}" stroke="black" stroke-dasharray="4 3"/>')
+        panels[-1].model(points, model, 1, width=5)
+        centers = model.cluster_centers
+    write(path, 3 * SIZE + 4 * EDGE, [part for panel in panels for part in panel.parts])
 
 
 def one_start(data, path):
@@ -99,6 +117,7 @@ def inertia_by_k(data, path):
 def main():
     data = pathlib.Path(sys.argv[1] if sys.argv[1:] else "data")
     folder = pathlib.Path(sys.argv[2] if sys.argv[2:] else ".")
+    step_by_step(folder / "step_by_step.svg")
     one_start(data, folder / "one_start.svg")
     hundred_clusters(data, folder / "hundred_clusters.svg")
     inertia_by_k(data, folder / "inertia_by_k.svg")

@@ -95,7 +95,7 @@ class PinnedMemory {
   }
 
   void give_back(void* memory) noexcept {
-    constexpr size_t kMaxBytes = size_t{192} << 20;  // four devices that points are copied to
+    constexpr size_t kMaxBytes = size_t{192} << 20;  // eight devices that points are copied to
     try {
       const std::lock_guard lock(mutex_);
       const auto known = bytes_of_.find(memory);
