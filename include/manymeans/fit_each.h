@@ -7,9 +7,7 @@
 #include <manymeans/points.h>
 #include <manymeans/result.h>
 
-#include <atomic>
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -30,24 +28,6 @@ struct EachOptions : FitOptions {
   std::vector<int64_t> k_each = {};      ///< instead of `k`: the number of clusters of each problem; empty: `k`
   std::vector<uint64_t> seed_each = {};  ///< instead of `seed`: the seed of each problem; empty: `seed`
   ProblemErrors errors = ProblemErrors::kThrow;
-};
-
-struct EachProgress {
-  int64_t done = 0;  ///< problems that are fitted or skipped
-  int64_t problems = 0;
-  double seconds = 0;  ///< since the call began
-};
-
-/// Callbacks and switches of a call. All may be left out.
-struct EachHooks {
-  /// Called after a problem, on any thread, never by two at once. Return false to begin no other problem.
-  std::function<bool(const EachProgress&)> progress = {};
-  double pause = 0;                           ///< seconds between two reports; the last one always comes
-  const std::atomic<bool>* cancel = nullptr;  ///< as in FitHooks; no other problem begins
-  const std::atomic<bool>* abort = nullptr;   ///< as in FitHooks
-  /// Initial prototypes as in FitHooks: those of problem 0, then those of problem 1, ...
-  PointsView initial = {};
-  LabelsOf labels = LabelsOf::kAll;
 };
 
 /// A problem that was skipped.
@@ -73,15 +53,17 @@ std::vector<int64_t> equal_groups(int64_t problems, int64_t rows);
 /// points   the rows of all problems, those of one behind those of another
 /// weights  empty, or one for each row
 /// groups   B + 1 offsets from 0 to N: problem b has the rows from groups[b] to before groups[b + 1]
+/// hooks    progress is of the phase "problems" and comes after a problem; where it returns false, no other begins. So
+///          does cancel, which the fits that run follow. initial has the prototypes of problem 0, of problem 1, ...
 ///
 /// On the CPU each problem has one thread. Problems too large for that come first and have all threads. On a device
 /// one problem follows the other.
 ///
 /// Throws what fit() throws. An error of one problem begins with its number: "[problem 17] [k] ...". Its rows are
 /// counted within the problem. Offsets that descend or lie outside, and options that no problem can have, throw with
-/// ProblemErrors::kSkip, too. There are no checkpoints and no ranks.
+/// ProblemErrors::kSkip, too. Error(kUsage) with a checkpoint or hooks.comm of several ranks.
 /// Time as the fits; memory as the result, and one fit for each thread.
 EachResult fit_each(const PointsView& points, std::span<const double> weights, std::span<const int64_t> groups,
-                    const EachOptions& options, const EachHooks& hooks = {});
+                    const EachOptions& options, const FitHooks& hooks = {});
 
 }  // namespace manymeans

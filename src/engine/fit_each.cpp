@@ -7,12 +7,14 @@
 #include "core/threads.h"
 #include "data/input.h"
 #include "engine/fit_on.h"
+#include "engine/fit_shard.h"
 #include "engine/stop_flag.h"
 #include "engine/time_left.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <mutex>
 #include <numeric>
@@ -144,7 +146,7 @@ class Problems {
 
 class EachFit {
  public:
-  EachFit(const Problems& problems, const EachOptions& options, const EachHooks& hooks)
+  EachFit(const Problems& problems, const EachOptions& options, const FitHooks& hooks)
       : problems_(problems), options_(options), hooks_(hooks), time_(options.time_limit) {
     fit_hooks_.cancel = hooks.cancel;
     fit_hooks_.abort = hooks.abort;
@@ -220,7 +222,7 @@ class EachFit {
       if (!of_problem || !devices_answer()) throw;
       add({problem, error.code(), error.what()});
     }
-    report(result.interrupted);
+    report(problem, result);
   }
 
   bool is_over(int64_t problem) {
@@ -241,20 +243,24 @@ class EachFit {
     }
   }
 
-  void report(bool interrupted) {
+  void report(int64_t problem, const FitResult& result) {
     const std::lock_guard lock(mutex_);
     ++done_;
-    result_.interrupted |= interrupted;
-    if (!hooks_.progress || stopped_) return;
+    result_.interrupted |= result.interrupted;
+    for (size_t i = 0; hooks_.log && i < result.warnings.size(); ++i) {
+      hooks_.log(fmt::format("[{}] {}", name_of_problem(problem), result.warnings[i]));
+    }
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin_;
-    if (done_ < problems_.count() && seconds.count() - last_report_ < hooks_.pause) return;
+    const int64_t left = problems_.count() - done_;
+    if (!hooks_.progress || stopped_ || (left > 0 && seconds.count() - last_report_ < hooks_.pause)) return;
     last_report_ = seconds.count();
-    stopped_ = !hooks_.progress({done_, problems_.count(), seconds.count()});
+    stopped_ = !hooks_.progress(
+        {"problems", done_, problems_.count(), left, problems_.count(), std::nan(""), 0, seconds.count()});
   }
 
   const Problems& problems_;
   const EachOptions& options_;
-  const EachHooks& hooks_;
+  const FitHooks& hooks_;
   TimeLeft time_;
   FitHooks fit_hooks_;
   Order order_ = [this] {
@@ -286,8 +292,12 @@ std::vector<int64_t> equal_groups(int64_t problems, int64_t rows) {
 }
 
 EachResult fit_each(const PointsView& points, std::span<const double> weights, std::span<const int64_t> groups,
-                    const EachOptions& options, const EachHooks& hooks) {
+                    const EachOptions& options, const FitHooks& hooks) {
   const FpEnvironmentGuard guard;
+  refuse_ranks(hooks, "fit_each()");
+  if (!hooks.checkpoint.path.empty()) {
+    throw Error(ErrorCode::kUsage, "checkpoint", "a call of many problems has none; fit them one by one for that");
+  }
   return or_out_of_memory("memory", "use fewer problems at a time", [&] {
     if (is_sparse(points)) await_points(points);  // whose offsets the problems share
     const Problems problems(points, weights, groups, options, hooks.initial);

@@ -119,7 +119,7 @@ std::vector<std::string> outcomes(const EachResult& result) {
   return all;
 }
 
-EachResult fit_batch(const Batch& batch, const EachHooks& hooks = {}) {
+EachResult fit_batch(const Batch& batch, const FitHooks& hooks = {}) {
   return fit_each(batch.rows.points(), batch.rows.weights, batch.groups, batch.options, hooks);
 }
 
@@ -163,7 +163,7 @@ Batch plain_batch(int64_t problems, int64_t rows, int threads = 2) {
   return batch;
 }
 
-std::string error_of(const Batch& batch, const EachHooks& hooks = {}) {
+std::string error_of(const Batch& batch, const FitHooks& hooks = {}) {
   try {
     fit_batch(batch, hooks);
     return "none";
@@ -202,7 +202,7 @@ TEST(FitEach, SparsePointsAndGivenPrototypes) {
   options.k_each = {2, 1, 3};
   const std::vector<int64_t> groups = {0, 3, 4, 8};
   const std::vector<float> initial = {0, 0, 9, 9, 1, 1, 5, 5, 6, 6, 0, 7};
-  EachHooks hooks;
+  FitHooks hooks;
   hooks.initial = PointsView(initial.data(), 6, 2);
   const EachResult of_dense = fit_each(PointsView(dense.data(), 8, 2), {}, groups, options, hooks);
   EXPECT_EQ(outcomes(fit_each(sparse.points(), {}, groups, options, hooks)), outcomes(of_dense));
@@ -298,10 +298,12 @@ TEST(FitEach, ReportsAndStops) {
   for (const int threads : {1, 3}) {
     const Batch batch = plain_batch(20, 30, threads);
     std::vector<int64_t> seen;
-    EachHooks hooks;
-    hooks.progress = [&](const EachProgress& progress) {
-      EXPECT_EQ(progress.problems, 20);
-      seen.push_back(progress.done);
+    FitHooks hooks;
+    hooks.progress = [&](const Progress& progress) {
+      EXPECT_EQ(progress.phase, "problems");
+      EXPECT_EQ(progress.max_iteration, 20);
+      EXPECT_EQ(progress.active_models, 20 - progress.iteration);
+      seen.push_back(progress.iteration);
       return true;
     };
     EXPECT_FALSE(fit_batch(batch, hooks).interrupted);
@@ -314,7 +316,7 @@ TEST(FitEach, ReportsAndStops) {
     EXPECT_EQ(seen, (std::vector<int64_t>{1, 20}));
 
     hooks = {};
-    hooks.progress = [](const EachProgress& progress) { return progress.done < 5; };
+    hooks.progress = [](const Progress& progress) { return progress.iteration < 5; };
     const EachResult stopped = fit_batch(batch, hooks);
     EXPECT_TRUE(stopped.interrupted);
     const auto begun = std::ranges::count_if(stopped.fits, [](const FitResult& fit) { return !fit.models.empty(); });
@@ -327,7 +329,7 @@ TEST(FitEach, ReportsAndStops) {
 TEST(FitEach, FlagsAndTimeLimit) {
   Batch batch = plain_batch(20, 30);
   const std::atomic<bool> set{true};
-  EachHooks hooks;
+  FitHooks hooks;
   hooks.cancel = &set;
   EXPECT_TRUE(fit_batch(batch, hooks).interrupted);
   hooks = {};
@@ -335,6 +337,9 @@ TEST(FitEach, FlagsAndTimeLimit) {
   EXPECT_EQ(error_of(batch, hooks).substr(0, 9), "5 [abort]");
   batch.options.errors = ProblemErrors::kSkip;
   EXPECT_EQ(error_of(batch, hooks).substr(0, 9), "5 [abort]");
+  hooks = {};
+  hooks.checkpoint.path = "/tmp/none";
+  EXPECT_EQ(error_of(batch, hooks).substr(0, 14), "2 [checkpoint]");
   batch.options.time_limit = 1e-9;
   const EachResult result = fit_batch(batch);
   EXPECT_TRUE(result.interrupted);
