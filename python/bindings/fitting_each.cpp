@@ -143,8 +143,10 @@ EachFits fit_problems(const nb::tuple& rows, const nb::dict& options, const nb::
   if (nb::cast<bool>(each["skip"])) fit_options.errors = ProblemErrors::kSkip;
   GivenHooks hooks(given);
   EachResult result;
-  hooks.waiting().run([&] { result = fit_each(view, weights, groups, fit_options, hooks.hooks()); },
-                      fit_options.k_each.empty() && is_brief_fit(view, fit_options, fit_options.max_iter));
+  // Reports come from any thread; where nobody waits for them, the callback would be called there.
+  const bool brief =
+      !hooks.hooks().progress && fit_options.k_each.empty() && is_brief_fit(view, fit_options, fit_options.max_iter);
+  hooks.waiting().run([&] { result = fit_each(view, weights, groups, fit_options, hooks.hooks()); }, brief);
   return {std::move(result), std::move(groups)};
 }
 

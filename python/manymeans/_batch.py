@@ -83,13 +83,6 @@ def each_of(name: str, values: Any, dtype: Any) -> npt.NDArray[Any]:
     return readable(array.astype(dtype, copy=False))
 
 
-def is_batch(X: Any) -> bool:
-    """Return whether this is an array of three dimensions, and no picture, whose pixels are rows."""
-    if getattr(X, "ndim", 0) != 3:
-        return False
-    return not (X.shape[-1] in (3, 4) and getattr(X, "dtype", None) == np.uint8)
-
-
 def problems_of(X: Any, groups: Any, sample_weight: Any) -> Problems:
     """Give the problems of an array of three dimensions, or of two with offsets of groups.
 

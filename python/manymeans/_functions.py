@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _manymeans, _threads
-from ._batch import BatchResult, EachProblem, each_of, fit_batch, initial_of, is_batch, problems_of
+from ._batch import BatchResult, EachProblem, each_of, fit_batch, initial_of, problems_of
 from ._errors import UsageError, warn, warn_of_stop
 from ._initial import initial_of_fit
 from ._input import Points, Target, in_order, plain_centers, plain_points, plain_weights
@@ -231,8 +231,7 @@ def fit(
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features), Dataset or path
-        Points, what `read` gives, or the name of a file that it can read. An array of three dimensions is many
-        problems, and the result is that of `fit_each`. Data that are read in place: C-contiguous
+        Points, what `read` gives, or the name of a file that it can read. Data that are read in place: C-contiguous
         arrays (memory maps too) of float32, float64, float16, uint8 and int8, tensors (also of CUDA devices, where
         built with CUDA) and single-chunk Arrow columns. SciPy's CSR matrices of float32 and float64 are read in place,
         too, and never made dense (backends cpu and reference). All else is copied once.
@@ -299,7 +298,7 @@ def fit(
     Returns
     -------
     result : FitResult
-        All models; a `BatchResult` for `X` of three dimensions.
+        All models.
 
     Raises
     ------
@@ -331,8 +330,7 @@ def fit(
     32
 
     """
-    given = locals()
-    return _many_problems(given) if is_batch(X) else _fitted(given)
+    return _fitted(locals())
 
 
 def fit_each(
@@ -441,14 +439,6 @@ def fit_each(
         problems, options | {"init": init if initial is None else None}, each, initial=initial, n_threads=n_threads,
         callback=callback, progress=switch("progress", progress),
     )  # fmt: skip
-
-
-def _many_problems(given: dict[str, Any]) -> Any:
-    """Fit the problems of an array of three dimensions."""
-    used = [name for name in (*_OF_CHECKPOINTS, "comm") if given[name]]
-    if used:
-        raise UsageError(f"[{used[0]}] is for one problem; X has three dimensions, and these are many")
-    return fit_each(**{name: value for name, value in given.items() if name not in (*_OF_CHECKPOINTS, "comm")})
 
 
 def _fitted(given: dict[str, Any], *, search: bool = False) -> FitResult:

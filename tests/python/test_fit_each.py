@@ -34,14 +34,9 @@ def test_three_dimensions(X, dtype):
         assert (result.inertia_[b], result.n_iter_[b]) == (model.inertia, model.n_iter)
 
 
-def test_fit_takes_three_dimensions(X):
-    result = manymeans.fit(X, 3, model_seed=4, n_threads=1)
-    assert isinstance(result, manymeans.BatchResult)
-    assert result.digests == digests_one_by_one(X, model_seed=4)
-    with pytest.raises(manymeans.UsageError, match=r"\[checkpoint\] is for one problem"):
-        manymeans.fit(X, 3, checkpoint="there")
-    with pytest.raises(manymeans.BadDataError, match="makes a row of each pixel"):
-        manymeans.fit(np.zeros((8, 9, 3), np.uint8), 2)
+def test_fit_names_the_function(X):
+    with pytest.raises(manymeans.BadDataError, match="manymeans.fit_each fits each"):
+        manymeans.fit(X, 3)
 
 
 def test_memory_is_not_copied_where_it_is_contiguous(X):
