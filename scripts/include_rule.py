@@ -62,6 +62,7 @@ VOCABULARY = {
     "options.h",
     "result.h",
     "fit.h",
+    "fit_each.h",
     "info.h",
     "pass_counts.h",
     "regress.h",

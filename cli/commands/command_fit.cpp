@@ -1,9 +1,11 @@
 // manymeans fit: points in, an ensemble of models out.
 #include "commands/commands.h"
 #include "commands/fit_command.h"
+#include "commands/group_fits.h"
 #include "flags/fit_flags.h"
 
 #include <memory>
+#include <string>
 
 namespace manymeans::cli {
 namespace {
@@ -39,6 +41,8 @@ const char* const kExamples =
     "  manymeans fit table.csv -k 5 --scale standard --append clustered.csv \\\n"
     "      --summary clusters.csv\n"
     "      Writes the table again with a column 'cluster', and what each is like.\n"
+    "  manymeans fit sales.csv --group-by shop -k 3 --labels clusters.csv\n"
+    "      Fits three clusters to the rows of each shop alone.\n"
     "  manymeans fit points.npy --init out.npz --max-iter 1000\n"
     "      Goes on from all models of an earlier fit; --models 1: from the best.\n"
     "  manymeans fit points.npy -k 5000 --model out.npz --checkpoint run.ckpt \\\n"
@@ -66,11 +70,21 @@ void add_fit_command(Program& program, int& exit_code) {
   bind_fit_flags(app, command->options);
   const auto searches = bind_flags_of_searching_fit(app, command->options);
   bind_job_flags(app, command->job, kHelp);
+  const auto column = std::make_shared<std::string>();
+  const auto set_column = [column](const std::string& text) {
+    *column = text;
+    if (text.empty()) throw Error(ErrorCode::kUsage, "--group-by", "is empty; the name or number of a column is right");
+  };
+  app.add_option("--group-by", set_column,
+                 "Column of a text file: a fit of the rows of each of its texts alone, with the same options and "
+                 "seed. It is no column of the points. Outputs are --labels and --json.")
+      .type_name("COLUMN")
+      .group("Reading");
   app.footer(kExamples);
-  app.callback([app, command, searches, &exit_code] {
+  app.callback([app, command, searches, column, &exit_code] {
     note_given(app, command->job);
     if (searches()) command->task = FitTask::kSearch;
-    exit_code = run_fit_command(*command);
+    exit_code = column->empty() ? run_fit_command(*command) : run_group_fits(*command, *column);
   });
 }
 

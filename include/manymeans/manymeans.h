@@ -9,6 +9,7 @@
 #include <manymeans/criteria.h>
 #include <manymeans/error.h>
 #include <manymeans/fit.h>
+#include <manymeans/fit_each.h>
 #include <manymeans/info.h>
 #include <manymeans/io.h>
 #include <manymeans/json.h>

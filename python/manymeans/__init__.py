@@ -1,8 +1,8 @@
 """manymeans: k-means for ensembles of models; many models, many cores, one answer.
 
 `KMeans`, `BisectingKMeans` and `MiniBatchKMeans` are drop-ins for scikit-learn's, `EnsembleKMeans` fits many models at
-once, and the clusters of `RegressionClustering` are linear models; `fit`, `search`, `predict`, `compare`, `criteria`,
-`choose_k`, `consensus`, `report`, `kmeans_plusplus`, `multiply`, `read` and `info` do without estimators.
+once, and the clusters of `RegressionClustering` are linear models; `fit`, `fit_each`, `search`, `predict`, `compare`,
+`criteria`, `choose_k`, `consensus`, `report`, `kmeans_plusplus`, `multiply`, `read` and `info` do without estimators.
 The tutorial is docs/user/python.md.
 """
 
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from . import _extension  # isort: split
 
 from . import _manymeans
+from ._batch import BatchResult
 from ._choose import Choice, choose_k
 from ._compare import Comparison, compare
 from ._consensus import Consensus, consensus
@@ -30,7 +31,7 @@ from ._errors import (
     UnavailableError,
     UsageError,
 )
-from ._functions import fit, info, kmeans_plusplus, predict, search
+from ._functions import fit, fit_each, info, kmeans_plusplus, predict, search
 from ._imports import importing as _importing
 from ._multiply import ProductCounts, multiply
 from ._progress import Progress
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Answer",
     "BadDataError",
+    "BatchResult",
     "BisectingKMeans",
     "Choice",
     "Comparison",
@@ -81,6 +83,7 @@ __all__ = [
     "consensus",
     "criteria",
     "fit",
+    "fit_each",
     "fit_shards",
     "info",
     "kmeans_plusplus",

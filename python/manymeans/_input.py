@@ -773,6 +773,7 @@ def conform(points: Points, name: str = "X", least_rows: int = 1) -> Points:
             text += f": {name}.reshape(-1, {array.shape[-1]}) makes a row of each pixel of a picture"
         elif array.ndim > 2:
             text += f": {name}.reshape({array.shape[0]}, {math.prod(array.shape[1:])}) makes a row of each {name}[i]"
+            text += f", and manymeans.fit_each fits each {name}[i]" if array.ndim == 3 and name == "X" else ""
         raise BadDataError(text)
     if points.bfloat16 or points.on_device or points.is_sparse:
         return points

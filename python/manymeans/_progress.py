@@ -16,7 +16,7 @@ class Progress(NamedTuple):
     Attributes
     ----------
     phase : str
-        ``"initialise"``, ``"search"`` or ``"iterate"``.
+        ``"initialise"``, ``"search"`` or ``"iterate"``; ``"problems"`` of `fit_each`, whose problems are counted.
     iteration : int
         Updates done by the model that has most of them; while initialising, steps done; while searching, rounds.
     max_iteration : int

@@ -18,7 +18,7 @@ from ._errors import BadDataError, UsageError
 from ._parameters import path_of
 
 # The library's notation for the place of a value.
-_PLACE = re.compile(r"^\[X\] row (\d+), column (\d+)")
+_PLACE = re.compile(r"^(?:\[problem \d+\] )?\[X\] row (\d+), column (\d+)")
 
 # The end of the name of a column of lists, for each of their values.
 _ELEMENT = re.compile(r"\[\d+\]$")
@@ -159,7 +159,8 @@ def naming(names: list[str] | None, source: Source | None) -> Iterator[None]:
             row += bool(gap <= row)  # those stand in the file
         line = f" (line {source.first_line + row})" if source is not None and source.first_line else ""
         label = _label_of(column, names, source)
-        raise type(error)(f"[X] row {row}{line}, column {label}{str(error)[found.end() :]}") from None
+        place = found[0].partition(" row")[0]
+        raise type(error)(f"{place} row {row}{line}, column {label}{str(error)[found.end() :]}") from None
 
 
 def _label_of(column: int, names: list[str] | None, source: Source | None) -> str:

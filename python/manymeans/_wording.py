@@ -36,7 +36,7 @@ _TOKEN = re.compile(
     rf"|--(?P<flag>[a-z][a-z-]*)(?: (?P<value>(?:{_VALUES})(?!\w)|,(?!\w)))?"
 )
 _PLACE = re.compile(
-    r"(?P<rank>\[rank \d+\] )?(?P<error>\w*(?:Error|Exception|Interrupt): )?(?:\[(?P<place>[^\]]*)\] )?"
+    r"(?P<rank>\[(?:rank|problem) \d+\] )?(?P<error>\w*(?:Error|Exception|Interrupt): )?(?:\[(?P<place>[^\]]*)\] )?"
 )
 
 

@@ -12,6 +12,7 @@ namespace {
 
 constexpr int64_t kMaxSampleRows = 511;
 constexpr int64_t kMinSampleRows = 31;
+constexpr int64_t kRowsPerSample = 16;               // or the medians of few rows take as long as two passes over them
 constexpr int64_t kSampleValues = int64_t{1} << 22;  // fewer rows of wide data: any centre will do, memory is bounded
 constexpr int kNormExponent = 60;
 constexpr int64_t kColumnsTogether = 8;  // of a thread
@@ -19,7 +20,8 @@ constexpr int64_t kColumnsTogether = 8;  // of a thread
 // Median of every column over rows spread evenly.
 std::vector<double> sample_medians(const Input& input, int64_t max_rows, ThreadPool* pool) {
   const PointsView& points = input.points;
-  const int64_t rows = std::min(points.n, std::clamp(kSampleValues / points.d, kMinSampleRows, max_rows));
+  const int64_t rows = std::min(
+      points.n, std::clamp(std::min(kSampleValues / points.d, points.n / kRowsPerSample), kMinSampleRows, max_rows));
   const auto d = static_cast<size_t>(points.d);
   const Matrix sample = gather_rows(input, spread_rows(points.n, rows));
   std::vector<double> medians(d);

@@ -22,6 +22,7 @@
 #include "data/unit_rows.h"
 #include "data/weight_range.h"
 #include "engine/check_clusters.h"
+#include "engine/fit_on.h"
 #include "engine/fit_shard.h"
 #include "engine/gathered_warnings.h"
 #include "engine/given_prototypes.h"
@@ -60,8 +61,9 @@ struct FitPlace {
   const Tuning& tuning;
   Comm& comm;
   const FitKind& kind;
-  RemoteShards* remote = nullptr;  // these have the rows
-  bool within_another = false;     // a fit that is a part of another one
+  RemoteShards* remote = nullptr;              // these have the rows
+  bool within_another = false;                 // a fit that is a part of another one
+  std::shared_ptr<Backend> backend = nullptr;  // null: one of its own
 };
 
 // Checks options and hooks against the shape of the points, without a look at their values. All ranks have `rows` rows
@@ -209,6 +211,10 @@ BackendOptions backend_options(const Task& task, const FitPlace& place) {
   return options;
 }
 
+std::shared_ptr<Backend> make_backend_of(const Task& task, const FitPlace& place) {
+  return make_backend(task.options.backend, task.points, backend_options(task, place));
+}
+
 // One fit: what comes to be on its way, in this order.
 class Fit {
  public:
@@ -218,7 +224,7 @@ class Fit {
         comm_(place.comm),
         control_(task.hooks, task.options.time_limit, place.comm),
         labels_(task.hooks.labels),
-        backend_(make_backend(task.options.backend, task.points, backend_options(task, place))),
+        backend_(place.backend ? place.backend : make_backend_of(task, place)),
         pool_(backend_->threads(), task.hooks.abort),
         points_(task.points) {}
 
@@ -266,7 +272,7 @@ class Fit {
   BestLabels labels_;
   std::vector<std::pair<std::string, double>> seconds_;
   double last_ = 0;
-  std::unique_ptr<Backend> backend_;
+  std::shared_ptr<Backend> backend_;
   ThreadPool pool_;
   RowCopy unit_;                          // the rows scaled to length one, where the metric asks for it
   PointsView points_;                     // what is fitted: these, or the caller's
@@ -536,6 +542,15 @@ FitResult fit(const PointsView& points, std::span<const double> weights, const F
               const FitHooks& hooks) {
   if (hooks.comm) return fit_shard(points, weights, options, hooks, *hooks.comm);
   return fit_at({points, weights, options, hooks}, {{}, self_comm(), FitKind{}});
+}
+
+std::shared_ptr<Backend> backend_of_fit(const PointsView& points, const FitOptions& options, const FitHooks& hooks) {
+  return make_backend_of({points, {}, options, hooks}, {{}, self_comm(), FitKind{}});
+}
+
+FitResult fit_on(const std::shared_ptr<Backend>& backend, const PointsView& points, std::span<const double> weights,
+                 const FitOptions& options, const FitHooks& hooks) {
+  return fit_at({points, weights, options, hooks}, {{}, self_comm(), FitKind{}, nullptr, false, backend});
 }
 
 FitResult fit_remote(RemoteShards& shards, const FitOptions& options, const FitHooks& hooks) {

@@ -2,6 +2,7 @@
 #include <manymeans/error.h>
 
 #include "backend/backend.h"
+#include "backend/cpu/choose/cpu_plan.h"
 #include "backend/cpu/kernels/instruction_set.h"
 #include "backend/cpu/pass/cpu_labeller.h"
 #include "backend/cpu/pass/cpu_seeding.h"
@@ -34,21 +35,8 @@ CpuKernels kernels_for(CpuKernels kernels, const Prototype& prototype) {
 
 class CpuUpload final : public Upload {
  public:
-  CpuUpload(const Input& input, const CpuKernels& kernels, const BackendOptions& options, const Workload& workload,
+  CpuUpload(const Input& input, const CpuKernels& kernels, const BackendOptions& options, const PointsPlan& plan,
             ThreadPool& pool)
-      : CpuUpload(input, kernels, options, pool, plan_points(input, kernels, options, workload)) {}
-
-  std::unique_ptr<Session> session(std::span<const int64_t> k, int threads) override {
-    return std::make_unique<CpuSession>(shared_, k, threads > 0 ? threads : shared_.options.threads);
-  }
-  std::unique_ptr<Seeding> seeding(std::span<const int64_t> k, ThreadPool& pool) override {
-    return std::make_unique<CpuSeeding>(shared_, k, pool);
-  }
-  std::string plan() const override { return shared_.plan.why + shared_.bounds_log->text(); }
-
- private:
-  CpuUpload(const Input& input, const CpuKernels& kernels, const BackendOptions& options, ThreadPool& pool,
-            const PointsPlan& plan)
       : shared_{input,
                 prototype_of(input),
                 kernels_for(kernels, prototype_of(input)),
@@ -63,6 +51,15 @@ class CpuUpload final : public Upload {
     if (plan.tree) shared_.tree = std::make_unique<KdTree>(input, kernels, shared_.scales, pool);
   }
 
+  std::unique_ptr<Session> session(std::span<const int64_t> k, int threads) override {
+    return std::make_unique<CpuSession>(shared_, k, threads > 0 ? threads : shared_.options.threads);
+  }
+  std::unique_ptr<Seeding> seeding(std::span<const int64_t> k, ThreadPool& pool) override {
+    return std::make_unique<CpuSeeding>(shared_, k, pool);
+  }
+  std::string plan() const override { return shared_.plan.why + shared_.bounds_log->text(); }
+
+ private:
   CpuShared shared_;
 };
 
@@ -114,7 +111,8 @@ class CpuBackend final : public Backend {
   std::unique_ptr<Upload> upload(const Input& input, const Workload& workload) override {
     if (is_sparse(input.points)) return std::make_unique<SparseUpload>(input, kernels_, options_);
     ThreadPool pool(options_.threads, options_.abort);
-    return std::make_unique<CpuUpload>(input, kernels_, options_, workload, pool);
+    const PointsPlan plan = plan_points(input, kernels_, options_, workload, &memory_);
+    return std::make_unique<CpuUpload>(input, kernels_, options_, plan, pool);
   }
   std::unique_ptr<Labeller> labeller(const std::shared_ptr<const Matrix>& prototypes) const override {
     if (!CpuLabeller::serves(*prototypes, options_)) return nullptr;
@@ -124,6 +122,7 @@ class CpuBackend final : public Backend {
  private:
   BackendOptions options_;
   const CpuKernels& kernels_;
+  ScreenMemory memory_;
 };
 
 }  // namespace

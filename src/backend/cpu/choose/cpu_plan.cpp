@@ -133,7 +133,7 @@ int64_t copies_budget(const Input& input, const BackendOptions& options) {
 }
 
 PointsPlan plan_points(const Input& input, const CpuKernels& kernels, const BackendOptions& options,
-                       const Workload& workload) {
+                       const Workload& workload, ScreenMemory* memory) {
   check_algorithm(options.algorithm);
   PointsPlan plan;
   plan.screen = &kernels.screens[0];
@@ -156,7 +156,9 @@ PointsPlan plan_points(const Input& input, const CpuKernels& kernels, const Back
   const bool wanted = options.algorithm == "kdtree" || tree_pays(options, points, workload);
   if (wanted && plan_tree(input, options, plan)) return plan;
   const std::string no_tree = plan.why;
-  ScreenChoice choice = choose_screen(input, kernels, options.tuning.cpu.screen_format, workload);
+  const std::string& format = options.tuning.cpu.screen_format;
+  ScreenChoice choice = memory == nullptr ? choose_screen(input, kernels, format, workload)
+                                          : memory->choose(input, kernels, format, workload);
   plan.screen = choice.screen;
   plan.frame = std::move(choice.frame);
   plan.packed_bytes = PackedPoints::bytes(*plan.screen, points);

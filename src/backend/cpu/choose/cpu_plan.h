@@ -3,6 +3,7 @@
 
 #include "backend/backend.h"
 #include "backend/bounds_policy.h"
+#include "backend/cpu/choose/screen_costs.h"
 #include "backend/cpu/kernels/kernels.h"
 #include "backend/cpu/screen/points_plan.h"
 #include "data/input.h"
@@ -27,9 +28,9 @@ struct SessionPlan {
 /// Returns whether `auto` plans a kd-tree if there is room for one.
 bool tree_pays(const BackendOptions& options, const PointsView& points, const Workload& workload);
 
-/// Chooses the screen and whether its rounded copy of the points is kept.
+/// Chooses the screen and whether its rounded copy of the points is kept. `memory`: of earlier uploads.
 PointsPlan plan_points(const Input& input, const CpuKernels& kernels, const BackendOptions& options,
-                       const Workload& workload);
+                       const Workload& workload, ScreenMemory* memory = nullptr);
 /// Bytes for copies of the points.
 int64_t copies_budget(const Input& input, const BackendOptions& options);
 /// Of a model of k prototypes, under this plan.

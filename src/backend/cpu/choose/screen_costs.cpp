@@ -20,6 +20,7 @@
 #include <iterator>
 #include <limits>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 namespace manymeans {
@@ -268,6 +269,18 @@ ScreenChoice choose_screen(const Input& input, const CpuKernels& kernels, std::s
     choose_by_cost(input, kernels, workload, costs, choice);
   }
   choice.column_ns = column_ns(costs, *choice.screen, d);
+  return choice;
+}
+
+ScreenChoice ScreenMemory::choose(const Input& input, const CpuKernels& kernels, std::string_view format,
+                                  const Workload& workload) {
+  const std::lock_guard lock(mutex_);
+  Asked asked{input.points.d, input.points.type, workload.clusters, workload.passes, workload.models};
+  if (asked_ == asked) return choice_;
+  ScreenChoice choice = choose_screen(input, kernels, format, workload);
+  choice_ = choice;
+  choice_.frame.reset();
+  asked_ = std::move(asked);
   return choice;
 }
 

@@ -6,9 +6,12 @@
 #include "backend/frame.h"
 #include "backend/upload.h"
 
+#include <cstdint>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace manymeans {
 
@@ -48,6 +51,25 @@ const CodedKernels* coded_kernels(const CpuKernels& kernels, const ScreenKernels
 /// set has none of that name.
 ScreenChoice choose_screen(const Input& input, const CpuKernels& kernels, std::string_view format,
                            const Workload& workload);
+
+/// choose_screen() of a backend whose uploads may follow one another: probing takes as long as some passes over few
+/// rows. So one choice serves all points of the same columns, type and models, one after the other.
+class ScreenMemory {
+ public:
+  ScreenChoice choose(const Input& input, const CpuKernels& kernels, std::string_view format, const Workload& workload);
+
+ private:
+  struct Asked {
+    int64_t d;
+    DataType type;
+    std::vector<int64_t> clusters;
+    int64_t passes, models;
+    bool operator==(const Asked&) const = default;
+  };
+  std::mutex mutex_;
+  std::optional<Asked> asked_;
+  ScreenChoice choice_;  // its frame is that of other points
+};
 
 /// Chooses for rows that are not there yet: the cheapest screen if it proves all of them. Reads no number.
 const ScreenKernels& choose_screen_by_shape(const CpuKernels& kernels, std::string_view format, int64_t d,

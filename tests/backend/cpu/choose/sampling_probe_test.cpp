@@ -195,6 +195,24 @@ TEST(ScreenChoice, IsForAllModels) {
   EXPECT_DOUBLE_EQ(columns({64, 4, 4, 4}), (3 * few + many) / 4);
 }
 
+// Points of one shape after another are probed once, but each has a frame of its own.
+TEST(ScreenChoice, IsRememberedForPointsOfTheSameShape) {
+  const Environment unforced("MANYMEANS_CPU_SCREEN", "");
+  CpuKernels amx = portable();
+  amx.name = "amx";
+  const Scene first = noise(54, 64), second = noise(54, 64), wider = noise(128, 256);
+  const Input of_first = prepared(first), of_second = prepared(second), of_wider = prepared(wider);
+  ScreenMemory memory;
+  const ScreenChoice probed = memory.choose(of_first, amx, "", {.clusters = {64}});
+  EXPECT_TRUE(probed.frame.has_value());
+  const ScreenChoice remembered = memory.choose(of_second, amx, "", {.clusters = {64}});
+  EXPECT_EQ(remembered.screen, probed.screen);
+  EXPECT_EQ(remembered.why, probed.why);
+  EXPECT_FALSE(remembered.frame.has_value());
+  EXPECT_TRUE(memory.choose(of_second, amx, "", {.clusters = {65}}).frame.has_value());
+  EXPECT_EQ(name_of(memory.choose(of_wider, amx, "", {.clusters = {256}}).screen->format), "bfloat16");
+}
+
 // Where looks pay, and where this processor has them.
 PointsPlan plan_of_many_clusters(const CpuKernels& with_looks, const char* algorithm, const Workload& workload) {
   const Environment unforced("MANYMEANS_CPU_SCREEN", "");

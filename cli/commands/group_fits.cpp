@@ -1,0 +1,236 @@
+#include "commands/group_fits.h"
+
+#include <manymeans/models_by_k.h>
+
+#include "flags/initial_file.h"
+#include "output/output_files.h"
+#include "output/progress_line.h"
+#include "output/text_table.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace manymeans::cli {
+namespace {
+
+constexpr const char* kFlag = "--group-by";
+
+// The rows of all groups, one group behind the other. Groups come in the order of their first rows.
+struct GroupedTable {
+  std::vector<std::string> names;
+  std::vector<int64_t> groups = {0};  // offsets
+  std::vector<int64_t> rows;          // of the points, from 0
+  std::vector<std::byte> values;
+  std::vector<double> weights;
+
+  PointsView view(const PointsView& points) const { return {values.data(), points.n, points.d, points.type}; }
+  int64_t count(size_t group) const { return groups[group + 1] - groups[group]; }
+};
+
+void refuse_flags(const FitCommand& command, bool initial_file) {
+  const FitJob& job = command.job;
+  const std::vector<std::pair<const char*, bool>> one_fit = {{"--model", !job.model.empty()},
+                                                             {"--append", !job.append.path.empty()},
+                                                             {"--summary", !job.summary.empty()},
+                                                             {"--report", !job.page.empty()},
+                                                             {"--checkpoint", !job.checkpoint.path.empty()},
+                                                             {"--init FILE", initial_file},
+                                                             {"--search", command.task != FitTask::kFit},
+                                                             {"--id", !job.reading.id.empty()},
+                                                             {"--shard", !job.data.shards.empty()}};
+  for (const auto& [flag, given] : one_fit) {
+    if (given)
+      throw Error(ErrorCode::kUsage, flag, "is for one fit, and --group-by makes one of each group; leave it out");
+  }
+  if (job.ranks) throw Error(ErrorCode::kUsage, kFlag, "is for one process; several share the rows here");
+}
+
+// The number of each row's group.
+std::vector<size_t> groups_of_rows(const Dataset& data, std::vector<std::string>& names) {
+  std::unordered_map<std::string_view, size_t> known;
+  std::vector<size_t> found;
+  auto dropped = data.dropped.begin();
+  for (int64_t row = 0; row < std::ssize(data.ids); ++row) {
+    if (dropped != data.dropped.end() && *dropped == row) {
+      ++dropped;
+      continue;
+    }
+    const std::string& name = data.ids[static_cast<size_t>(row)];
+    const auto [at, is_new] = known.emplace(name, names.size());
+    if (is_new) names.push_back(name);
+    found.push_back(at->second);
+  }
+  return found;
+}
+
+GroupedTable group_rows(const JobPoints& points) {
+  GroupedTable table;
+  const std::vector<size_t> group_of = groups_of_rows(points.dataset, table.names);
+  table.groups.resize(table.names.size() + 1);
+  for (const size_t group : group_of) ++table.groups[group + 1];
+  for (size_t g = 1; g < table.groups.size(); ++g) table.groups[g] += table.groups[g - 1];
+  std::vector<int64_t> next(table.groups.begin(), table.groups.end() - 1);
+  const size_t row_bytes = static_cast<size_t>(points.view.d) * size_of(points.view.type);
+  const std::vector<double>& weights = points.dataset.weights;
+  table.rows.resize(group_of.size());
+  table.values.resize(points.view.bytes());
+  table.weights.resize(weights.size());
+  const auto* from = static_cast<const std::byte*>(points.view.data);
+  for (size_t row = 0; row < group_of.size(); ++row) {
+    const auto to = static_cast<size_t>(next[group_of[row]]++);
+    table.rows[to] = static_cast<int64_t>(row);
+    std::memcpy(table.values.data() + to * row_bytes, from + row * row_bytes, row_bytes);
+    if (!weights.empty()) table.weights[to] = weights[row];
+  }
+  return table;
+}
+
+// "[problem 2] [points] row 3, ..." speaks of a row of a group, and for users of the file.
+[[noreturn]] void throw_about_group(const Error& error, const GroupedTable& table) {
+  const std::string text = error.what();
+  long long problem = 0, row = 0;
+  int prefix = 0, digits = 0;
+  if (std::sscanf(text.c_str(), "[problem %lld] %n", &problem, &prefix) != 1 || prefix == 0) throw error;
+  const std::string rest = text.substr(static_cast<size_t>(prefix));
+  if (std::sscanf(rest.c_str(), "[points] row %lld%n", &row, &digits) == 1 && digits > 0) {
+    const int64_t of_table = table.rows[static_cast<size_t>(table.groups[static_cast<size_t>(problem)] + row - 1)];
+    throw Error(error.code(), "points",
+                fmt::format("row {}{}", of_table + 1, std::string_view(rest).substr(static_cast<size_t>(digits))));
+  }
+  throw Error(error.code(), kFlag, fmt::format("group '{}': {}", table.names[static_cast<size_t>(problem)], rest));
+}
+
+// As if one fit had made the labels, in the order of the points.
+FitResult joined_labels(const GroupedTable& table, const EachResult& result) {
+  FitResult joined;
+  std::vector<uint32_t> labels(table.rows.size());
+  for (const ModelsOfK& of : models_by_k(result.fits[0])) {
+    for (size_t g = 0; g < result.fits.size(); ++g) {
+      const FitResult& fit = result.fits[g];
+      const Labels& mine = fit.models[static_cast<size_t>(fit.best(of.k))].labels;
+      for (int64_t i = 0; i < mine.size(); ++i) {
+        labels[static_cast<size_t>(table.rows[static_cast<size_t>(table.groups[g] + i)])] = mine[i];
+      }
+    }
+    ModelResult& model = joined.models.emplace_back();
+    model.k = model.k_requested = of.k;
+    model.stop_reason = StopReason::kMaxIter;  // it has begun
+    model.labels = Labels(std::ssize(labels), of.k);
+    model.labels.write(0, std::ssize(labels), labels.data());
+  }
+  return joined;
+}
+
+void write_group_labels(const FitJob& job, const JobPoints& points, const FitResult& joined) {
+  FileRows rows = file_rows(points.dataset);
+  if (job.labels.ends_with(".npy")) rows.ids = {};  // which has no place for them
+  write_labels(job.labels, joined, self_comm(), rows);
+}
+
+std::string table_of(const GroupedTable& table, const EachResult& result) {
+  std::vector<std::vector<std::string>> cells = {
+      {"group", "rows", "k", "best seed", "inertia", "iterations", "digest"}};
+  for (size_t g = 0; g < result.fits.size(); ++g) {
+    for (const ModelsOfK& of : models_by_k(result.fits[g])) {
+      const ModelResult& best = result.fits[g].models[static_cast<size_t>(of.best)];
+      cells.push_back({table.names[g], fmt::format("{}", table.count(g)), fmt::format("{}", best.k),
+                       fmt::format("{}", best.seed), fmt::format("{:.7g}", best.inertia),
+                       fmt::format("{}", best.iterations), best.digest()});
+    }
+  }
+  return format_table("lrrrrrl", cells);
+}
+
+// Each group's object is that of a fit. To parse their texts would take several times their size in memory.
+std::string json_of(const GroupedTable& table, const EachResult& result, const std::vector<std::string>& warnings) {
+  using Json = nlohmann::ordered_json;
+  const auto dump = [](const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace); };
+  std::string text = "{\"warnings\": " + dump(warnings) + ",\n\"groups\": [";
+  for (size_t g = 0; g < result.fits.size(); ++g) {
+    text += fmt::format("{}\n{{\n  \"group\": {},", g == 0 ? "" : ",", dump(table.names[g]));
+    text.append(to_json(result.fits[g]).substr(1));
+  }
+  return text + "\n]}";
+}
+
+std::string heading_of(const std::string& data, const JobPoints& points, const GroupedTable& table) {
+  return fmt::format("{}: {}, {} group{} by '{}'\n\n", data, size_of_points(points.view.n, points.view.d),
+                     table.names.size(), table.names.size() == 1 ? "" : "s", file_rows(points.dataset).id_name);
+}
+
+JobPoints read_groups(FitJob& job, const std::string& column, const FitOptions& options, ProgressLine& line) {
+  job.reading.id = column;
+  try {
+    return read_job_points(job, options, line);
+  } catch (const Error& error) {
+    constexpr std::string_view kId = "[id] ";
+    const std::string text = error.what();
+    if (!text.starts_with(kId)) throw;
+    throw Error(error.code(), kFlag, text.substr(kId.size()));
+  }
+}
+
+EachResult fit_groups(const FitCommand& command, const JobPoints& points, const GroupedTable& table,
+                      ProgressLine& line) {
+  EachOptions options;
+  static_cast<FitOptions&>(options) = command.options;
+  EachResult result;
+  run_job(command.job, options, points, line, [&](FitHooks hooks) {
+    hooks.labels = LabelsOf::kBest;
+    try {
+      result = fit_each(table.view(points.view), table.weights, table.groups, options, hooks);
+    } catch (const Error& error) {
+      throw_about_group(error, table);
+    }
+  });
+  const auto fitted = std::ranges::count_if(result.fits, [&](const FitResult& fit) {
+    return !fit.models.empty() &&
+           std::ranges::all_of(models_by_k(fit), [](const ModelsOfK& of) { return of.best >= 0; });
+  });
+  if (fitted == std::ssize(result.fits)) return result;
+  throw Error(
+      ErrorCode::kInterrupted, "interrupted",
+      fmt::format("stopped when {} of {} groups had models; no output was written", fitted, result.fits.size()));
+}
+
+}  // namespace
+
+int run_group_fits(FitCommand& command, const std::string& column) {
+  FitJob& job = command.job;
+  share_job(command.name, job, command.options);
+  check(static_cast<const FitOptions&>(command.options));
+  std::vector<std::string> inits;
+  for (const Choice& method : build_info().inits) inits.push_back(method.name);
+  refuse_flags(command, names_initial_file(command.options.init, inits));
+  check_job(job, command.options, false);
+  ProgressLine line(!job.quiet && !job.json);
+  const JobPoints points = read_groups(job, column, command.options, line);
+  const GroupedTable table = group_rows(points);
+  const EachResult result = fit_groups(command, points, table, line);
+  line.erase();
+  std::vector<std::string> warnings = points.dataset.warnings;
+  for (size_t g = 0; g < result.fits.size(); ++g) {
+    for (const std::string& text : result.fits[g].warnings) {
+      warnings.push_back(fmt::format("group '{}': {}", table.names[g], text));
+    }
+  }
+  write_job(job, warnings,
+            {.model = {},
+             .labels = [&] { write_group_labels(job, points, joined_labels(table, result)); },
+             .json = [&] { return json_of(table, result, warnings); },
+             .report =
+                 [&](const std::vector<std::string>& files) {
+                   return heading_of(job.data.name(), points, table) + table_of(table, result) + lines_of(files);
+                 }});
+  return end_job(job, result.interrupted);
+}
+
+}  // namespace manymeans::cli

@@ -1,0 +1,69 @@
+// Many problems in one call: a model, or an ensemble, for each of many data sets.
+#pragma once
+
+#include <manymeans/error.h>
+#include <manymeans/fit.h>
+#include <manymeans/options.h>
+#include <manymeans/points.h>
+#include <manymeans/result.h>
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace manymeans {
+
+/// What a problem that cannot be fitted does to the call.
+enum class ProblemErrors : uint8_t {
+  kThrow,  ///< the call throws the error of the first such problem
+  kSkip,   ///< the problem has no model; EachResult::errors says why
+};
+
+/// The options of fit(), for every problem alike, and what may differ.
+///
+/// time_limit   of the whole call; every problem has at least its first model, after one pass
+/// memory       of each fit alone
+struct EachOptions : FitOptions {
+  std::vector<int64_t> k_each = {};      ///< instead of `k`: the number of clusters of each problem; empty: `k`
+  std::vector<uint64_t> seed_each = {};  ///< instead of `seed`: the seed of each problem; empty: `seed`
+  ProblemErrors errors = ProblemErrors::kThrow;
+};
+
+/// A problem that was skipped.
+struct ProblemError {
+  int64_t problem = 0;  ///< counted from 0
+  ErrorCode code = ErrorCode::kBadData;
+  std::string text;  ///< the message of its fit
+};
+
+struct EachResult {
+  std::vector<FitResult> fits;       ///< of each problem; without models if it was skipped or did not begin
+  std::vector<ProblemError> errors;  ///< in the order of the problems
+  bool interrupted = false;          ///< ended by time limit, callback or cancellation
+};
+
+/// Returns the offsets of problems that have `rows` rows each. Throws Error(kUsage) for negative numbers, and where all
+/// rows are too many.
+std::vector<int64_t> equal_groups(int64_t problems, int64_t rows);
+
+/// Fits each problem as fit() does: FitResult `b` has the digest of fit() with the rows of problem `b`, its k and its
+/// seed. Threads and order of the problems change nothing.
+///
+/// points   the rows of all problems, those of one behind those of another
+/// weights  empty, or one for each row
+/// groups   B + 1 offsets from 0 to N: problem b has the rows from groups[b] to before groups[b + 1]
+/// hooks    progress is of the phase "problems" and comes after a problem; where it returns false, no other begins. So
+///          does cancel, which the fits that run follow. initial has the prototypes of problem 0, of problem 1, ...
+///
+/// On the CPU each problem has one thread. Problems too large for that come first and have all threads. On a device
+/// one problem follows the other.
+///
+/// Throws what fit() throws. An error of one problem begins with its number: "[problem 17] [k] ...". Its rows are
+/// counted within the problem. Offsets that descend or lie outside, and options that no problem can have, throw with
+/// ProblemErrors::kSkip, too. Error(kUsage) with a checkpoint or hooks.comm of several ranks.
+/// Time as the fits; memory as the result, and one fit for each thread.
+EachResult fit_each(const PointsView& points, std::span<const double> weights, std::span<const int64_t> groups,
+                    const EachOptions& options, const FitHooks& hooks = {});
+
+}  // namespace manymeans
