@@ -2,7 +2,7 @@
 
 `KMeans`, `BisectingKMeans` and `MiniBatchKMeans` are drop-ins for scikit-learn's, `EnsembleKMeans` fits many models at
 once, and the clusters of `RegressionClustering` are linear models; `fit`, `search`, `predict`, `compare`, `criteria`,
-`choose_k`, `consensus`, `report`, `kmeans_plusplus`, `multiply`, `read` and `info` do without estimators.
+`choose_k`, `consensus`, `optimal_1d`, `report`, `kmeans_plusplus`, `multiply`, `read` and `info` do without estimators.
 The tutorial is docs/user/python.md.
 """
 
@@ -33,6 +33,7 @@ from ._errors import (
 from ._functions import fit, info, kmeans_plusplus, predict, search
 from ._imports import importing as _importing
 from ._multiply import ProductCounts, multiply
+from ._optimal import Optimal1d, optimal_1d
 from ._progress import Progress
 from ._reading import read
 from ._report import report
@@ -63,6 +64,7 @@ __all__ = [
     "KMeans",
     "MiniBatchKMeans",
     "Model",
+    "Optimal1d",
     "OutOfMemoryError",
     "OutsideWarning",
     "ProductCounts",
@@ -86,6 +88,7 @@ __all__ = [
     "kmeans_plusplus",
     "merge_answers",
     "multiply",
+    "optimal_1d",
     "predict",
     "read",
     "report",
