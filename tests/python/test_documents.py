@@ -39,6 +39,7 @@ PAGES = [
     "balanced",
     "multiply",
     "one-answer",
+    "one-dimension",
 ]
 
 
