@@ -1,6 +1,6 @@
 """The include rule: which folder may include which. src/README.md explains it; this file is the rule.
 
-    core <- comm <- data <- prototype <- {io, backend} <- init <- engine <- regress <- report <- public API <- {cli, examples, python}
+    core <- comm <- data <- prototype <- {io, backend} <- {init, optimal} <- engine <- regress <- report <- public API <- {cli, examples, python}
     {core, backend} <- product <- public API
 
 Inside a folder that has folders the same holds for these: FOLDERS names them, lowest first.
@@ -12,7 +12,7 @@ import re
 BACKENDS = ["reference", "cpu", "cuda", "opencl"]
 
 # Folders of src/ by height: a folder includes itself and what stands lower.
-HEIGHT = {"core": 0, "comm": 1, "data": 2, "prototype": 3, "io": 4, "backend": 4, "init": 5, "engine": 6, "regress": 7, "report": 8}
+HEIGHT = {"core": 0, "comm": 1, "data": 2, "prototype": 3, "io": 4, "backend": 4, "init": 5, "optimal": 5, "engine": 6, "regress": 7, "report": 8}
 
 # product/ multiplies matrices. It includes all of core and the headers of backend/ itself. Each of its folders includes
 # these folders of backend/, too.
@@ -59,6 +59,7 @@ VOCABULARY = {
     "error.h",
     "models_by_k.h",
     "points.h",
+    "optimal_1d.h",
     "options.h",
     "result.h",
     "fit.h",

@@ -38,6 +38,8 @@ const char* const kExamples =
     "      Compares ten numbers of clusters; one JSON object on standard output.\n"
     "  manymeans fit points.npy -k 100 --search 10 --model best.npz\n"
     "      Searches for ten seconds for a better model than restarts can find.\n"
+    "  manymeans fit table.csv --columns price -k 16 --optimal --model levels.npz\n"
+    "      Finds the 16 clusters of one column that no others are better than.\n"
     "  manymeans fit table.csv -k 5 --scale standard --append clustered.csv \\\n"
     "      --summary clusters.csv\n"
     "      Writes the table again with a column 'cluster', and what each is like.\n"
@@ -69,6 +71,10 @@ void add_fit_command(Program& program, int& exit_code) {
   bind_data_argument(app, command->job.data);
   bind_fit_flags(app, command->options);
   const auto searches = bind_flags_of_searching_fit(app, command->options);
+  const auto optimal = std::make_shared<bool>(false);
+  app.add_flag("--optimal", *optimal,
+               "Begin with the optimal centres of one column: no other clusters have a lower inertia.")
+      .group("Clustering");
   bind_job_flags(app, command->job, kHelp);
   const auto column = std::make_shared<std::string>();
   const auto set_column = [column](const std::string& text) {
@@ -81,9 +87,13 @@ void add_fit_command(Program& program, int& exit_code) {
       .type_name("COLUMN")
       .group("Reading");
   app.footer(kExamples);
-  app.callback([app, command, searches, column, &exit_code] {
+  app.callback([app, command, searches, optimal, column, &exit_code] {
     note_given(app, command->job);
     if (searches()) command->task = FitTask::kSearch;
+    if (*optimal && searches()) {
+      throw Error(ErrorCode::kUsage, "--optimal", "finds the optimum without --search and --search-rounds");
+    }
+    if (*optimal) command->task = FitTask::kOptimal;
     exit_code = column->empty() ? run_fit_command(*command) : run_group_fits(*command, *column);
   });
 }

@@ -7,9 +7,11 @@
 #include "output/cluster_report.h"
 #include "output/fit_report.h"
 #include "output/progress_line.h"
+#include "streams/stop_signal.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <string_view>
@@ -83,6 +85,50 @@ FitResult recommended(ChosenK& chosen) {
   return result;
 }
 
+// What has no meaning where the clusters are the best of all.
+void check_optimal(const FitCommand& command) {
+  const auto refuse = [](const char* flag, const char* why) {
+    throw Error(ErrorCode::kUsage, "--optimal", fmt::format("does not go together with {}: {}", flag, why));
+  };
+  const FitOptions& options = command.options;
+  if (command.job.ranks) refuse("mpirun", "one process needs all rows");
+  if (options.models > 1) refuse("--models", "no model is better than the optimum");
+  if (options.init != "auto") refuse("--init", "the optimum is what the fit begins with");
+  if (options.balanced()) refuse("--min-size and --max-size", "the optimal clusters have any size");
+  if (options.metric != Metric::kEuclidean) refuse("--metric", "the optimum is of Euclidean distances");
+}
+
+// Returns the optimal centres of each k, one k after the other. Where values are fewer than k, k becomes their number.
+Matrix optimal_centres(FitCommand& command, const JobPoints& points, std::vector<std::string>& warnings) {
+  const PointsView& view = points.view;
+  if (view.d != 1 || view.on_device()) {
+    throw Error(ErrorCode::kUsage, "--optimal",
+                fmt::format("is for one dense column, and {} has {}; --columns chooses one", command.job.data.name(),
+                            view.d == 1 ? "a sparse one" : fmt::format("{} columns", view.d)));
+  }
+  std::vector<double> centres;
+  for (int64_t& k : command.options.k) {
+    const Optimal1dOptions options{.k = {k}, .threads = command.options.threads, .abort = &overdue_stop()};
+    const Optimal1d found = optimal_1d({view.data, 1, view.n, view.type}, points.dataset.weights, options);
+    k = found.models[0].k;
+    for (int64_t c = 0; c < k; ++c) centres.push_back(found.models[0].prototypes.at(c, 0));
+    warnings.insert(warnings.end(), found.warnings.begin(), found.warnings.end());
+  }
+  Matrix all(std::ssize(centres), 1, DataType::kFloat64);
+  std::ranges::copy(centres, all.values<double>().begin());
+  return all;
+}
+
+FitResult fit_optimal(FitCommand& command, const JobPoints& points, FitHooks hooks) {
+  std::vector<std::string> warnings;
+  const Matrix centres = optimal_centres(command, points, warnings);
+  hooks.initial = centres.view();
+  FitResult result = fit(points.view, points.dataset.weights, command.options, hooks);
+  for (ModelResult& model : result.models) model.init = "optimal";
+  result.warnings.insert(result.warnings.begin(), warnings.begin(), warnings.end());
+  return result;
+}
+
 Found run_fit(FitCommand& command, JobPoints& points, bool initial_file, ProgressLine& line) {
   Dataset initial;
   if (initial_file) initial = read_job_initial(command.job, command.options.init, command.options, points);
@@ -93,6 +139,7 @@ Found run_fit(FitCommand& command, JobPoints& points, bool initial_file, Progres
     switch (command.task) {
       case FitTask::kFit: found.fit() = fit(points.view, points.dataset.weights, command.options, hooks); break;
       case FitTask::kSearch: found.result = search(points.view, points.dataset.weights, command.options, hooks); break;
+      case FitTask::kOptimal: found.fit() = fit_optimal(command, points, hooks); break;
       case FitTask::kChoose: found.chosen = choose(command, points, hooks); break;
     }
   });
@@ -273,6 +320,7 @@ int run_fit_command(FitCommand& command) {
   } else {
     check(static_cast<const FitOptions&>(command.options));
   }
+  if (command.task == FitTask::kOptimal) check_optimal(command);
   if (command.task == FitTask::kChoose && initial_file) {
     throw Error(ErrorCode::kUsage, "--init", "names a file, and there cannot be prototypes for every k; name a method");
   }

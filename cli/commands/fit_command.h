@@ -10,7 +10,7 @@
 namespace manymeans::cli {
 
 /// The task of a command that fits.
-enum class FitTask : uint8_t { kFit, kSearch, kChoose };
+enum class FitTask : uint8_t { kFit, kSearch, kChoose, kOptimal };
 
 struct FitCommand {
   std::string name;  ///< of the command

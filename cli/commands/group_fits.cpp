@@ -43,7 +43,8 @@ void refuse_flags(const FitCommand& command, bool initial_file) {
                                                              {"--report", !job.page.empty()},
                                                              {"--checkpoint", !job.checkpoint.path.empty()},
                                                              {"--init FILE", initial_file},
-                                                             {"--search", command.task != FitTask::kFit},
+                                                             {"--search", command.task == FitTask::kSearch},
+                                                             {"--optimal", command.task == FitTask::kOptimal},
                                                              {"--id", !job.reading.id.empty()},
                                                              {"--shard", !job.data.shards.empty()}};
   for (const auto& [flag, given] : one_fit) {

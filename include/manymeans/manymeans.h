@@ -19,6 +19,7 @@
 #include <manymeans/models_by_k.h>
 #include <manymeans/multiply.h>
 #include <manymeans/names.h>
+#include <manymeans/optimal_1d.h>
 #include <manymeans/options.h>
 #include <manymeans/pass_counts.h>
 #include <manymeans/points.h>

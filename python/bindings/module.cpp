@@ -30,6 +30,7 @@ NB_MODULE(_manymeans, module) {
   add_batch_sums(module);
   add_comparing(module);
   add_multiplying(module);
+  add_optimising(module);
   add_judging(module);
   add_reporting(module);
   add_fitting(module);

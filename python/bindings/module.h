@@ -9,6 +9,7 @@ void add_agreeing(nanobind::module_& module);
 void add_batch_sums(nanobind::module_& module);
 void add_comparing(nanobind::module_& module);
 void add_multiplying(nanobind::module_& module);
+void add_optimising(nanobind::module_& module);
 void add_judging(nanobind::module_& module);
 void add_reporting(nanobind::module_& module);
 void add_fitting(nanobind::module_& module);

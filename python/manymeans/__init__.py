@@ -2,7 +2,8 @@
 
 `KMeans`, `BisectingKMeans` and `MiniBatchKMeans` are drop-ins for scikit-learn's, `EnsembleKMeans` fits many models at
 once, and the clusters of `RegressionClustering` are linear models; `fit`, `fit_each`, `search`, `predict`, `compare`,
-`criteria`, `choose_k`, `consensus`, `report`, `kmeans_plusplus`, `multiply`, `read` and `info` do without estimators.
+`criteria`, `choose_k`, `consensus`, `optimal_1d`, `report`, `kmeans_plusplus`, `multiply`, `read` and `info` do without
+estimators.
 The tutorial is docs/user/python.md.
 """
 
@@ -34,6 +35,7 @@ from ._errors import (
 from ._functions import fit, fit_each, info, kmeans_plusplus, predict, search
 from ._imports import importing as _importing
 from ._multiply import ProductCounts, multiply
+from ._optimal import Optimal1d, optimal_1d
 from ._progress import Progress
 from ._reading import read
 from ._report import report
@@ -65,6 +67,7 @@ __all__ = [
     "KMeans",
     "MiniBatchKMeans",
     "Model",
+    "Optimal1d",
     "OutOfMemoryError",
     "OutsideWarning",
     "ProductCounts",
@@ -89,6 +92,7 @@ __all__ = [
     "kmeans_plusplus",
     "merge_answers",
     "multiply",
+    "optimal_1d",
     "predict",
     "read",
     "report",

@@ -121,6 +121,9 @@ def match_prototypes(a: npt.NDArray[np.float64], b: npt.NDArray[np.float64]) -> 
 def multiply(
     a: _Array | DeviceArray, b: _Array | DeviceArray, out: _Array | DeviceArray | None, wanted: dict[str, Any]
 ) -> tuple[npt.NDArray[Any] | None, int, int, int, str]: ...
+def optimal_1d(
+    values: _Points, bfloat16: bool, weights: npt.NDArray[np.float64] | None, wanted: dict[str, Any]
+) -> dict[str, Any]: ...
 def criteria(
     points: _Points, bfloat16: bool, labels: npt.NDArray[np.uint32], wanted: dict[str, Any]
 ) -> dict[str, Any]: ...

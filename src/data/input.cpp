@@ -156,13 +156,15 @@ void check_same_columns(const std::vector<ShardShape>& shapes) {
   }
 }
 
-// Row by row: q = RNE(w * 2^(bits - e(max w))).
+// Row by row: q = RNE(w * 2^(bits - e(max w))). A product with a power of two that is a normal number rounds as ldexp
+// does, in a tenth of its time.
 void quantise_rows(Input& input, std::span<const double> weights, double largest) {
-  const int bits = input.weight_shift + 1;
+  const int shift = input.weight_shift + 1 - exponent(largest);
+  const double power = std::ldexp(1.0, shift), unit = std::ldexp(1.0, -input.weight_shift);
+  const bool normal = std::isnormal(power);
   input.weights.resize(weights.size());
   for (size_t i = 0; i < weights.size(); ++i) {
-    const double q = std::nearbyint(std::ldexp(weights[i], bits - exponent(largest)));
-    input.weights[i] = std::ldexp(q, -input.weight_shift);
+    input.weights[i] = std::nearbyint(normal ? weights[i] * power : std::ldexp(weights[i], shift)) * unit;
   }
 }
 

@@ -40,6 +40,7 @@ PAGES = [
     "multiply",
     "one-answer",
     "many-problems",
+    "one-dimension",
 ]
 
 
