@@ -2,8 +2,8 @@
 
 python3 bench/one_dimension.py [--rows 4096]
 
-Packages that are not installed are left out (pip install ckmeans kmeans1d flash1dkmeans). Each row is a problem. Peers get one row
-after the other.
+Packages that are not installed are left out (pip install ckmeans kmeans1d flash1dkmeans). Each row is a problem. Peers
+get one row after the other.
 """
 
 import argparse
@@ -18,29 +18,39 @@ LEVELS = 16
 
 
 def by_manymeans(package, values, weights):
+    """Give the labels of each row, as all functions of this kind."""
     return package.optimal_1d(values, LEVELS, weights, n_threads=2).labels
 
 
 def by_kmeans1d(package, values, weights):
+    """Without weights."""
     return [package.cluster(row, LEVELS).clusters for row in values]
 
 
 def by_ckmeans(package, values, weights):
+    """Without weights; it gives the values of each cluster."""
     parts = [package.ckmeans(row, LEVELS) for row in values]
-    return [np.searchsorted([part[-1] for part in its[:-1]], row) for its, row in zip(parts, values)]
+    return [np.searchsorted([part[-1] for part in its[:-1]], row) for its, row in zip(parts, values, strict=True)]
 
 
 def by_flash1dkmeans(package, values, weights):
+    """No optimum, but fast."""
     weights = weights if weights is not None else [None] * len(values)
-    return [package.kmeans_1d(x, LEVELS, sample_weights=w, random_state=0)[1] for x, w in zip(values, weights)]
+    rows = zip(values, weights, strict=True)
+    return [package.kmeans_1d(x, LEVELS, sample_weights=w, random_state=0)[1] for x, w in rows]
 
 
 # Whether they take weights.
-PACKAGES = {"manymeans": (by_manymeans, True), "flash1dkmeans": (by_flash1dkmeans, True), "ckmeans": (by_ckmeans, False),
-            "kmeans1d": (by_kmeans1d, False)}
+PACKAGES = {
+    "manymeans": (by_manymeans, True),
+    "flash1dkmeans": (by_flash1dkmeans, True),
+    "ckmeans": (by_ckmeans, False),
+    "kmeans1d": (by_kmeans1d, False),
+}
 
 
 def inertia(values, weights, labels):
+    """Give the weighted sum of squared distances to the means of these labels."""
     x, labels = values.astype(np.float64), np.asarray(labels)
     w = np.ones_like(x) if weights is None else weights.astype(np.float64)
     sums, totals = np.bincount(labels, w * x, LEVELS), np.bincount(labels, w, LEVELS)
@@ -48,13 +58,16 @@ def inertia(values, weights, labels):
 
 
 def main():
+    """Print a table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=4096)
     rows = parser.parse_args().rows
     rng = np.random.default_rng(0)
     values = rng.standard_normal((rows, 4096), dtype=np.float32)
     random = rng.random((rows, 4096), dtype=np.float32) + np.float32(0.01)
-    print("| weights | package | seconds | processor seconds | of manymeans | rows with more inertia | with less | mean inertia |")
+    print(
+        "| weights | package | seconds | processor seconds | of manymeans | rows with more inertia | with less | mean |"
+    )
     print("| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |")
     for weights in (random, None):
         for name, (cluster, takes_weights) in PACKAGES.items():
@@ -65,12 +78,14 @@ def main():
             clock, processor = time.perf_counter(), time.process_time()
             labels = cluster(package, values, weights)
             clock, processor = time.perf_counter() - clock, time.process_time() - processor
-            its = np.array([inertia(values[i], None if weights is None else weights[i], labels[i]) for i in range(rows)])
+            weights_of = [None] * rows if weights is None else weights
+            its = np.array([inertia(values[i], weights_of[i], labels[i]) for i in range(rows)])
             if package is manymeans:
                 own, lowest = processor, its
             more, less = int((its > lowest * (1 + 1e-9)).sum()), int((its < lowest * (1 - 1e-9)).sum())
-            print(f"| {'none' if weights is None else 'random'} | {name} | {clock:.2f} | {processor:.2f} | {processor / own:.2f} | "
-                  f"{more} | {less} | {its.mean():.6f} |", flush=True)
+            kind = "none" if weights is None else "random"
+            times = f"{clock:.2f} | {processor:.2f} | {processor / own:.2f}"
+            print(f"| {kind} | {name} | {times} | {more} | {less} | {its.mean():.6f} |", flush=True)
 
 
 if __name__ == "__main__":
