@@ -83,6 +83,13 @@ def each_of(name: str, values: Any, dtype: Any) -> npt.NDArray[Any]:
     return readable(array.astype(dtype, copy=False))
 
 
+def is_batch(X: Any) -> bool:
+    """Return whether this is an array of three dimensions, and no picture, of whose pixels rows are made."""
+    if getattr(X, "ndim", 0) != 3:
+        return False
+    return not (X.shape[-1] in (3, 4) and getattr(X, "dtype", None) == np.uint8)
+
+
 def problems_of(X: Any, groups: Any, sample_weight: Any) -> Problems:
     """Give the problems of an array of three dimensions, or of two with offsets of groups.
 
@@ -106,6 +113,8 @@ def problems_of(X: Any, groups: Any, sample_weight: Any) -> Problems:
         raise BadDataError(
             f"X has the shape {shape}; problems, rows and columns are needed, or rows and columns with groups{more}"
         )
+    if not hasattr(X, "reshape"):
+        raise BadDataError(f"X is a {type(X).__name__}, which has no reshape; give its rows with groups")
     count, rows, columns = shape
     try:
         points = plain_points(X.reshape(count * rows, columns), empty=True)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _manymeans, _threads
-from ._batch import BatchResult, EachProblem, each_of, fit_batch, initial_of, problems_of
+from ._batch import BatchResult, EachProblem, each_of, fit_batch, initial_of, is_batch, problems_of
 from ._errors import UsageError, warn, warn_of_stop
 from ._initial import initial_of_fit
 from ._input import Points, Target, in_order, plain_centers, plain_points, plain_weights
@@ -199,6 +199,8 @@ def fit(
     X: Any,
     k: int | str | Iterable[int] = 8,
     *,
+    groups: Any = None,
+    errors: str = "raise",
     models: int | None = None,
     seed: int = 0,
     model_seed: int | None = None,
@@ -237,6 +239,8 @@ def fit(
         too, and never made dense (backends cpu and reference). All else is copied once.
     k : int, str or iterable of int, default=8
         Numbers of clusters: ``8``, ``[8, 16]``, ``range(2, 21)``, ``"8,16"`` or ``"2..20:2"``.
+    groups, errors : optional
+        Of many problems: `X` of three dimensions, or rows with `groups`. See `fit_each`.
     models : int, optional
         Models for each k, from different seeds; by default as many as `init` has, else 1.
     seed : int, default=0
@@ -298,7 +302,7 @@ def fit(
     Returns
     -------
     result : FitResult
-        All models.
+        All models. Many problems, by `groups` or an `X` of three dimensions, give the `BatchResult` of `fit_each`.
 
     Raises
     ------
@@ -330,7 +334,16 @@ def fit(
     32
 
     """
-    return _fitted(locals())
+    given = locals()
+    if groups is None and not is_batch(X):
+        if errors != "raise":
+            raise UsageError(f"[errors] is {shown(errors)}; it is for many problems: X of three dimensions, or groups")
+        return _fitted(given)
+    if comm is not None or checkpoint is not None or checkpoint_every or resume:
+        raise UsageError("[X] holds many problems; they take neither comm nor a checkpoint")
+    of_one = {"comm", *_OF_CHECKPOINTS}
+    # Type checkers know the result of one problem; fit_each() has the type of many.
+    return cast("FitResult", fit_each(**{name: value for name, value in given.items() if name not in of_one}))
 
 
 def fit_each(

@@ -34,9 +34,24 @@ def test_three_dimensions(X, dtype):
         assert (result.inertia_[b], result.n_iter_[b]) == (model.inertia, model.n_iter)
 
 
-def test_fit_names_the_function(X):
-    with pytest.raises(manymeans.BadDataError, match="manymeans.fit_each fits each"):
-        manymeans.fit(X, 3)
+def test_fit_takes_them_too(X):
+    assert manymeans.fit(X, 3, seed=5).digests == digests_one_by_one(X, seed=5)
+    rows = X.reshape(-1, X.shape[2])
+    groups = [0, 40, len(rows)]
+    found = manymeans.fit(rows, 3, groups=groups, sample_weight=np.ones(len(rows)))
+    assert found.digests == manymeans.fit_each(rows, 3, groups=groups, sample_weight=np.ones(len(rows))).digests
+    broken = X.copy()
+    broken[2, 0, 0] = np.nan
+    assert list(manymeans.fit(broken, 3, errors="skip").errors) == [2]
+
+
+def test_fit_of_one_problem_refuses_what_is_of_many(X, tmp_path):
+    with pytest.raises(manymeans.UsageError, match="errors"):
+        manymeans.fit(X[0], 3, errors="skip")
+    with pytest.raises(manymeans.UsageError, match="neither comm nor a checkpoint"):
+        manymeans.fit(X, 3, checkpoint=tmp_path / "c.ckpt")
+    with pytest.raises(manymeans.BadDataError, match="picture"):
+        manymeans.fit(np.zeros((5, 5, 3), np.uint8), 3)
 
 
 def test_memory_is_not_copied_where_it_is_contiguous(X):

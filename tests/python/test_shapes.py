@@ -127,6 +127,8 @@ def refused(call, given):
 def test_matrices(entry, kind, shape):
     if kind == "sparse" and shape == "0-D":
         pytest.skip("SciPy has none")
+    if (entry, shape) == ("fit", "3-D") and kind not in ("list", "DLPack", "CUDA"):
+        pytest.skip("these are many problems")
     refused(ENTRIES[entry], KINDS[kind](SHAPES[shape]))
 
 
