@@ -150,7 +150,7 @@ std::string table_of(const GroupedTable& table, const EachResult& result) {
   return format_table("lrrrrrl", cells);
 }
 
-// Each group's object is that of a fit. To parse their texts would take several times their size in memory.
+// Each group has the object of a fit. To parse their texts would take several times their size in memory.
 std::string json_of(const GroupedTable& table, const EachResult& result, const std::vector<std::string>& warnings) {
   using Json = nlohmann::ordered_json;
   const auto dump = [](const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace); };

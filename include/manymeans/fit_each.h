@@ -50,7 +50,7 @@ std::vector<int64_t> equal_groups(int64_t problems, int64_t rows);
 /// Fits each problem as fit() does: FitResult `b` has the digest of fit() with the rows of problem `b`, its k and its
 /// seed. Threads and order of the problems change nothing.
 ///
-/// points   the rows of all problems, those of one behind those of another
+/// points   the rows of all problems, one problem behind the other
 /// weights  empty, or one for each row
 /// groups   B + 1 offsets from 0 to N: problem b has the rows from groups[b] to before groups[b + 1]
 /// hooks    progress is of the phase "problems" and comes after a problem; where it returns false, no other begins. So

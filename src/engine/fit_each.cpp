@@ -216,6 +216,7 @@ class EachFit {
     try {
       result = fit_on(backend, problems_.points(problem, sparse), problems_.weights(problem), options, hooks);
       result.provenance.options.time_limit = options_.time_limit;
+      result.provenance.options.threads = options_.threads;
     } catch (const Error& error) {
       const bool of_problem = error.code() == ErrorCode::kUsage || error.code() == ErrorCode::kBadData ||
                               error.code() == ErrorCode::kUnavailable;

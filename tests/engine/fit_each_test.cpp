@@ -346,6 +346,7 @@ TEST(FitEach, FlagsAndTimeLimit) {
   for (const FitResult& fit : result.fits) {
     EXPECT_NE(fit.models.at(0).stop_reason, StopReason::kNotBegun);
     EXPECT_EQ(fit.provenance.options.time_limit, 1e-9);
+    EXPECT_EQ(fit.provenance.options.threads, batch.options.threads);
   }
 }
 

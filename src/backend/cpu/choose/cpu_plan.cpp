@@ -46,12 +46,6 @@ constexpr double kDistanceValue = 0.3;
 // Copies of statistics up to this size are always acceptable.
 constexpr int64_t kSmallStatistics = 256 << 20;
 
-// Returns whether copies of the points may take `bytes` bytes.
-bool has_room(const Input& input, const BackendOptions& options, int64_t bytes) {
-  const bool limited = options.tuning.cpu.memory_budget > 0 || input.memory.limited;
-  return limited ? bytes <= copies_budget(input, options) : fits_in_half(2 * bytes);
-}
-
 // Plans a kd-tree; false, with the reason, if there is no room for one.
 bool plan_tree(const Input& input, const BackendOptions& options, PointsPlan& plan) {
   if (input.points.d > kMaxTreeColumns) {
@@ -127,9 +121,9 @@ bool tree_pays(const BackendOptions& options, const PointsView& points, const Wo
   return k >= kClusters * mixed * std::max(1.0, 0.8 * mixed);
 }
 
-int64_t copies_budget(const Input& input, const BackendOptions& options) {
-  if (options.tuning.cpu.memory_budget > 0) return options.tuning.cpu.memory_budget;
-  return input.memory.limited ? input.memory.copies : available_memory() / 4;
+bool has_room(const Input& input, const BackendOptions& options, int64_t bytes) {
+  if (const int64_t budget = options.tuning.cpu.memory_budget; budget > 0) return bytes <= budget;
+  return input.memory.limited ? bytes <= input.memory.copies : fits_in_half(2 * bytes);
 }
 
 PointsPlan plan_points(const Input& input, const CpuKernels& kernels, const BackendOptions& options,
@@ -186,9 +180,11 @@ int64_t sums_budget(const Input& input, int64_t memory_budget) {
   return std::max<int64_t>(kSmallStatistics, static_cast<int64_t>(input.points.bytes()));
 }
 
-int64_t bounds_budget(const Input& input, int64_t memory_budget) {
+// Of bounds that would take `bytes`.
+int64_t bounds_budget(const Input& input, int64_t memory_budget, int64_t bytes) {
   if (memory_budget > 0) return memory_budget;
-  return input.memory.limited ? input.memory.bounds : available_memory() / 4;
+  if (input.memory.limited) return input.memory.bounds;
+  return fits_in_half(2 * bytes) ? bytes : available_memory() / 4;
 }
 
 }  // namespace
@@ -229,7 +225,8 @@ SessionPlan plan_session(const Input& input, const PointsPlan& points, std::span
   plan.carry_bounds =
       std::any_of(k.begin(), k.end(), [&](int64_t count) { return bounds_use(points, count) != BoundsUse::kNever; });
   if (plan.carry_bounds) {
-    plan.bounded_models = bounds_budget(input, memory_budget) / (input.points.n * CarriedBounds::kBytesPerRow);
+    const int64_t each = input.points.n * CarriedBounds::kBytesPerRow;
+    plan.bounded_models = bounds_budget(input, memory_budget, std::ssize(k) * each) / each;
   }
   plan.tiles_per_search = plan.tiles_per_block;
   if (plan.carry_bounds && points.packed) {

@@ -31,8 +31,8 @@ bool tree_pays(const BackendOptions& options, const PointsView& points, const Wo
 /// Chooses the screen and whether its rounded copy of the points is kept. `memory`: of earlier uploads.
 PointsPlan plan_points(const Input& input, const CpuKernels& kernels, const BackendOptions& options,
                        const Workload& workload, ScreenMemory* memory = nullptr);
-/// Bytes for copies of the points.
-int64_t copies_budget(const Input& input, const BackendOptions& options);
+/// Returns whether copies of the points may take `bytes` bytes.
+bool has_room(const Input& input, const BackendOptions& options, int64_t bytes);
 /// Of a model of k prototypes, under this plan.
 BoundsUse bounds_use(const PointsPlan& plan, int64_t k);
 /// The share of rows that must keep their label after an exact distance for these distances to pay.

@@ -68,7 +68,7 @@ class ScreenMemory {
   };
   std::mutex mutex_;
   std::optional<Asked> asked_;
-  ScreenChoice choice_;  // its frame is that of other points
+  ScreenChoice choice_;  // without its frame, which is for some points alone
 };
 
 /// Chooses for rows that are not there yet: the cheapest screen if it proves all of them. Reads no number.

@@ -40,9 +40,8 @@ void SeedScreen::make_copies(int64_t max_centres, ThreadPool& pool) {
   const Input& input = shared_.input;
   const PointsPlan& chosen = shared_.plan;
   if (exact_ || input.memory.limited) return;
-  const int64_t budget = copies_budget(input, shared_.options);
   kept_ = chosen.packed;
-  if (chosen.tree && PackedPoints::bytes(*chosen.screen, input.points) <= budget) {
+  if (chosen.tree && has_room(input, shared_.options, PackedPoints::bytes(*chosen.screen, input.points))) {
     PointsPlan plan = chosen;
     plan.packed = kept_ = true;
     own_packed_ = PackedPoints(input, shared_.kernels, plan, pool);
@@ -51,7 +50,8 @@ void SeedScreen::make_copies(int64_t max_centres, ThreadPool& pool) {
   const int64_t d = input.points.d;
   const bool pays = d >= kMinCodedColumns && max_centres >= kMinCodedCentres;
   if (!kept_ || !shared_.options.tuning.cpu.seeding_in_bytes.value_or(pays)) return;
-  if (!CodedPoints::holds(d) || CodedPoints::bytes(input.points, tile_rows_) > budget) return;
+  if (!CodedPoints::holds(d)) return;
+  if (!has_room(input, shared_.options, CodedPoints::bytes(input.points, tile_rows_))) return;
   for (int i = 0; i < shared_.kernels.coded_count; ++i) {
     if (shared_.kernels.coded[i].tile_rows == tile_rows_) in_bytes_ = &shared_.kernels.coded[i];
   }
