@@ -29,7 +29,7 @@ _CHUNK = 1 << 26  # bytes that coding takes beside its input and its codes
 
 @parameters
 class _Codebooks(TransformerMixin, _FittingEstimator):
-    """What all codebooks have: the rows of training, checks of codes, chunks."""
+    """Both quantisers choose rows of training, check codes, and work in chunks."""
 
     codebooks_: npt.NDArray[Any]
     n_codes: int
@@ -120,7 +120,7 @@ class _Codebooks(TransformerMixin, _FittingEstimator):
         return codes
 
     def inverse_transform(self, codes: Any) -> npt.NDArray[Any]:
-        """Give the points that codes stand for.
+        """Give the points that codes describe.
 
         Parameters
         ----------
@@ -189,8 +189,8 @@ class ProductQuantizer(_Codebooks):
     """Product quantisation: the columns in blocks, and the nearest centre of each block as its code.
 
     A row becomes `n_subspaces` codes, at ``log2(n_codes)`` bits each. The blocks are consecutive columns of equal
-    number. `manymeans.fit_each` fits them in one call, so the codebooks are those of `manymeans.fit` with the columns
-    of each block. They never depend on the number of threads, the instruction set or the backend.
+    number. `manymeans.fit_each` fits them in one call: `manymeans.fit` with the columns of a block gives the same
+    centres. They never depend on the number of threads, the instruction set or the backend.
 
     Attributes
     ----------
@@ -221,9 +221,9 @@ class ProductQuantizer(_Codebooks):
 
     Notes
     -----
-    A fit takes O(max_iter rows n_codes n_features), for the rows of training. It holds two copies of these rows, one
-    with the blocks one behind the other. `transform` takes O(n_samples n_codes n_features), and 64 MiB. All blocks
-    begin with the same seed.
+    A fit takes O(max_iter rows n_codes n_features) time. It holds two copies of the rows of training; the second one
+    has the blocks one behind the other. `transform` takes O(n_samples n_codes n_features) time, and 64 MiB. All blocks
+    begin with the same seed. A warning's problem is the number of a block.
 
     References
     ----------
@@ -359,8 +359,8 @@ class ResidualQuantizer(_Codebooks):
 
     Notes
     -----
-    A fit takes O(max_iter rows n_levels n_codes n_features), for the rows of training, of which it holds two copies.
-    `transform` takes O(beam n_samples n_levels n_codes (n_features + beam)), and 64 MiB. Level l has the seed
+    A fit takes O(max_iter rows n_levels n_codes n_features) time. It holds two copies of the rows of training.
+    `transform` takes O(beam n_samples n_levels n_codes (n_features + beam)) time, and 64 MiB. Level l has the seed
     ``(seed + l) % 2**64``.
 
     References

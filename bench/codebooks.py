@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+"""Product and residual codebooks beside faiss's: seconds of training and of coding, and the error of the codes.
+
+usage: codebooks.py [--threads N] [--rounds N] [--out FILE]     a Python with manymeans and faiss
+
+Rows are 1,000 Gaussian groups with noise, float32. Both sides train on at most 256 rows for each code; "same rows" gives
+both the rows that manymeans chooses. One process runs the sides in turns, and the medians of the rounds count. The error
+is the mean squared error of a row, coded by manymeans with the codebooks of either side. Writes a table in Markdown.
+"""
+
+import argparse
+import statistics
+import sys
+import time
+
+import faiss
+import manymeans
+import numpy as np
+
+ROWS = 1_000_000
+BEAM = 5  # faiss trains and codes with it by default
+FEW = 100_000  # rows that are coded with the beam
+
+
+def mixture(columns):
+    random = np.random.default_rng(1)
+    centres = random.normal(size=(1000, columns)).astype(np.float32)
+    points = centres[random.integers(0, 1000, ROWS)]
+    points += random.standard_normal((ROWS, columns), dtype=np.float32)
+    return points
+
+
+def timed(work):
+    begun = time.perf_counter()
+    result = work()
+    return time.perf_counter() - begun, result
+
+
+def error(quantizer, points):
+    total = 0.0
+    for first in range(0, len(points), 1 << 16):
+        rows = points[first : first + (1 << 16)]
+        total += float(((rows - quantizer.inverse_transform(quantizer.transform(rows))) ** 2).sum(dtype=np.float64))
+    return total / len(points)
+
+
+class Product:
+    def __init__(self, threads):
+        self.ours = manymeans.ProductQuantizer(16, 256, random_state=0, n_threads=threads)
+        self.theirs = faiss.ProductQuantizer(128, 16, 8)
+
+    def errors(self, points):
+        return [error(self.ours, points)]
+
+    def errors_of_faiss(self, points):
+        self.ours.codebooks_ = faiss.vector_to_array(self.theirs.centroids).reshape(16, 256, 8)
+        return self.errors(points)
+
+
+class Residual:
+    def __init__(self, threads):
+        self.ours = manymeans.ResidualQuantizer(4, 1024, random_state=0, n_threads=threads)
+        self.theirs = faiss.ResidualQuantizer(64, 4, 10)
+
+    def errors(self, points):
+        self.ours.set_params(beam=BEAM)
+        beam = error(self.ours, points[:FEW])
+        self.ours.set_params(beam=1)
+        return [error(self.ours, points), beam]
+
+    def errors_of_faiss(self, points):
+        self.ours.codebooks_ = faiss.vector_to_array(self.theirs.codebooks).reshape(4, 1024, 64)
+        return self.errors(points)
+
+
+def chosen(quantizer, points):
+    """The rows that the quantiser trains on, in its order."""
+    return points[quantizer._sampled(len(points), 256 * quantizer.n_codes)]
+
+
+def measure(kind, points, training, options):
+    """Seconds and errors of both sides, by round: [ours, theirs]."""
+    rounds = []
+    for number in range(options.rounds):
+        pair = kind(options.threads)
+        fit, _ = timed(lambda: pair.ours.fit(training))
+        train, _ = timed(lambda: pair.theirs.train(training))
+        transform, _ = timed(lambda: pair.ours.transform(points))
+        code = float("nan")
+        if kind is Product:  # a residual quantiser of faiss codes with its beam alone
+            code, _ = timed(lambda: pair.theirs.compute_codes(points))
+        ours, theirs = pair.errors(points), pair.errors_of_faiss(points)
+        rounds.append([(fit, transform, ours), (train, code, theirs)])
+        print(number, rounds[-1], file=sys.stderr, flush=True)
+    return rounds
+
+
+def lines(name, rounds):
+    medians = [[statistics.median(one[side][what] for one in rounds) for what in (0, 1)] for side in (0, 1)]
+    for side, package in enumerate(("manymeans", "faiss")):
+        errors = " | ".join(f"{value:.3f}" for value in [*rounds[0][side][2], float("nan")][:2])
+        ratio = f"{medians[0][0] / medians[1][0]:.2f}" if side == 0 else "1"
+        text = f"| {name} | {package} | {medians[side][0]:.2f} | {ratio} | {medians[side][1]:.2f} | {errors} |"
+        yield text.replace("nan", "")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--out")
+    options = parser.parse_args()
+    faiss.omp_set_num_threads(options.threads)
+    table = [
+        f"| codebooks | package | training, s | of faiss's | coding, s | error | error, beam {BEAM} |",
+        "| --- | --- | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    points = mixture(128)
+    table += lines("product, 16 x 256", measure(Product, points, points, options))
+    rows = chosen(Product(options.threads).ours, points)
+    table += lines("product, same rows", measure(Product, points, rows, options))
+    points = mixture(64)
+    table += lines("residual, 4 x 1024", measure(Residual, points, points, options))
+    with open(options.out, "w") if options.out else sys.stdout as file:
+        file.write("\n".join(table) + "\n")
+
+
+if __name__ == "__main__":
+    main()
