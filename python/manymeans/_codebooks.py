@@ -57,7 +57,7 @@ class _Codebooks(TransformerMixin, _FittingEstimator):
     # --- fitting ------------------------------------------------------------------------------------------------
 
     def _training(
-        self, X: Any, sample_weight: Any, most: float = math.inf
+        self, X: Any, sample_weight: Any, seed: int, most: float = math.inf
     ) -> tuple[npt.NDArray[Any], npt.NDArray[np.float64] | None]:
         """Give the rows of training, a view where these are all, and their weights."""
         points = hosted(self._points(X, reset=True))
@@ -70,15 +70,10 @@ class _Codebooks(TransformerMixin, _FittingEstimator):
         size: Any = min(_ROWS_PER_CODE * self.n_codes, most) if self.sample == "auto" else self.sample
         if size is not None and size < self.n_codes:
             raise UsageError(f"[sample] is {shown(size)}; it must be at least n_codes={self.n_codes}")
-        rows = None if size is None or size >= n else self._sampled(n, int(size))
+        rows = None if size is None or size >= n else _sampled(n, int(size), seed)
         chosen = points if rows is None else points._replace(array=points.array[rows])
         check_finite(chosen, rows)
         return chosen.numbers, weights if weights is None or rows is None else weights[rows]
-
-    def _sampled(self, n: int, size: int) -> npt.NDArray[np.int64]:
-        options = {"k": [size], "init": "random", "seed": self._seed(), "backend": "cpu", "threads": 1}
-        nothing = np.zeros((n, 1), np.uint8)  # the choice depends on the number of rows alone
-        return np.sort(_manymeans.initialise(nothing, False, None, options)[1])
 
     def _keep(self, codebooks: npt.NDArray[Any], iterations: Any, digests: list[str]) -> None:
         self.codebooks_ = codebooks
@@ -269,7 +264,8 @@ class ProductQuantizer(_Codebooks):
             The fitted estimator.
 
         """
-        rows, weights = self._training(X, sample_weight)
+        options = self._options()
+        rows, weights = self._training(X, sample_weight, options["seed"])
         n, columns = rows.shape
         number = int(self.n_subspaces)
         if columns % number:
@@ -278,7 +274,7 @@ class ProductQuantizer(_Codebooks):
         blocks = np.ascontiguousarray(rows.reshape(n, number, -1).swapaxes(0, 1))
         del rows
         found = fit_each(
-            blocks, self.n_codes, n_threads=self.n_threads, **self._options(),
+            blocks, self.n_codes, n_threads=self.n_threads, **options,
             sample_weight=None if weights is None else np.broadcast_to(weights, (number, n)),
         )  # fmt: skip
         self.inertia_ = math.fsum(found.inertia_)
@@ -420,14 +416,15 @@ class ResidualQuantizer(_Codebooks):
 
         """
         most = _MOST_COSTS // self.n_codes if self.balanced else math.inf
-        rows, weights = self._training(X, sample_weight, most)
+        options = {**self._options(), "k": [self.n_codes]}
+        seed = options["seed"]
+        rows, weights = self._training(X, sample_weight, seed, most)
         residuals = rows.astype(np.float64 if rows.dtype == np.float64 else np.float32)
         del rows
-        options = {**self._options(), "k": [self.n_codes]}
         if self.balanced:
             least, more = divmod(len(residuals), self.n_codes)
             options |= {"min_size": least, "max_size": least + bool(more)}
-        seed, models = options["seed"], []
+        models = []
         for level in range(self.n_levels):
             options["seed"] = (seed + level) % 2**64
             found = run_fit(Points(residuals), weights, options, n_threads=self.n_threads)
@@ -503,6 +500,12 @@ class ResidualQuantizer(_Codebooks):
         """
         self._check_for_faiss()
         return np.array(self.codebooks_, np.float32).reshape(-1, self.codebooks_.shape[2])
+
+
+def _sampled(n: int, size: int, seed: int) -> npt.NDArray[np.int64]:
+    options = {"k": [size], "init": "random", "seed": seed, "backend": "cpu", "threads": 1}
+    nothing = np.zeros((n, 1), np.uint8)  # the choice depends on the number of rows alone
+    return np.sort(_manymeans.initialise(nothing, False, None, options)[1])
 
 
 def _subtract(residuals: npt.NDArray[Any], book: npt.NDArray[Any], labels: Any) -> None:

@@ -43,6 +43,7 @@ def test_same_bits_however_it_is_computed(kind, mixture):
     expected = fit(n_threads=1)
     for options in {"n_threads": 2}, {"n_threads": 5}, {"backend": "cpu"}, {"backend": "reference"}:
         same(fit(**options), expected, mixture)
+    same(fit(random_state=np.random.RandomState(7)), expected, mixture)
     assert fit(random_state=8).answer_ != expected.answer_
     whole = expected.transform(mixture)
     expected._bytes_of_row = lambda: 1 << 20  # 64 rows a chunk
