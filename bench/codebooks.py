@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Product and residual codebooks beside faiss's: seconds of training and of coding, and the error of the codes.
+"""Product and residual codebooks of manymeans and of faiss: seconds of training and of coding, error of the codes.
 
-usage: codebooks.py [--threads N] [--rounds N] [--out FILE]     a Python with manymeans and faiss
+usage: codebooks.py [--rounds N] [--long N] [--out FILE]     a Python with manymeans and faiss
 
-Rows are 1,000 Gaussian groups with noise, float32. Both sides train on at most 256 rows for each code; "same rows" gives
-both the rows that manymeans chooses. One process runs the sides in turns, and the medians of the rounds count. The error
-is the mean squared error of a row, coded by manymeans with the codebooks of either side. Writes a table in Markdown.
+Rows are 1,000 Gaussian groups with noise, float32. Both sides train on at most 256 rows for each code, on two threads;
+"same rows" gives both the rows that manymeans chooses. One process runs the sides in turns, and the medians of the rounds
+count (three, and --long rounds for residuals that faiss trains with its default beam of 5, which takes ten minutes).
+manymeans trains without a beam. The error is the mean squared error of a row, coded by manymeans with the codebooks of
+either side. Writes a table in Markdown.
 """
 
 import argparse
@@ -18,6 +20,7 @@ import manymeans
 import numpy as np
 
 ROWS = 1_000_000
+THREADS = 2
 BEAM = 5  # faiss trains and codes with it by default
 FEW = 100_000  # rows that are coded with the beam
 
@@ -30,10 +33,11 @@ def mixture(columns):
     return points
 
 
-def timed(work):
-    begun = time.perf_counter()
-    result = work()
-    return time.perf_counter() - begun, result
+def timed(work, points):
+    """Seconds of the clock, and of the processors."""
+    begun, used = time.perf_counter(), time.process_time()
+    work(points)
+    return time.perf_counter() - begun, time.process_time() - used
 
 
 def error(quantizer, points):
@@ -45,6 +49,8 @@ def error(quantizer, points):
 
 
 class Product:
+    same_coding = True
+
     def __init__(self, threads):
         self.ours = manymeans.ProductQuantizer(16, 256, random_state=0, n_threads=threads)
         self.theirs = faiss.ProductQuantizer(128, 16, 8)
@@ -58,9 +64,13 @@ class Product:
 
 
 class Residual:
+    beam = BEAM
+
     def __init__(self, threads):
         self.ours = manymeans.ResidualQuantizer(4, 1024, random_state=0, n_threads=threads)
         self.theirs = faiss.ResidualQuantizer(64, 4, 10)
+        self.theirs.max_beam_size = self.beam
+        self.same_coding = self.beam == 1
 
     def errors(self, points):
         self.ours.set_params(beam=BEAM)
@@ -73,50 +83,55 @@ class Residual:
         return self.errors(points)
 
 
-def measure(kind, points, training, options):
+class ResidualWithoutBeam(Residual):
+    beam = 1
+
+
+def measure(kind, points, training, rounds):
     """Seconds and errors of both sides, by round: [ours, theirs]."""
-    rounds = []
-    for number in range(options.rounds):
-        pair = kind(options.threads)
-        fit, _ = timed(lambda: pair.ours.fit(training))
-        train, _ = timed(lambda: pair.theirs.train(training))
-        transform, _ = timed(lambda: pair.ours.transform(points))
-        code = float("nan")
-        if kind is Product:  # a residual quantiser of faiss codes with its beam alone
-            code, _ = timed(lambda: pair.theirs.compute_codes(points))
+    found = []
+    for number in range(rounds):
+        pair = kind(THREADS)
+        fit, train = timed(pair.ours.fit, training), timed(pair.theirs.train, training)
+        transform = timed(pair.ours.transform, points)
+        code = timed(pair.theirs.compute_codes, points) if pair.same_coding else (float("nan"),)
         ours, theirs = pair.errors(points), pair.errors_of_faiss(points)
-        rounds.append([(fit, transform, ours), (train, code, theirs)])
-        print(number, rounds[-1], file=sys.stderr, flush=True)
-    return rounds
+        found.append([(*fit, transform[0], ours), (*train, code[0], theirs)])
+        print(kind.__name__, number, found[-1], file=sys.stderr, flush=True)
+    return found
 
 
 def lines(name, rounds):
-    medians = [[statistics.median(one[side][what] for one in rounds) for what in (0, 1)] for side in (0, 1)]
+    medians = [[statistics.median(one[side][what] for one in rounds) for what in range(3)] for side in (0, 1)]
     for side, package in enumerate(("manymeans", "faiss")):
-        errors = " | ".join(f"{value:.3f}" for value in [*rounds[0][side][2], float("nan")][:2])
+        errors = " | ".join(f"{value:.3f}" for value in [*rounds[0][side][3], float("nan")][:2])
         ratio = f"{medians[0][0] / medians[1][0]:.2f}" if side == 0 else "1"
-        text = f"| {name} | {package} | {medians[side][0]:.2f} | {ratio} | {medians[side][1]:.2f} | {errors} |"
+        seconds = " | ".join(f"{value:.2f}" for value in medians[side])
+        text = f"| {name} | {package} | {ratio} | {seconds} | {errors} |"
         yield text.replace("nan", "")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--long", type=int, default=1)
     parser.add_argument("--out")
     options = parser.parse_args()
-    faiss.omp_set_num_threads(options.threads)
+    faiss.omp_set_num_threads(THREADS)
     table = [
-        f"| codebooks | package | training, s | of faiss's | coding, s | error | error, beam {BEAM} |",
-        "| --- | --- | ---: | ---: | ---: | ---: | ---: |",
+        f"| codebooks | package | training to faiss's | training, s | processors, s | coding, s | error | beam {BEAM} |",
+        "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
     points = mixture(128)
-    table += lines("product, 16 x 256", measure(Product, points, points, options))
+    table += lines("product, 16 x 256", measure(Product, points, points, options.rounds))
     rows = manymeans.fit(np.arange(ROWS, dtype=np.float64)[:, None], 1 << 16, init="random", max_iter=0).best()
     rows = np.sort(rows.cluster_centers[:, 0].astype(int))  # those that the quantiser chooses, in its order
-    table += lines("product, same rows", measure(Product, points, points[rows], options))
+    table += lines("product, same rows", measure(Product, points, points[rows], options.rounds))
     points = mixture(64)
-    table += lines("residual, 4 x 1024", measure(Residual, points, points, options))
+    alike = measure(ResidualWithoutBeam, points, points, options.rounds)
+    table += lines("residual, 4 x 1024, trained without beam", alike)
+    if options.long:
+        table += lines("residual, 4 x 1024", measure(Residual, points, points, options.long))
     with open(options.out, "w") if options.out else sys.stdout as file:
         file.write("\n".join(table) + "\n")
 

@@ -40,9 +40,9 @@ class _Codebooks(TransformerMixin, _FittingEstimator):
         'reads those that ``init="random"`` would choose as so many initial centres, in the order of `X`.',
     )  # fmt: skip
     init: str = parameter(
-        default="auto", accepts=[StrOptions({"auto", "k-means++", "k-means||", "random", "first"})], option=True,
+        default="random", accepts=[StrOptions({"auto", "k-means++", "k-means||", "random", "first"})], option=True,
         type='{"auto", "k-means++", "k-means||", "random", "first"}',
-        text="How the centres begin: see `fit`. ``\"random\"`` takes less time, for an error that is a little higher.",
+        text="How the centres begin: see `manymeans.fit`.",
     )  # fmt: skip
     max_iter: int = parameter(
         default=25, accepts=[at_least(1)], option=True, text="Most iterations of each codebook, as in faiss."
@@ -384,6 +384,7 @@ class ResidualQuantizer(_Codebooks):
 
     n_levels: int = parameter(default=4, accepts=[at_least(1)], kw_only=False, text="Codes of a row.")
     n_codes: int = parameter(default=256, accepts=[at_least(1)], kw_only=False, text="Centres of each level.")
+    init: str = parameter(default="k-means||")
     balanced: bool = parameter(
         default=False, accepts=["boolean"],
         text="Sizes of the clusters of a level differ by one row at most, in training; `transform` takes the nearest "

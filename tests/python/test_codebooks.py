@@ -51,7 +51,7 @@ def test_same_bits_however_it_is_computed(kind, mixture):
 
 
 def test_blocks_are_fits_of_their_columns(mixture):
-    fitted = quantizer("product", sample=None, init="random", tol=0.01).fit(mixture)
+    fitted = quantizer("product", sample=None, tol=0.01).fit(mixture)
     options = {"seed": 7, "init": "random", "tol": 0.01, "max_iter": 25}
     fits = [manymeans.fit(mixture[:, 2 * m : 2 * m + 2], 16, **options) for m in range(3)]
     models = [result.best() for result in fits]
@@ -70,7 +70,7 @@ def test_levels_are_fits_of_residuals(balanced, dtype, mixture):
     sizes = {"min_size": 62, "max_size": 63} if balanced else {}
     rest, labels = X.copy(), []
     for level, seed in enumerate((2**64 - 1, 0, 1)):
-        model = manymeans.fit(rest, 16, seed=seed, max_iter=25, **sizes).best()
+        model = manymeans.fit(rest, 16, seed=seed, init="k-means||", max_iter=25, **sizes).best()
         assert np.array_equal(fitted.codebooks_[level], model.cluster_centers)
         assert fitted.codebooks_.dtype == dtype
         if balanced:
