@@ -1,9 +1,9 @@
 """manymeans: k-means for ensembles of models; many models, many cores, one answer.
 
 `KMeans`, `BisectingKMeans` and `MiniBatchKMeans` are drop-ins for scikit-learn's, `EnsembleKMeans` fits many models at
-once, and the clusters of `RegressionClustering` are linear models; `fit`, `fit_each`, `search`, `predict`, `compare`,
-`criteria`, `choose_k`, `consensus`, `optimal_1d`, `report`, `kmeans_plusplus`, `multiply`, `read` and `info` do without
-estimators.
+once, the clusters of `RegressionClustering` are linear models, and `ProductQuantizer` and `ResidualQuantizer` fit
+codebooks; `fit`, `fit_each`, `search`, `predict`, `compare`, `criteria`, `choose_k`, `consensus`, `optimal_1d`, `report`,
+`kmeans_plusplus`, `multiply`, `read` and `info` do without estimators.
 The tutorial is docs/user/python.md.
 """
 
@@ -45,6 +45,7 @@ from ._tables import Dataset
 
 if TYPE_CHECKING:
     from ._bisecting import BisectingKMeans
+    from ._codebooks import ProductQuantizer, ResidualQuantizer
     from ._ensemble import EnsembleKMeans
     from ._kmeans import KMeans
     from ._minibatch import MiniBatchKMeans
@@ -71,8 +72,10 @@ __all__ = [
     "OutOfMemoryError",
     "OutsideWarning",
     "ProductCounts",
+    "ProductQuantizer",
     "Progress",
     "RegressionClustering",
+    "ResidualQuantizer",
     "Scan",
     "Shape",
     "Shard",
@@ -115,7 +118,9 @@ _ESTIMATORS = {
     "EnsembleKMeans": "_ensemble",
     "KMeans": "_kmeans",
     "MiniBatchKMeans": "_minibatch",
+    "ProductQuantizer": "_codebooks",
     "RegressionClustering": "_regression",
+    "ResidualQuantizer": "_codebooks",
 }
 
 

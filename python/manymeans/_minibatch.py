@@ -15,11 +15,10 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from . import _manymeans, _threads
 from ._base import _WithoutResult, at_least, hosted, initial_of
 from ._declaring import parameter, parameters
-from ._errors import BadDataError
 from ._input import Points, in_order
 from ._labelling import PreparedCenters, predict_points
 from ._outside import ranges_of
-from ._profile import Remembered, blocks, moments
+from ._profile import Remembered, check_finite, check_weights, moments
 from ._seeds import seed_of
 from ._sklearn import checks_parameters
 from ._tables import naming
@@ -224,17 +223,10 @@ class MiniBatchKMeans(_WithoutResult):
 
     def _checked(self, X: Any, sample_weight: Any, *, reset: bool) -> tuple[Points, npt.NDArray[np.float64] | None]:
         points = hosted(self._points(X, reset=reset))
-        _check_finite(points)
+        check_finite(points)
         weights = self._weights(sample_weight, points, X)
         if weights is not None:
-            wrong = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
-            if len(wrong) > 0:
-                raise BadDataError(
-                    f"[sample_weight] row {wrong[0]} has weight {weights[wrong[0]]}; weights must be finite and not "
-                    "negative"
-                )
-            if not weights.any():
-                raise BadDataError("[sample_weight] all weights are zero; at least one must be positive")
+            check_weights(weights)
             if (weights == weights[0]).all() and weights[0] == 1:
                 weights = None
         return points, weights
@@ -477,25 +469,3 @@ def _sums_of(
     if rows.dtype not in (np.float32, np.float64):
         rows = rows.astype(np.float32)  # exact: all others are narrower
     return mass, _manymeans.batch_sums(rows, labels, weights, k)
-
-
-def _check_finite(points: Points) -> None:
-    """Look for NaN and infinity in all rows: batches may never meet them."""
-    if points.array.dtype.kind != "f" and not points.bfloat16:
-        return
-    for rows, block in blocks(points):
-        with np.errstate(over="ignore", invalid="ignore"):
-            total = block.sum(dtype=np.float32 if block.dtype == np.float16 else None)
-        if np.isfinite(total):
-            continue  # neither NaN nor infinity leaves a sum, which takes half the time
-        finite = np.isfinite(block)
-        if finite.all():
-            continue
-        row, column = (int(i) for i in np.argwhere(~finite)[0])
-        value = block[row, column]
-        shown = "NaN" if np.isnan(value) else "infinity" if value > 0 else "-infinity"
-        with naming(points.names, points.source):
-            raise BadDataError(
-                f"[X] row {rows.start + row}, column {column} is {shown}; every value must be finite (remove or fill "
-                "such rows first)"
-            )

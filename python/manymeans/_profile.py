@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ._errors import UsageError
+from ._errors import BadDataError, UsageError
 from ._imports import importing
 from ._input import Points
+from ._tables import naming
 
 _BLOCK = 1 << 15  # rows of which copies may be made
 _VALUES = 1 << 24  # that a copy of sparse rows may have
@@ -31,6 +32,54 @@ def blocks(points: Points) -> Iterator[tuple[slice, npt.NDArray[Any]]]:
     for first in range(0, points.array.shape[0], _BLOCK):
         rows = slice(first, first + _BLOCK)
         yield rows, points._replace(array=points.array[rows]).numbers
+
+
+def check_finite(points: Points, chosen: npt.NDArray[np.int64] | None = None) -> None:
+    """Look for NaN and infinity in all rows; `chosen` has the numbers of the rows in what the user gave.
+
+    Raises
+    ------
+    BadDataError
+        For the first one.
+
+    """
+    if points.array.dtype.kind != "f" and not points.bfloat16:
+        return
+    for rows, block in blocks(points):
+        with np.errstate(over="ignore", invalid="ignore"):
+            total = block.sum(dtype=np.float32 if block.dtype == np.float16 else None)
+        if np.isfinite(total):
+            continue  # neither NaN nor infinity leaves a sum, which takes half the time
+        finite = np.isfinite(block)
+        if finite.all():
+            continue
+        row, column = (int(i) for i in np.argwhere(~finite)[0])
+        value = block[row, column]
+        shown = "NaN" if np.isnan(value) else "infinity" if value > 0 else "-infinity"
+        row += rows.start
+        with naming(points.names, points.source):
+            raise BadDataError(
+                f"[X] row {row if chosen is None else chosen[row]}, column {column} is {shown}; every value must be "
+                "finite (remove or fill such rows first)"
+            )
+
+
+def check_weights(weights: npt.NDArray[np.float64]) -> None:
+    """Look for weights that a fit would refuse.
+
+    Raises
+    ------
+    BadDataError
+        For such, and where all are zero.
+
+    """
+    wrong = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
+    if len(wrong) > 0:
+        raise BadDataError(
+            f"[sample_weight] row {wrong[0]} has weight {weights[wrong[0]]}; weights must be finite and not negative"
+        )
+    if not weights.any():
+        raise BadDataError("[sample_weight] all weights are zero; at least one must be positive")
 
 
 def moments(

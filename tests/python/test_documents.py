@@ -17,7 +17,7 @@ import manymeans
 MODULES = ["manymeans"] + [f"manymeans.{module.name}" for module in pkgutil.iter_modules(manymeans.__path__)]
 ESTIMATORS = [
     manymeans.KMeans, manymeans.EnsembleKMeans, manymeans.BisectingKMeans, manymeans.MiniBatchKMeans,
-    manymeans.RegressionClustering,
+    manymeans.RegressionClustering, manymeans.ProductQuantizer, manymeans.ResidualQuantizer,
 ]  # fmt: skip
 PUBLIC = [getattr(manymeans, name) for name in manymeans.__all__]
 
@@ -37,6 +37,7 @@ PAGES = [
     "from-scikit-learn",
     "from-faiss",
     "balanced",
+    "codebooks",
     "multiply",
     "one-answer",
     "many-problems",

@@ -49,3 +49,11 @@ def test_checks_of_scikit_learn_for_regressors():
     assert not found["failed"]
     assert set(found["xfail"]) == set(expected)
     assert set(found["skipped"]) <= set(outcomes(sklearn.linear_model.LinearRegression(), {})["skipped"])
+
+
+@pytest.mark.parametrize("kind", [manymeans.ProductQuantizer, manymeans.ResidualQuantizer])
+def test_checks_of_scikit_learn_for_codebooks(kind):
+    expected = PER_ESTIMATOR_XFAIL_CHECKS[sklearn.cluster.KMeans]  # a row of weight 2 is drawn otherwise than two rows
+    found = outcomes(kind(1, 2), expected)  # one block divides any number of features, and few rows have two codes
+    assert not found["failed"]
+    assert set(found["skipped"]) <= {"check_array_api_input"}

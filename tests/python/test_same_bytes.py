@@ -209,6 +209,8 @@ def pickled(points, names):
         "MiniBatchKMeans": MiniBatchKMeans(3, random_state=0).fit(X),
         "BisectingKMeans": BisectingKMeans(3, random_state=0).fit(X),
         "RegressionClustering": RegressionClustering(2, random_state=0).fit(X, points[:, 0]),
+        "ProductQuantizer": manymeans.ProductQuantizer(3, 4, random_state=0).fit(X),
+        "ResidualQuantizer": manymeans.ResidualQuantizer(2, 4, random_state=0).fit(X),
         "FitResult": result,
         "Model": result.models[1],
         "search": manymeans.search(X, 2, rounds=1),
