@@ -2,8 +2,8 @@
 
 `KMeans`, `BisectingKMeans` and `MiniBatchKMeans` are drop-ins for scikit-learn's, `EnsembleKMeans` fits many models at
 once, the clusters of `RegressionClustering` are linear models, and `ProductQuantizer` and `ResidualQuantizer` fit
-codebooks; `fit`, `fit_each`, `search`, `predict`, `compare`, `criteria`, `choose_k`, `consensus`, `optimal_1d`, `report`,
-`kmeans_plusplus`, `multiply`, `read` and `info` do without estimators.
+codebooks; `fit`, `fit_each`, `search`, `predict`, `compare`, `criteria`, `choose_k`, `consensus`, `optimal_1d`,
+`report`, `kmeans_plusplus`, `multiply`, `read` and `info` do without estimators.
 The tutorial is docs/user/python.md.
 """
 
