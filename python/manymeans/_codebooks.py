@@ -22,7 +22,6 @@ from ._profile import check_finite, check_weights
 from ._sklearn import TransformerMixin, checks_parameters
 from ._wording import shown
 
-_ROWS_PER_CODE = 256  # as faiss's max_points_per_centroid
 _MOST_COSTS = 1 << 27  # rows times clusters of a fit with sizes
 _CHUNK = 1 << 26  # bytes that coding takes beside its input and its codes
 
@@ -33,11 +32,13 @@ class _Codebooks(TransformerMixin, _FittingEstimator):
 
     codebooks_: npt.NDArray[Any]
     n_codes: int
+    _rows_per_code = 256  # as faiss's max_points_per_centroid
 
     sample: int | str | None = parameter(
         default="auto", accepts=[StrOptions({"auto"}), at_least(1), None], type='"auto", int or None',
-        text="Most rows of training. ``\"auto\"``: 256 for each code; None: all rows. Where there are more, the fit "
-        'reads those that ``init="random"`` would choose as so many initial centres, in the order of `X`.',
+        text="Most rows of training. ``\"auto\"``: 256 for each code (residual codebooks: 1,024); None: all rows. "
+        'Where there are more, the fit reads those that ``init="random"`` would choose as so many initial centres, in '
+        "the order of `X`.",
     )  # fmt: skip
     init: str = parameter(
         default="random", accepts=[StrOptions({"auto", "k-means++", "k-means||", "random", "first"})], option=True,
@@ -67,7 +68,7 @@ class _Codebooks(TransformerMixin, _FittingEstimator):
         n = points.array.shape[0]
         if n < self.n_codes:
             raise UsageError(f"n_samples={n} should be >= n_codes={self.n_codes}.")
-        size: Any = min(_ROWS_PER_CODE * self.n_codes, most) if self.sample == "auto" else self.sample
+        size: Any = min(self._rows_per_code * self.n_codes, most) if self.sample == "auto" else self.sample
         if size is not None and size < self.n_codes:
             raise UsageError(f"[sample] is {shown(size)}; it must be at least n_codes={self.n_codes}")
         rows = None if size is None or size >= n else _sampled(n, int(size), seed)
@@ -382,6 +383,8 @@ class ResidualQuantizer(_Codebooks):
 
     """
 
+    # Levels that are fitted to the same few rows learn these by heart.
+    _rows_per_code = 1024
     n_levels: int = parameter(default=4, accepts=[at_least(1)], kw_only=False, text="Codes of a row.")
     n_codes: int = parameter(default=256, accepts=[at_least(1)], kw_only=False, text="Centres of each level.")
     init: str = parameter(default="k-means||")

@@ -123,9 +123,10 @@ def test_ties_go_to_the_lower_code():
 @pytest.mark.parametrize("kind", ["product", "residual"])
 def test_sample(kind, mixture):
     auto = quantizer(kind, n_codes=4).fit(mixture)
-    rows = manymeans.fit(np.arange(5000.0)[:, None], 1024, init="random", seed=7, max_iter=0).best().cluster_centers
+    size = 4 * {"product": 256, "residual": 1024}[kind]
+    rows = manymeans.fit(np.arange(5000.0)[:, None], size, init="random", seed=7, max_iter=0).best().cluster_centers
     same(auto, quantizer(kind, n_codes=4, sample=None).fit(mixture[np.sort(rows[:, 0].astype(int))]), mixture)
-    same(auto, quantizer(kind, n_codes=4, sample=1024).fit(mixture), mixture)
+    same(auto, quantizer(kind, n_codes=4, sample=size).fit(mixture), mixture)
     same(quantizer(kind, sample=9999).fit(mixture), quantizer(kind, sample=None).fit(mixture), mixture)
     weights = np.random.default_rng(0).random(5000)
     weighted = quantizer(kind, sample=1000).fit(mixture, sample_weight=weights)
