@@ -116,6 +116,8 @@ def problems_of(X: Any, groups: Any, sample_weight: Any) -> Problems:
     if not hasattr(X, "reshape"):
         raise BadDataError(f"X is a {type(X).__name__}, which has no reshape; give its rows with groups")
     count, rows, columns = shape
+    if count == 0:
+        raise BadDataError(f"X has the shape {shape}: there is no problem; at least one is needed")
     try:
         points = plain_points(X.reshape(count * rows, columns), empty=True)
     except ValueError as error:

@@ -51,6 +51,12 @@ class Optimal1d(NamedTuple):
     n_iter: Any
     stop_reason: Any
 
+    def __repr__(self) -> str:
+        if self.labels.ndim == 1:
+            return f"Optimal1d({self.n_clusters} clusters of {len(self.labels)} values, inertia={self.inertia:g})"
+        rows, n = self.labels.shape
+        return f"Optimal1d({rows} rows of {n} values, {self.centers.shape[1]} clusters)"
+
     @property
     def digest(self) -> Any:
         """Of each row the 32 hexadecimal digits of the fit that begins with these centres. O(n) a row."""

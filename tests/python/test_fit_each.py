@@ -160,7 +160,7 @@ def test_indices(X):
     [
         ({"X": np.zeros((4, 3))}, "problems, rows and columns are needed, or rows and columns with groups"),
         ({"X": np.zeros((2, 3, 4, 5))}, r"X.reshape\(-1, 4, 5\) makes a problem of each"),
-        ({"X": np.zeros((0, 3, 4))}, r"\[groups\] 1 offsets were given, for no problem"),
+        ({"X": np.zeros((0, 3, 4))}, r"X has the shape \(0, 3, 4\): there is no problem"),
         ({"X": np.zeros((2, 0, 4))}, r"\[problem 0\] \[X\]"),
         ({"X": np.zeros((4, 3)), "groups": [0, 2]}, r"\[groups\] goes from 0 to 2; offsets go from 0 to 4"),
         ({"X": np.zeros((4, 3)), "groups": [0, 0, 1, 1]}, "the group of each row is something else"),

@@ -120,3 +120,8 @@ def test_bad_input():
         manymeans.optimal_1d([1, 2], 3)
     with pytest.raises(manymeans.UsageError, match="below 1"):
         manymeans.optimal_1d([1, 2], 0)
+
+
+def test_shown_in_one_line():
+    assert repr(manymeans.optimal_1d([1.0, 2, 9], 2)) == "Optimal1d(2 clusters of 3 values, inertia=0.5)"
+    assert repr(manymeans.optimal_1d(np.eye(4), 2)) == "Optimal1d(4 rows of 4 values, 2 clusters)"
