@@ -148,7 +148,7 @@ def test_columns_become_numbers_as_errors_say(what):
 @pytest.mark.parametrize("shape", [(4, 3, 2), (4, 5, 3), (2, 3, 4, 5)])
 def test_arrays_become_matrices_as_errors_say(shape):
     for X in (RANDOM.random(shape), (RANDOM.random(shape) * 255).astype(np.uint8)):
-        [message] = messages(lambda X=X: manymeans.fit(X, 2))
+        [message] = messages(lambda X=X: manymeans.search(X, 2, rounds=1))  # fit() takes three dimensions
         advice = re.search(r"X\.reshape\([-\d, ]+\)", message)[0]
         manymeans.fit(eval(advice, {"X": X}), 2)
 

@@ -544,7 +544,7 @@ NO_POINTS = {
     "empty": np.zeros((0, 3)),
     "no columns": np.zeros((40, 0)),
     "one dimension": SMALL[0].astype("f4"),
-    "three dimensions": SMALL[None].astype("f4"),
+    "four dimensions": SMALL[None, None].astype("f4"),
     "no dimension": np.float32(3),
     "rows of different lengths": [[1.0, 2.0], [3.0]] * 20,
     "NaN": np.full((40, 3), np.nan),
@@ -628,7 +628,7 @@ def test_centres_set_by_hand():
 def test_more_than_two_dimensions():
     """The error says how an array of images becomes rows."""
     with pytest.raises(manymeans.BadDataError, match=r"X.reshape\(10, 12\) makes a row of each X\[i\]"):
-        manymeans.fit(np.zeros((10, 4, 3), "f4"), 2)
+        manymeans.search(np.zeros((10, 4, 3), "f4"), 2)
 
 
 def test_frames_that_hold_no_numbers():
@@ -650,7 +650,7 @@ def test_a_picture_has_pixels_as_rows(colours):
         manymeans.fit(picture, 2)
     for other in (picture.astype(float), np.zeros((5, 3, 6), dtype=np.uint8)):
         with pytest.raises(manymeans.BadDataError, match=rf"X.reshape\(5, {other[0].size}\) makes a row of each"):
-            manymeans.fit(other, 2)
+            manymeans.search(other, 2)
 
 
 def test_a_series_of_numbers_is_no_matrix_for_estimators():

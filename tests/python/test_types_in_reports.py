@@ -236,9 +236,10 @@ def lists_of_booleans():
 
 
 def three_dimensions():
-    for fit in (KMeans(2).fit, lambda X: manymeans.fit(X, 2), lambda X: manymeans.predict([[1.0, 2]], X)):
+    for fit in (KMeans(2).fit, lambda X: manymeans.search(X, 2), lambda X: manymeans.predict([[1.0, 2]], X)):
         with pytest.raises(ValueError, match=r"dim 3|reshape"):
             fit(np.zeros((3, 5, 4)))
+    assert len(manymeans.fit(np.random.default_rng(0).random((3, 5, 4)), 2)) == 3
 
 
 def text_in_init():
