@@ -11,7 +11,17 @@ import numpy.typing as npt
 
 from . import _manymeans, _threads
 from ._errors import BadDataError, UsageError, warn, warn_of_stop
-from ._input import Points, array_of, on_host, plain_centers, plain_numbers, plain_points, plain_weights, readable
+from ._input import (
+    Points,
+    array_of,
+    is_picture,
+    on_host,
+    plain_centers,
+    plain_numbers,
+    plain_points,
+    plain_weights,
+    readable,
+)
 from ._opening import weights_of
 from ._parameters import integer
 from ._progress import Callback, Reporter
@@ -84,10 +94,8 @@ def each_of(name: str, values: Any, dtype: Any) -> npt.NDArray[Any]:
 
 
 def is_batch(X: Any) -> bool:
-    """Return whether this is an array of three dimensions, and no picture, of whose pixels rows are made."""
-    if getattr(X, "ndim", 0) != 3:
-        return False
-    return not (X.shape[-1] in (3, 4) and getattr(X, "dtype", None) == np.uint8)
+    """Return whether this is an array of three dimensions, and no picture, whose pixels are rows."""
+    return getattr(X, "ndim", 0) == 3 and not is_picture(X)
 
 
 def problems_of(X: Any, groups: Any, sample_weight: Any) -> Problems:

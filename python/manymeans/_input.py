@@ -128,6 +128,11 @@ def is_torch(X: Any) -> bool:
     return torch is not None and isinstance(X, torch.Tensor)
 
 
+def is_picture(X: Any) -> bool:
+    """Return whether this is a picture: an array of bytes, whose last axis has three or four colours."""
+    return X.ndim == 3 and X.shape[-1] in (3, 4) and str(X.dtype).rpartition(".")[2] == "uint8"
+
+
 def is_cupy(X: Any) -> bool:
     """Return whether this is an array of CuPy."""
     return type(X).__module__.partition(".")[0] == "cupy"
@@ -769,7 +774,7 @@ def conform(points: Points, name: str = "X", least_rows: int = 1) -> Points:
     array = points.array
     if array.ndim != 2 or array.shape[0] < least_rows or array.shape[1] < 1:
         text = f"{name} has the shape {array.shape}; rows and columns, at least one of each, are needed"
-        if array.ndim == 3 and array.shape[-1] in (3, 4) and array.dtype == np.uint8:
+        if is_picture(array):
             text += f": {name}.reshape(-1, {array.shape[-1]}) makes a row of each pixel of a picture"
         elif array.ndim > 2:
             text += f": {name}.reshape({array.shape[0]}, {math.prod(array.shape[1:])}) makes a row of each {name}[i]"
