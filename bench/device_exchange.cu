@@ -2,10 +2,11 @@
 //
 //   device_exchange [DEVICES [REPEATS]]
 //
-// all to all: each device sends its values to all others and adds up what it got, as join_statistics.cu does.
-// scatter: each device gets one share of the values from all others, adds it up, and sends the result to all.
-// doubling: a tree. In step s each device sends all that it has added up so far to the device whose number differs
-// in bit s. The number of devices is a power of two.
+// all to all: each device sends its values to all others. Then it adds up the values that it got.
+// scatter: each device reads one share of the values from all others, and writes its sum to all. join_statistics.cu
+// does so.
+// doubling: a tree, for a power of two of devices. In step s each device sends its sum so far to one other device. The
+// numbers of the two devices differ in bit s.
 // One thread enqueues all work. The time ends when the host knows that all devices have finished; `REPEATS` exchanges
 // follow one another. Each way is checked. Devices must reach each other's memory.
 #include <cuda_runtime.h>
@@ -55,7 +56,7 @@ struct Device {
 
 class Exchange {
  public:
-  Exchange(int devices, int64_t values) : devices_(devices), values_(values) {
+  Exchange(int devices, int64_t values) : devices_(static_cast<size_t>(devices)), values_(values) {
     for (int d = 0; d < devices; ++d) {
       bind(d);
       cudaDeviceGetAttribute(&multiprocessors_, cudaDevAttrMultiProcessorCount, d);
@@ -149,10 +150,6 @@ class Exchange {
   }
 
  private:
-  struct Devices : std::vector<Device> {
-    explicit Devices(int count) : std::vector<Device>(static_cast<size_t>(count)) {}
-  };
-
   int count() const { return static_cast<int>(devices_.size()); }
   size_t bytes() const { return static_cast<size_t>(values_) * sizeof(int64_t); }
   static void bind(int d) { check(cudaSetDevice(d)); }
@@ -203,7 +200,7 @@ class Exchange {
     return true;
   }
 
-  Devices devices_;
+  std::vector<Device> devices_;
   int64_t values_;
   int multiprocessors_ = 1;
 };

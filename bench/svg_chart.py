@@ -1,5 +1,7 @@
-"""A line chart as an SVG file: linear or logarithmic axes, markers, and a key of the lines: at their ends, or below the
-plot if its names are long. Standard library."""
+"""A line chart as an SVG file: linear or logarithmic axes, markers, and a key of the lines.
+
+The key stands at the ends of the lines, or below the plot if its names are long. Standard library.
+"""
 
 import math
 from html import escape

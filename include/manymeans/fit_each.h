@@ -53,8 +53,9 @@ std::vector<int64_t> equal_groups(int64_t problems, int64_t rows);
 /// points   the rows of all problems, one problem behind the other
 /// weights  empty, or one for each row
 /// groups   B + 1 offsets from 0 to N: problem b has the rows from groups[b] to before groups[b + 1]
-/// hooks    progress is of the phase "problems" and comes after a problem; where it returns false, no other begins. So
-///          does cancel, which the fits that run follow. initial has the prototypes of problem 0, of problem 1, ...
+/// hooks    progress reports the phase "problems" after each problem. If it returns false, no other problem begins.
+///          cancel does the same, and also stops the fits that run. initial holds the prototypes of problem 0, then of
+///          problem 1, and so on.
 ///
 /// On the CPU each problem has one thread. Problems too large for that come first and have all threads. On a device
 /// one problem follows the other.

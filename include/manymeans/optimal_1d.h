@@ -32,9 +32,9 @@ struct Optimal1d {
 ///
 /// values   B x n in a type that fit() takes: B problems of n values.
 /// weights  empty, n weights for all rows, or B x n. They are quantised as in a fit, row by row.
-/// The BIC is the one of criteria(), with weights that are scaled to a sum of n.
-/// fit() of a row that begins with these centres keeps their bits, and the labels and the inertia. Where values differ
-/// in their last bits only, rounding may move some: then the answer is the one with which that fit ends.
+/// The BIC is the one of criteria(). Its weights are scaled to a sum of n.
+/// fit() of a row that begins with these centres keeps their bits. It keeps the labels and the inertia, too. Where
+/// values differ in their last bits only, rounding may move some: then the answer is the one with which that fit ends.
 /// Throws Error: kUsage (k, k > n), kBadData (NaN, infinity, weights; it names the row and the column), kUnavailable
 /// (memory), kInterrupted. Expected time O(n log n) a row and k. Memory: some 200 n bytes a thread, and the result.
 /// Source: Aggarwal, Schieber and Tokuyama (1994), Finding a minimum-weight k-link path in graphs with the concave

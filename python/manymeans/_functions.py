@@ -393,7 +393,8 @@ def fit_each(
     seed_each : array-like of shape (n_problems,), optional
         The seed of each problem, instead of `seed`.
     errors : {"raise", "skip"}, default="raise"
-        What a problem does that cannot be fitted: raise its error, or be left out and stand in `BatchResult.errors`.
+        ``"raise"``: a problem that cannot be fitted raises its error. ``"skip"``: it is left out, and
+        `BatchResult.errors` has its message.
     init : str or array-like of shape (n_problems, k, n_features), default="auto"
         A method as in `fit`, or initial centres; where k differs, a list of an array for each problem.
     sample_weight : array-like of shape (n_problems, n_samples), or (n_samples,) with `groups`, optional

@@ -98,8 +98,8 @@ def optimal_1d(
     Returns
     -------
     optimum : Optimal1d
-        Centres, labels, inertia, sizes and digests. Of several optima it is the one whose last cluster has most
-        distinct values, then the one whose last but one has most, and so on.
+        Centres, labels, inertia, sizes and digests. The optimum whose last cluster has most distinct values wins a
+        tie. If that leaves several, the last but one decides, and so on.
 
     Raises
     ------

@@ -8,7 +8,7 @@
 
 namespace manymeans {
 
-/// As optimal_parts(), for lines of which layers[m], ascending, holds all cuts that may end part m - 1 of an optimum.
+/// Does what optimal_parts() does. layers[m], ascending, holds all cuts that may end part m - 1 of an optimum.
 /// layers[0] is {0} and layers[k] is {n}. It takes O(log n) comparisons for each cut of a layer.
 std::vector<size_t> exact_parts(const WeightedLine& line, const std::vector<std::vector<size_t>>& layers);
 

@@ -16,8 +16,8 @@ struct WeightedLine {
 };
 
 /// Cuts a line into k parts with the smallest sum of weighted squared distances to the means of the parts. Returns the
-/// end of each part: part c holds the values [ends[c - 1], ends[c]). The decision is exact. Of several optima the one
-/// whose last part is the longest is returned, then the one whose last but one is the longest, and so on.
+/// end of each part: part c holds the values [ends[c - 1], ends[c]). The decision is exact. The optimum
+/// whose last part is the longest wins a tie. If that leaves several, the last but one decides, and so on.
 /// The values are distinct and 1 <= k <= their number. Expected time O(n log n) for n values; many exact ties add
 /// O(k n log n) comparisons of exact numbers.
 std::vector<size_t> optimal_parts(const WeightedLine& line, size_t k);

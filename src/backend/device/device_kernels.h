@@ -64,8 +64,8 @@ class PassKernels {
   virtual bool joins() const { return false; }
   /// The batch begins that end_pass() and update() will be asked about.
   virtual void begin_joined(const PassBatch& batch) { static_cast<void>(batch); }
-  /// Statistics of int64 that all members of a team have, in four pieces of the same sizes, and where all members want
-  /// the sums: one piece behind the other.
+  /// Each member of a team has statistics of int64 in four pieces. The pieces have the same sizes on all members. The
+  /// sums of all members go to every member, one piece behind the other.
   struct Joining {
     struct Member {
       std::array<Address, 4> own;

@@ -1,5 +1,5 @@
-// Bound by the links between the devices, or by memory: each value is read from every device once, and its sum is
-// written to every device. bench/device_exchange.cu compares this with other ways.
+// The kernel reads each value from every device once, and writes its sum to every device. The links between the devices
+// bound it, or memory. bench/device_exchange.cu compares this with other ways.
 #include <manymeans/error.h>
 
 #include "backend/cuda/exact/join_statistics.h"
