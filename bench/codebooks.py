@@ -6,8 +6,8 @@ usage: codebooks.py [--rounds N] [--long N] [--out FILE]     a Python with manym
 Rows are 1,000 Gaussian groups with noise, float32. Both sides train by default on two threads: products on 256 rows for
 each code, residuals on 1,024 (manymeans) and 256 (faiss). "same rows" gives both the rows that manymeans chooses. One
 process runs the sides in turns, and the medians of three rounds count. --long is the number of rounds of residuals that
-faiss trains with its default beam of 5, ten minutes each. manymeans trains without a beam. The error is the mean squared error of a row, coded by manymeans with the codebooks of
-either side. Writes a table in Markdown.
+faiss trains with its default beam of 5, ten minutes each. manymeans trains without a beam. The error is the mean squared
+error of a row, coded by manymeans with the codebooks of either side. Writes a table in Markdown.
 """
 
 import argparse
