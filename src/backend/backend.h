@@ -96,6 +96,8 @@ std::span<const BackendEntry> backends();
 void check_algorithm(std::string_view algorithm);
 /// Returns whether this name means several devices, as "cuda:0,cuda:1" or "cuda:all".
 bool names_several(std::string_view name);
+/// The backends that a name means, one or several. Throws Error for a name that is empty, twice there, or of no device.
+std::vector<std::string> backend_names(std::string_view name);
 /// "auto" is the first entry. Several names, with commas between them, are one backend of all these. Throws
 /// Error(kUsage) for an unknown name.
 std::unique_ptr<Backend> make_backend(std::string_view name, const BackendOptions& options);

@@ -1,5 +1,6 @@
 #include <manymeans/fit_each.h>
 
+#include "core/aligned_buffer.h"
 #include "core/fp_environment.h"
 #include "core/memory_space.h"
 #include "core/out_of_memory.h"
@@ -69,6 +70,9 @@ class Problems {
     if (!options.k_each.empty()) common.k = {1};  // each is checked with its problem
     check(common);
     if (initial.data != nullptr) place_initial();
+    if (!points.on_device() || is_sparse(points) || options.backend != "auto" || !are_small()) return;
+    fetch(points_, fetched_);
+    fetch(initial_, fetched_initial_);
   }
 
   int64_t count() const { return std::ssize(groups_) - 1; }
@@ -125,6 +129,26 @@ class Problems {
     return view;
   }
 
+  // Telling a device what to do takes longer than a small problem takes a thread of the processor.
+  bool are_small() const {
+    constexpr double kProducts = 5e5;              // of a pass, for each thread: above, a device takes no longer
+    constexpr size_t kMaxBytes = size_t{4} << 30;  // of the copy
+    const double most = kProducts * thread_count(options_.threads);
+    for (int64_t b = 0; b < count(); ++b) {
+      const auto rows = static_cast<double>(points(b).n);
+      if (rows * static_cast<double>(prototypes(b)) * static_cast<double>(points_.d + 8) > most) return false;
+    }
+    return points_.bytes() <= kMaxBytes;
+  }
+
+  static void fetch(PointsView& points, AlignedBuffer<std::byte>& copy) {
+    if (!points.on_device()) return;
+    await_points(points);
+    copy = AlignedBuffer<std::byte>(points.bytes());
+    memory_space(points).fetch_bytes(points, 0, points.bytes(), copy.data());
+    points = {copy.data(), points.n, points.d, points.type};
+  }
+
   void place_initial() {
     initial_ends_ = {0};
     for (int64_t b = 0; b < count() && initial_ends_.back() <= initial_.n; ++b) {
@@ -136,12 +160,13 @@ class Problems {
                             initial_.n, count()));
   }
 
-  const PointsView& points_;
+  PointsView points_;
   std::span<const double> weights_;
   std::span<const int64_t> groups_;
   const EachOptions& options_;
-  const PointsView& initial_;
+  PointsView initial_;
   std::vector<int64_t> initial_ends_;
+  AlignedBuffer<std::byte> fetched_, fetched_initial_;  // small problems of a device, for the processor
 };
 
 class EachFit {
@@ -157,10 +182,15 @@ class EachFit {
     result_.fits.resize(static_cast<size_t>(problems_.count()));
     FitOptions options = problems_.options(0);
     const std::shared_ptr<Backend> shared = backend_for(options);
-    const auto last_wide = shared->keeps_to_memory() ? order_by_work(shared->threads()) : order_.end();
+    const bool on_cpu = shared->keeps_to_memory();
+    const auto last_wide = on_cpu ? order_by_work(shared->threads()) : order_by_bytes();
     for (auto b = order_.begin(); b != last_wide; ++b) fit_problem(*b, options.threads, shared);
     options.threads = 1;
-    fit_side_by_side({last_wide, order_.end()}, options, shared->threads());
+    // Queues of a device overlap, and the host prepares a problem while the device works. More than these gain nothing.
+    constexpr int kDeviceWorkers = 8;
+    const auto devices = static_cast<int>(backend_names(options.backend).size());
+    const int workers = on_cpu ? shared->threads() : std::min(shared->threads(), kDeviceWorkers * devices);
+    fit_side_by_side({last_wide, order_.end()}, options, workers);
     if (failed_) throw Error(failed_->code, name_of_problem(failed_->problem), failed_->text);
     std::ranges::sort(result_.errors, {}, &ProblemError::problem);
     return std::move(result_);
@@ -191,11 +221,25 @@ class EachFit {
     return end;
   }
 
-  void fit_side_by_side(std::span<const int64_t> problems, const FitOptions& options, int threads) {
+  // Puts first the problems that could take too much of a device's memory together, and returns their end. A limit of
+  // memory holds for one fit at a time.
+  Order::iterator order_by_bytes() {
+    constexpr size_t kMaxBytes = size_t{64} << 20;  // of the points
+    const auto is_wide = [this](int64_t b) {
+      return options_.memory.bytes > 0 || problems_.points(b).bytes() > kMaxBytes;
+    };
+    return std::stable_partition(order_.begin(), order_.end(), is_wide);
+  }
+
+  void fit_side_by_side(std::span<const int64_t> problems, FitOptions options, int threads) {
     if (problems.empty()) return;
+    const std::vector<std::string> names = backend_names(options.backend);
     ThreadPool pool(static_cast<int>(std::min<int64_t>(threads, std::ssize(problems))), hooks_.abort);
     std::vector<std::shared_ptr<Backend>> backends;
-    for (int worker = 0; worker < pool.size(); ++worker) backends.push_back(backend_for(options));
+    for (size_t worker = 0; worker < static_cast<size_t>(pool.size()); ++worker) {
+      options.backend = names[worker % names.size()];
+      backends.push_back(backend_for(options));
+    }
     pool.for_each_range(std::ssize(problems), 1, [&](int worker, int64_t index, int64_t) {
       fit_problem(problems[static_cast<size_t>(index)], 1, backends[static_cast<size_t>(worker)]);
     });

@@ -226,6 +226,15 @@ def test_prototypes_of_the_device_in_predict(mixture):
         assert np.array_equal(manymeans.predict(mixture[:7].astype("f8"), wrap(mixture)), expected)
 
 
+@pytest.mark.parametrize(("backend", "fitted_by"), [("auto", "cpu"), ("cuda", "cuda")])
+def test_many_small_problems(backend, fitted_by, mixture):
+    X = np.stack([mixture + shift for shift in range(5)]).astype("f2")
+    each = manymeans.fit_each(torch_tensor(X), 3, init=X[:, :3], backend=backend)
+    for b, problem in enumerate(each):
+        assert problem.provenance["backend"] == fitted_by
+        assert problem.digest == manymeans.fit(X[b], 3, init=X[b, :3], backend="cpu").digest
+
+
 def test_numba(mixture):
     cuda = pytest.importorskip("numba.cuda")
     on_device = cuda.to_device(mixture)
@@ -272,7 +281,7 @@ def test_other_dimensions(wrap, shape):
     given = wrap(np.ones(shape, dtype=np.float32))
     fitted = KMeans(1).fit(np.eye(2, dtype=np.float32))
     for use in (
-        lambda X: manymeans.fit(X, 2),
+        lambda X: manymeans.fit(X, 2) if len(shape) != 3 else KMeans(2).fit(X),  # three are many problems
         lambda X: manymeans.search(X, 2, rounds=1),
         lambda X: manymeans.kmeans_plusplus(X, 2),
         lambda X: manymeans.predict(np.eye(2), X),

@@ -142,9 +142,14 @@ void check_names(const std::vector<std::string>& names, std::string_view text) {
 
 }  // namespace
 
-std::unique_ptr<Backend> make_composite_backend(std::string_view text, const BackendOptions& options) {
-  const std::vector<std::string> names = split_names(text);
+std::vector<std::string> backend_names(std::string_view text) {
+  std::vector<std::string> names = split_names(text);
   check_names(names, text);
+  return names;
+}
+
+std::unique_ptr<Backend> make_composite_backend(std::string_view text, const BackendOptions& options) {
+  const std::vector<std::string> names = backend_names(text);
   if (names.size() == 1) return make_backend(names[0], options);
   const int threads = thread_count(options.threads);
   std::vector<NamedBackend> backends;
