@@ -25,7 +25,7 @@ INTRODUCTION = """# The founding experiments: results
   multiplied to the study's number. *Whole* was not.
 - *all threads* are those of the machine. *-*: not measured, for the reason below the table.
 - Points are uniform random numbers of the study's shape. They also replace real data.
-- In charts a line has one colour on all machines: solid on the first machine, dashed on the second. Dots are published.
+- In charts a line has one colour on all machines. Its dashes name the machine. Dots are published.
 
 Machines and runs:
 """
