@@ -185,12 +185,15 @@ class EachFit {
     const bool on_cpu = shared->keeps_to_memory();
     const auto last_wide = on_cpu ? order_by_work(shared->threads()) : order_by_bytes();
     for (auto b = order_.begin(); b != last_wide; ++b) fit_problem(*b, options.threads, shared);
-    options.threads = 1;
-    // Queues of a device overlap, and the host prepares a problem while the device works. More than these gain nothing.
-    constexpr int kDeviceWorkers = 8;
-    const auto devices = static_cast<int>(backend_names(options.backend).size());
-    const int workers = on_cpu ? shared->threads() : std::min(shared->threads(), kDeviceWorkers * devices);
-    fit_side_by_side({last_wide, order_.end()}, options, workers);
+    const std::span<const int64_t> others(last_wide, order_.end());
+    if (on_cpu) {
+      options.threads = 1;
+      fit_side_by_side(others, options, shared->threads());
+    } else {
+      const int workers = std::min(shared->threads(), device_workers(others));
+      options.threads = std::max(1, shared->threads() / workers);  // which copy points
+      fit_side_by_side(others, options, workers);
+    }
     if (failed_) throw Error(failed_->code, name_of_problem(failed_->problem), failed_->text);
     std::ranges::sort(result_.errors, {}, &ProblemError::problem);
     return std::move(result_);
@@ -221,14 +224,25 @@ class EachFit {
     return end;
   }
 
-  // Puts first the problems that could take too much of a device's memory together, and returns their end. A limit of
-  // memory holds for one fit at a time.
+  // Problems of a device that are fitted at the same time take this much of its memory: all their points, some copies.
+  static constexpr size_t kDeviceBytes = size_t{512} << 20;
+
+  // Puts first the problems that are too large for that, and returns their end. A limit of memory holds for one fit at
+  // a time.
   Order::iterator order_by_bytes() {
-    constexpr size_t kMaxBytes = size_t{64} << 20;  // of the points
     const auto is_wide = [this](int64_t b) {
-      return options_.memory.bytes > 0 || problems_.points(b).bytes() > kMaxBytes;
+      return options_.memory.bytes > 0 || problems_.points(b).bytes() > kDeviceBytes / 2;
     };
     return std::stable_partition(order_.begin(), order_.end(), is_wide);
+  }
+
+  // Queues of a device overlap, and the host prepares a problem while the device works. More workers gain nothing.
+  int device_workers(std::span<const int64_t> problems) const {
+    constexpr size_t kMaxWorkers = 8;
+    size_t largest = 1;
+    for (const int64_t b : problems) largest = std::max(largest, problems_.points(b).bytes());
+    const size_t devices = backend_names(options_.backend).size();
+    return static_cast<int>(devices * std::min(kMaxWorkers, kDeviceBytes / largest));
   }
 
   void fit_side_by_side(std::span<const int64_t> problems, FitOptions options, int threads) {
@@ -241,7 +255,7 @@ class EachFit {
       backends.push_back(backend_for(options));
     }
     pool.for_each_range(std::ssize(problems), 1, [&](int worker, int64_t index, int64_t) {
-      fit_problem(problems[static_cast<size_t>(index)], 1, backends[static_cast<size_t>(worker)]);
+      fit_problem(problems[static_cast<size_t>(index)], options.threads, backends[static_cast<size_t>(worker)]);
     });
   }
 

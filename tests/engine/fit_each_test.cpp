@@ -187,6 +187,19 @@ TEST(FitEach, LargeProblemsHaveAllThreads) {
   EXPECT_EQ(few.fits[1].provenance.threads, 5);
 }
 
+TEST(FitEach, SeveralBackendsShareTheProblemsOut) {
+  Batch batch = plain_batch(200, 40, 5);
+  batch.options.backend = "cpu,reference";
+  const EachResult result = fit_batch(batch);
+  EXPECT_EQ(outcomes(result), one_by_one(batch));
+  for (const FitResult& fit : result.fits) {
+    EXPECT_TRUE(fit.provenance.backend == "cpu" || fit.provenance.backend == "reference") << fit.provenance.backend;
+    EXPECT_EQ(fit.provenance.options.backend, "cpu,reference");
+  }
+  batch.options.backend = "cpu,cpu";
+  EXPECT_NE(error_of(batch).find("stands twice"), std::string::npos);
+}
+
 TEST(FitEach, SparsePointsAndGivenPrototypes) {
   const std::vector<float> values = {1, 2, 9, 8, 1, 7, 30, 20};
   const std::vector<int32_t> columns = {0, 1, 0, 0, 1, 0, 1, 0};
