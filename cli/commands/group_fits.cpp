@@ -94,19 +94,16 @@ GroupedTable group_rows(const JobPoints& points) {
   return table;
 }
 
-// "[problem 2] [points] row 3, ..." speaks of a row of a group, and for users of the file.
-[[noreturn]] void throw_about_group(const Error& error, const GroupedTable& table) {
-  const std::string text = error.what();
-  long long problem = 0, row = 0;
-  int prefix = 0, digits = 0;
-  if (std::sscanf(text.c_str(), "[problem %lld] %n", &problem, &prefix) != 1 || prefix == 0) throw error;
-  const std::string rest = text.substr(static_cast<size_t>(prefix));
-  if (std::sscanf(rest.c_str(), "[points] row %lld%n", &row, &digits) == 1 && digits > 0) {
-    const int64_t of_table = table.rows[static_cast<size_t>(table.groups[static_cast<size_t>(problem)] + row - 1)];
-    throw Error(error.code(), "points",
-                fmt::format("row {}{}", of_table + 1, std::string_view(rest).substr(static_cast<size_t>(digits))));
+// "[points] row 3, ..." speaks of a row of the group, and for users of the file.
+Error about_group(const ProblemError& error, const GroupedTable& table) {
+  const auto group = static_cast<size_t>(error.problem());
+  long long row = 0;
+  int end = 0;
+  if (std::sscanf(error.text(), "[points] row %lld%n", &row, &end) == 1) {
+    const int64_t of_table = table.rows[static_cast<size_t>(table.groups[group] + row - 1)];
+    return {error.code(), "points", fmt::format("row {}{}", of_table + 1, error.text() + end)};
   }
-  throw Error(error.code(), kFlag, fmt::format("group '{}': {}", table.names[static_cast<size_t>(problem)], rest));
+  return {error.code(), kFlag, fmt::format("group '{}': {}", table.names[group], error.text())};
 }
 
 // As if one fit had made the labels, in the order of the points.
@@ -188,8 +185,8 @@ EachResult fit_groups(const FitCommand& command, const JobPoints& points, const 
     hooks.labels = LabelsOf::kBest;
     try {
       result = fit_each(table.view(points.view), table.weights, table.groups, options, hooks);
-    } catch (const Error& error) {
-      throw_about_group(error, table);
+    } catch (const ProblemError& error) {
+      throw about_group(error, table);
     }
   });
   const auto fitted = std::ranges::count_if(result.fits, [&](const FitResult& fit) {
