@@ -43,7 +43,8 @@ const char* const kExamples =
     "  manymeans fit table.csv -k 5 --scale standard --append clustered.csv \\\n"
     "      --summary clusters.csv\n"
     "      Writes the table again with a column 'cluster', and what each is like.\n"
-    "  manymeans fit sales.csv --group-by shop -k 3 --labels clusters.csv\n"
+    "  manymeans fit sales.csv --group-by shop -k 3 --labels clusters.csv \\\n"
+    "      --model 'shop-{group}.npz'\n"
     "      Fits three clusters to the rows of each shop alone.\n"
     "  manymeans fit points.npy --init out.npz --max-iter 1000\n"
     "      Goes on from all models of an earlier fit; --models 1: from the best.\n"
@@ -82,8 +83,8 @@ void add_fit_command(Program& program, int& exit_code) {
     if (text.empty()) throw Error(ErrorCode::kUsage, "--group-by", "is empty; the name or number of a column is right");
   };
   app.add_option("--group-by", set_column,
-                 "Column of a text file: a fit of the rows of each of its texts alone, with the same options and "
-                 "seed. It is no column of the points. Outputs are --labels and --json.")
+                 "Column of groups: a fit of the rows of each of its values alone, with the same options and seed. It "
+                 "is no column of the points. Outputs are --labels, --json and --model 'NAME-{group}.npz'.")
       .type_name("COLUMN")
       .group("Reading");
   app.footer(kExamples);

@@ -28,7 +28,9 @@ std::vector<std::string> centroid_inits() {
 
 // The rounds that give a model again.
 std::string rounds_of(const SearchResult& result, size_t model) {
-  return model < result.searches.size() ? fmt::format("{}", result.searches[model].rounds) : "";
+  if (model >= result.searches.size()) return "";
+  const std::string& init = result.fit.models[model].init;
+  return init == "optimal" ? init : fmt::format("{}", result.searches[model].rounds);
 }
 
 struct Found {
@@ -98,35 +100,16 @@ void check_optimal(const FitCommand& command) {
   if (options.metric != Metric::kEuclidean) refuse("--metric", "the optimum is of Euclidean distances");
 }
 
-// Returns the optimal centres of each k, one k after the other. Where values are fewer than k, k becomes their number.
-Matrix optimal_centres(FitCommand& command, const JobPoints& points, std::vector<std::string>& warnings) {
-  const PointsView& view = points.view;
-  if (view.d != 1 || view.on_device()) {
+// Where distinct values are fewer than k, each has its own cluster.
+FitResult fit_optimal(const FitCommand& command, const JobPoints& points, const FitHooks& hooks) {
+  if (points.view.d != 1) {
     throw Error(ErrorCode::kUsage, "--optimal",
-                fmt::format("is for one dense column, and {} has {}; --columns chooses one", command.job.data.name(),
-                            view.d == 1 ? "a sparse one" : fmt::format("{} columns", view.d)));
+                fmt::format("is for one column, and {} has {} columns; --columns chooses one", command.job.data.name(),
+                            points.view.d));
   }
-  std::vector<double> centres;
-  for (int64_t& k : command.options.k) {
-    const Optimal1dOptions options{.k = {k}, .threads = command.options.threads, .abort = &overdue_stop()};
-    const Optimal1d found = optimal_1d({view.data, 1, view.n, view.type}, points.dataset.weights, options);
-    k = found.models[0].k;
-    for (int64_t c = 0; c < k; ++c) centres.push_back(found.models[0].prototypes.at(c, 0));
-    warnings.insert(warnings.end(), found.warnings.begin(), found.warnings.end());
-  }
-  Matrix all(std::ssize(centres), 1, DataType::kFloat64);
-  std::ranges::copy(centres, all.values<double>().begin());
-  return all;
-}
-
-FitResult fit_optimal(FitCommand& command, const JobPoints& points, FitHooks hooks) {
-  std::vector<std::string> warnings;
-  const Matrix centres = optimal_centres(command, points, warnings);
-  hooks.initial = centres.view();
-  FitResult result = fit(points.view, points.dataset.weights, command.options, hooks);
-  for (ModelResult& model : result.models) model.init = "optimal";
-  result.warnings.insert(result.warnings.begin(), warnings.begin(), warnings.end());
-  return result;
+  SearchOptions options = command.options;
+  options.empty = EmptyPolicy::kDrop;
+  return search(points.view, points.dataset.weights, options, hooks).fit;
 }
 
 Found run_fit(FitCommand& command, JobPoints& points, bool initial_file, ProgressLine& line) {

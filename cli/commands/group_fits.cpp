@@ -22,6 +22,7 @@ namespace manymeans::cli {
 namespace {
 
 constexpr const char* kFlag = "--group-by";
+constexpr std::string_view kGroup = "{group}";  // in --model: the value of a group
 
 // The rows of all groups, one group behind the other. Groups come in the order of their first rows.
 struct GroupedTable {
@@ -37,8 +38,7 @@ struct GroupedTable {
 
 void refuse_flags(const FitCommand& command, bool initial_file) {
   const FitJob& job = command.job;
-  const std::vector<std::pair<const char*, bool>> one_fit = {{"--model", !job.model.empty()},
-                                                             {"--append", !job.append.path.empty()},
+  const std::vector<std::pair<const char*, bool>> one_fit = {{"--append", !job.append.path.empty()},
                                                              {"--summary", !job.summary.empty()},
                                                              {"--report", !job.page.empty()},
                                                              {"--checkpoint", !job.checkpoint.path.empty()},
@@ -52,6 +52,40 @@ void refuse_flags(const FitCommand& command, bool initial_file) {
       throw Error(ErrorCode::kUsage, flag, "is for one fit, and --group-by makes one of each group; leave it out");
   }
   if (job.ranks) throw Error(ErrorCode::kUsage, kFlag, "is for one process; several share the rows here");
+  const size_t name = job.model.rfind('/') + 1;  // 0 without a folder
+  const size_t group = job.model.find(kGroup);
+  if (job.model.empty() || (group != std::string::npos && group >= name)) return;
+  throw Error(ErrorCode::kUsage, "--model",
+              fmt::format("is '{}'; with --group-by its file name needs {{group}} in the place of each group's value: "
+                          "model-{{group}}.npz",
+                          job.model));
+}
+
+// A file for the model of each group, in one folder. Bytes that are no letters, digits, '-', '_' or '.' become %2F
+// and so on, an empty value %. So no value leaves the folder, and no two values share a file.
+std::string model_path(const std::string& pattern, const std::string& group) {
+  constexpr std::string_view kPlain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.";
+  std::string value = group.empty() ? "%" : "";
+  for (const char c : group) {
+    value += kPlain.find(c) != kPlain.npos ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
+  }
+  return std::string(pattern).replace(pattern.find(kGroup), kGroup.size(), value);
+}
+
+void check_models(const FitJob& job, const GroupedTable& table) {
+  CommandFiles files = {.outputs = {}, .inputs = job.data.all()};
+  files.inputs.push_back(job.reading.weights);
+  for (const std::string& name : table.names) {
+    files.outputs = {{"--model", model_path(job.model, name), {".npz"}}};
+    check_files(files);
+  }
+}
+
+void write_models(const FitJob& job, const JobPoints& points, const GroupedTable& table, const EachResult& result) {
+  for (size_t g = 0; g < result.fits.size(); ++g) {
+    save_model(model_path(job.model, table.names[g]), result.fits[g], points.scaling, points.dataset.column_names,
+               points.dataset.source);
+  }
 }
 
 // The number of each row's group.
@@ -94,19 +128,16 @@ GroupedTable group_rows(const JobPoints& points) {
   return table;
 }
 
-// "[problem 2] [points] row 3, ..." speaks of a row of a group, and for users of the file.
-[[noreturn]] void throw_about_group(const Error& error, const GroupedTable& table) {
-  const std::string text = error.what();
-  long long problem = 0, row = 0;
-  int prefix = 0, digits = 0;
-  if (std::sscanf(text.c_str(), "[problem %lld] %n", &problem, &prefix) != 1 || prefix == 0) throw error;
-  const std::string rest = text.substr(static_cast<size_t>(prefix));
-  if (std::sscanf(rest.c_str(), "[points] row %lld%n", &row, &digits) == 1 && digits > 0) {
-    const int64_t of_table = table.rows[static_cast<size_t>(table.groups[static_cast<size_t>(problem)] + row - 1)];
-    throw Error(error.code(), "points",
-                fmt::format("row {}{}", of_table + 1, std::string_view(rest).substr(static_cast<size_t>(digits))));
+// "[points] row 3, ..." speaks of a row of the group, and for users of the file.
+Error about_group(const ProblemError& error, const GroupedTable& table) {
+  const auto group = static_cast<size_t>(error.problem());
+  long long row = 0;
+  int end = 0;
+  if (std::sscanf(error.text(), "[points] row %lld%n", &row, &end) == 1) {
+    const int64_t of_table = table.rows[static_cast<size_t>(table.groups[group] + row - 1)];
+    return {error.code(), "points", fmt::format("row {}{}", of_table + 1, error.text() + end)};
   }
-  throw Error(error.code(), kFlag, fmt::format("group '{}': {}", table.names[static_cast<size_t>(problem)], rest));
+  return {error.code(), kFlag, fmt::format("group '{}': {}", table.names[group], error.text())};
 }
 
 // As if one fit had made the labels, in the order of the points.
@@ -151,12 +182,14 @@ std::string table_of(const GroupedTable& table, const EachResult& result) {
 }
 
 // Each group has the object of a fit. To parse their texts would take several times their size in memory.
-std::string json_of(const GroupedTable& table, const EachResult& result, const std::vector<std::string>& warnings) {
+std::string json_of(const GroupedTable& table, const EachResult& result, const std::vector<std::string>& warnings,
+                    const std::string& model) {
   using Json = nlohmann::ordered_json;
   const auto dump = [](const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace); };
   std::string text = "{\"warnings\": " + dump(warnings) + ",\n\"groups\": [";
   for (size_t g = 0; g < result.fits.size(); ++g) {
     text += fmt::format("{}\n{{\n  \"group\": {},", g == 0 ? "" : ",", dump(table.names[g]));
+    if (!model.empty()) text += fmt::format("\n  \"model_file\": {},", dump(model_path(model, table.names[g])));
     text.append(to_json(result.fits[g]).substr(1));
   }
   return text + "\n]}";
@@ -168,6 +201,10 @@ std::string heading_of(const std::string& data, const JobPoints& points, const G
 }
 
 JobPoints read_groups(FitJob& job, const std::string& column, const FitOptions& options, ProgressLine& line) {
+  if (is_sparse_file(job.data.path, job.reading)) {
+    throw Error(ErrorCode::kUsage, kFlag,
+                fmt::format("{} is a sparse matrix, in which no column names groups; a table is right", job.data.path));
+  }
   job.reading.id = column;
   try {
     return read_job_points(job, options, line);
@@ -188,8 +225,8 @@ EachResult fit_groups(const FitCommand& command, const JobPoints& points, const 
     hooks.labels = LabelsOf::kBest;
     try {
       result = fit_each(table.view(points.view), table.weights, table.groups, options, hooks);
-    } catch (const Error& error) {
-      throw_about_group(error, table);
+    } catch (const ProblemError& error) {
+      throw about_group(error, table);
     }
   });
   const auto fitted = std::ranges::count_if(result.fits, [&](const FitResult& fit) {
@@ -215,6 +252,7 @@ int run_group_fits(FitCommand& command, const std::string& column) {
   ProgressLine line(!job.quiet && !job.json);
   const JobPoints points = read_groups(job, column, command.options, line);
   const GroupedTable table = group_rows(points);
+  if (!job.model.empty()) check_models(job, table);
   const EachResult result = fit_groups(command, points, table, line);
   line.erase();
   std::vector<std::string> warnings = points.dataset.warnings;
@@ -224,9 +262,9 @@ int run_group_fits(FitCommand& command, const std::string& column) {
     }
   }
   write_job(job, warnings,
-            {.model = {},
+            {.model = [&] { write_models(job, points, table, result); },
              .labels = [&] { write_group_labels(job, points, joined_labels(table, result)); },
-             .json = [&] { return json_of(table, result, warnings); },
+             .json = [&] { return json_of(table, result, warnings, job.model); },
              .report =
                  [&](const std::vector<std::string>& files) {
                    return heading_of(job.data.name(), points, table) + table_of(table, result) + lines_of(files);

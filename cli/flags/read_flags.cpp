@@ -160,7 +160,7 @@ void bind_id_flag(const Command& app, ReadOptions& options, const std::string& o
     if (options.id.empty()) throw Error(ErrorCode::kUsage, "--id", "is empty; the name or number of a column is right");
   };
   app.add_option("--id", store,
-                 "Column of a text file that names the rows: it is no column of the points, and stands before the "
+                 "Column that names the rows: it is no column of the points, and stands before the "
                  "values of each row in " +
                      outputs + ", which is needed.")
       .type_name("COLUMN")

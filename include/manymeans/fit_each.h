@@ -8,6 +8,7 @@
 #include <manymeans/result.h>
 
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,7 +17,7 @@ namespace manymeans {
 
 /// What a problem that cannot be fitted does to the call.
 enum class ProblemErrors : uint8_t {
-  kThrow,  ///< the call throws the error of the first such problem
+  kThrow,  ///< the call throws the ProblemError of the first such problem
   kSkip,   ///< the problem has no model; EachResult::errors says why
 };
 
@@ -30,16 +31,25 @@ struct EachOptions : FitOptions {
   ProblemErrors errors = ProblemErrors::kThrow;
 };
 
-/// A problem that was skipped.
-struct ProblemError {
-  int64_t problem = 0;  ///< counted from 0
-  ErrorCode code = ErrorCode::kBadData;
-  std::string text;  ///< the message of its fit
+/// The error of one problem: what() is "[problem 17] " and the message of its fit.
+class ProblemError : public Error {
+ public:
+  ProblemError(int64_t problem, const Error& error)
+      : Error(error.code(), "problem " + std::to_string(problem), error.what()),
+        problem_(problem),
+        text_(std::strlen(what()) - std::strlen(error.what())) {}
+
+  int64_t problem() const noexcept { return problem_; }         ///< counted from 0
+  const char* text() const noexcept { return what() + text_; }  ///< the message of its fit
+
+ private:
+  int64_t problem_;
+  size_t text_;  // where it begins
 };
 
 struct EachResult {
   std::vector<FitResult> fits;       ///< of each problem; without models if it was skipped or did not begin
-  std::vector<ProblemError> errors;  ///< in the order of the problems
+  std::vector<ProblemError> errors;  ///< of the problems that were skipped, in their order
   bool interrupted = false;          ///< ended by time limit, callback or cancellation
 };
 
@@ -60,7 +70,7 @@ std::vector<int64_t> equal_groups(int64_t problems, int64_t rows);
 /// On the CPU each problem has one thread. Problems too large for that come first and have all threads. On a device
 /// one problem follows the other.
 ///
-/// Throws what fit() throws. An error of one problem begins with its number: "[problem 17] [k] ...". Its rows are
+/// Throws what fit() throws. An error of one problem is a ProblemError: "[problem 17] [k] ...". Its rows are
 /// counted within the problem. Offsets that descend or lie outside, and options that no problem can have, throw with
 /// ProblemErrors::kSkip, too. Error(kUsage) with a checkpoint or hooks.comm of several ranks.
 /// Time as the fits; memory as the result, and one fit for each thread.

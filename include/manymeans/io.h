@@ -99,8 +99,8 @@ struct ReadOptions {
   TableRules rules = {};
   char decimal = 0;               ///< '.' or ',' in the numbers of text; 0: as in the model's fit, else '.'
   Header header = Header::kAuto;  ///< of text; another value is an error for other formats
-  std::string id = {};       ///< a column of text files that names the rows (Dataset::ids), and is no column of points
-  std::string weights = {};  ///< a column's name or number (text files), or a file of N numbers; empty: none
+  std::string id = {};            ///< a column that names the rows (Dataset::ids), and is no column of points
+  std::string weights = {};       ///< a column's name or number (text files), or a file of N numbers; empty: none
   int threads = 0;
   /// Bytes that may be in memory altogether: copies of more than a sixteenth of it go to temporary files. 0: of more
   /// than half of the available memory.

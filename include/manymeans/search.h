@@ -86,6 +86,9 @@ struct SearchResult {
 /// count, instruction set and backend. A search that is stopped, by its time or by hooks, has the answer of the rounds
 /// that it has done. Progress has the phase "search", with the round and the best inertia so far.
 ///
+/// Of one column by Euclidean distance the optimum is known: fit() begins with the prototypes of optimal_1d(). Such a
+/// model has the init "optimal" and no rounds.
+///
 /// A checkpoint is written between rounds, and in the fit after the search; `search_time` covers all runs that a
 /// checkpoint joins.
 ///

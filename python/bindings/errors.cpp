@@ -1,5 +1,6 @@
 // manymeans::Error becomes an exception of manymeans/_errors.py, found by its code.
 #include <manymeans/error.h>
+#include <manymeans/fit_each.h>
 
 #include "module.h"
 #include "texts.h"
@@ -16,6 +17,7 @@ void add_errors() {
     } catch (const Error& error) {
       const nb::object make = nb::module_::import_("manymeans._errors").attr("exception_of");
       const nb::object exception = make(static_cast<int>(error.code()), to_text(error.what()));
+      if (const auto* of = dynamic_cast<const ProblemError*>(&error)) exception.attr("problem") = of->problem();
       PyErr_SetObject(exception.type().ptr(), exception.ptr());
     }
   });

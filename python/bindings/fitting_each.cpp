@@ -122,7 +122,7 @@ class EachFits {
 
   nb::dict errors() const {
     nb::dict all;
-    for (const ProblemError& error : result_.errors) all[nb::int_(error.problem)] = to_text(error.text);
+    for (const ProblemError& error : result_.errors) all[nb::int_(error.problem())] = to_text(error.text());
     return all;
   }
 

@@ -10,7 +10,16 @@ from ._wording import in_python, printable
 
 
 class Error(Exception):
-    """The base class of every error of manymeans; its subclasses tell the kind of the error."""
+    """The base class of every error of manymeans; its subclasses tell the kind of the error.
+
+    Attributes
+    ----------
+    problem : int or None
+        Of `fit_each`: the number of the problem, from 0, if the error is about one.
+
+    """
+
+    problem: int | None = None
 
     def __init__(self, *args: object) -> None:
         super().__init__(*(printable(text) if isinstance(text, str) else text for text in args))

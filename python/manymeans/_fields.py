@@ -245,14 +245,16 @@ def _as_type(array: npt.NDArray[Any], dtype: str, path: str) -> npt.NDArray[Any]
 
 def _checked(options: dict[str, Any], path: str) -> None:
     """Refuse what is made of gaps and texts: the library does that, which does not read this file here."""
-    for name, wanted in (("missing", options["missing"] != "error"), ("categories", options["one_hot"])):
+    for name, wanted in (
+        ("missing", options["missing"] != "error"),
+        ("categories", options["one_hot"]),
+        ("id", options["id"]),
+    ):
         if wanted:
             raise UsageError(
                 f"[{name}] is not for '{path}' here, which pyarrow reads because this build has no Arrow C++; "
                 "write the table as .csv (pandas.read_parquet(...).to_csv(..., index=False)), or prepare it in pandas"
             )
-    if options["id"]:
-        raise UsageError(f"[id] is for text files; '{path}' is none")
     if options["header"] != "auto":
         raise UsageError(f"[header] {path} is no text table, whose first line may hold names; leave it out")
 

@@ -540,7 +540,7 @@ def search(
 
     One run of k-means ends in the nearest local optimum, and many runs gain little. A search swaps centres instead, and
     tries variations of the best model. It finds models that `fit` could give. docs/user/search.md says when not to
-    trust it.
+    trust it. Of one column the optimum is known, as `optimal_1d` finds it: `Model.init` is then ``"optimal"``.
 
     Parameters
     ----------

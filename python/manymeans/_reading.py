@@ -67,7 +67,7 @@ def read(
         Tells if the first line of a text table holds the names of its columns; ``"auto"``: found from the first lines,
         with a warning where they leave it open.
     id : str or int, optional
-        Column of a text file that names the rows and is no column of the points.
+        Column that names the rows and is no column of the points.
     weights : str, int, bytes or path-like, optional
         A column of the file (name or number), or a file of n_samples numbers (bytes are its name).
     n_threads : int, optional

@@ -160,7 +160,9 @@ def naming(names: list[str] | None, source: Source | None) -> Iterator[None]:
         line = f" (line {source.first_line + row})" if source is not None and source.first_line else ""
         label = _label_of(column, names, source)
         place = found[0].partition(" row")[0]
-        raise type(error)(f"{place} row {row}{line}, column {label}{str(error)[found.end() :]}") from None
+        named = type(error)(f"{place} row {row}{line}, column {label}{str(error)[found.end() :]}")
+        named.problem = error.problem
+        raise named from None
 
 
 def _label_of(column: int, names: list[str] | None, source: Source | None) -> str:

@@ -25,10 +25,6 @@
 namespace manymeans {
 namespace {
 
-std::string name_of_problem(int64_t problem) {
-  return fmt::format("problem {}", problem);
-}
-
 void check_number(const char* what, size_t given, int64_t needed, const char* of) {
   if (given == 0 || static_cast<int64_t>(given) == needed) return;
   throw Error(ErrorCode::kUsage, what,
@@ -43,9 +39,10 @@ void check_groups(std::span<const int64_t> groups, int64_t rows) {
   for (size_t b = 0; b + 1 < groups.size(); ++b) {
     const int64_t first = groups[b], last = groups[b + 1];
     if (first >= 0 && first <= last && last <= rows) continue;
-    throw Error(ErrorCode::kUsage, name_of_problem(static_cast<int64_t>(b)),
-                fmt::format("[groups] its offsets are {} and {}; they must ascend from 0 to {}, the number of rows",
-                            first, last, rows));
+    throw ProblemError(static_cast<int64_t>(b),
+                       {ErrorCode::kUsage, "groups",
+                        fmt::format("its offsets are {} and {}; they must ascend from 0 to {}, the number of rows",
+                                    first, last, rows)});
   }
   if (groups.front() == 0 && groups.back() == rows) return;
   throw Error(ErrorCode::kUsage, "groups",
@@ -194,7 +191,7 @@ class EachFit {
       options.threads = std::max(1, shared->threads() / workers);  // which copy points
       fit_side_by_side(others, options, workers);
     }
-    if (failed_) throw Error(failed_->code, name_of_problem(failed_->problem), failed_->text);
+    if (failed_) throw *failed_;
     std::ranges::sort(result_.errors, {}, &ProblemError::problem);
     return std::move(result_);
   }
@@ -279,26 +276,26 @@ class EachFit {
       const bool of_problem = error.code() == ErrorCode::kUsage || error.code() == ErrorCode::kBadData ||
                               error.code() == ErrorCode::kUnavailable;
       if (!of_problem || !devices_answer()) throw;
-      add({problem, error.code(), error.what()});
+      add({problem, error});
     }
     report(problem, result);
   }
 
   bool is_over(int64_t problem) {
     const std::lock_guard lock(mutex_);
-    if (failed_ && failed_->problem < problem) return true;
+    if (failed_ && failed_->problem() < problem) return true;
     stopped_ |= is_set(hooks_.cancel);
     result_.interrupted |= stopped_;
     return stopped_;
   }
 
   // Throws the error of the first problem, as if they had come one after the other.
-  void add(ProblemError error) {
+  void add(const ProblemError& error) {
     const std::lock_guard lock(mutex_);
     if (options_.errors == ProblemErrors::kSkip) {
-      result_.errors.push_back(std::move(error));
-    } else if (!failed_ || error.problem < failed_->problem) {
-      failed_ = std::move(error);
+      result_.errors.push_back(error);
+    } else if (!failed_ || error.problem() < failed_->problem()) {
+      failed_ = error;
     }
   }
 
@@ -307,7 +304,7 @@ class EachFit {
     ++done_;
     result_.interrupted |= result.interrupted;
     for (size_t i = 0; hooks_.log && i < result.warnings.size(); ++i) {
-      hooks_.log(fmt::format("[{}] {}", name_of_problem(problem), result.warnings[i]));
+      hooks_.log(fmt::format("[problem {}] {}", problem, result.warnings[i]));
     }
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin_;
     const int64_t left = problems_.count() - done_;

@@ -1,9 +1,11 @@
 #include <manymeans/error.h>
+#include <manymeans/optimal_1d.h>
 
 #include "backend/swap_scores.h"
 #include "core/data_type.h"
 #include "core/fp_environment.h"
 #include "core/random.h"
+#include "core/sparse_rows.h"
 #include "engine/fit_shard.h"
 #include "engine/host_swap_scores.h"
 #include "engine/search_models.h"
@@ -390,6 +392,45 @@ bool Search::join(std::span<const Trial> trials) {
   return true;
 }
 
+// The only column of sparse points.
+Matrix dense_column(const SparseView& sparse) {
+  Matrix column(sparse.n, 1, sparse.type);
+  as_float_type(sparse.type, [&]<class T>(T) {
+    WideSparseRow row;
+    for (int64_t i = 0; i < sparse.n; ++i) {
+      row.read(sparse, i);
+      if (row.count() > 0) column.values<T>()[static_cast<size_t>(i)] = static_cast<T>(row.values[0]);
+    }
+  });
+  return column;
+}
+
+// The best prototypes of one column. Where there are fewer distinct values than prototypes, the last one repeats.
+void find_optimum(const SearchTask& task, const FitContext& fit, Member& member) {
+  const double begin = fit.control.seconds();
+  Matrix column;
+  PointsView row = task.points;
+  if (is_sparse(row)) {
+    column = dense_column(sparse_view(row));
+    row = column.view();
+  }
+  std::swap(row.n, row.d);
+  const ModelResult optimum =
+      optimal_1d(row, task.weights, {.k = {member.result.k}, .threads = 1, .abort = fit.hooks.abort}).models[0];
+  member.prototypes = Matrix(member.result.k, 1, optimum.prototypes.type());
+  as_float_type(optimum.prototypes.type(), [&]<class T>(T) {
+    const std::span<const T> found = optimum.prototypes.values<T>();
+    const std::span<T> all = member.prototypes.values<T>();
+    std::ranges::fill(all, found.back());
+    std::ranges::copy(found, all.begin());
+  });
+  member.sought.best = member.prototypes;
+  member.sought.inertia = optimum.inertia;
+  member.sought.seconds = fit.control.seconds() - begin;
+  member.sought.summary = {.ended = true, .steps = {{0, member.sought.seconds, optimum.inertia}}};
+  if (fit.checkpoint != nullptr) fit.checkpoint->searched(member);
+}
+
 SearchSummary Search::run() {
   if (!go_on() && !begin()) return summary_;
   if (summary_.ended) return summary_;
@@ -432,25 +473,24 @@ void search_prototypes(const SearchTask& task, const FitContext& fit, std::span<
     throw Error(ErrorCode::kUsage, "memory", "a search needs all points in memory; give it more, or fewer rows");
   }
   task.summaries.assign(members.size(), {});
+  const bool one_column = fit.input.points.d == 1 && fit.options.metric == Metric::kEuclidean;
   for (size_t i = 0; i < members.size(); ++i) {
     Member& member = members[i];
-    if (!member.prototypes.empty()) {  // a checkpoint knows that the search was done, and the fit had begun
+    const bool done = !member.prototypes.empty();  // a checkpoint knows that the fit had begun
+    if (!done) member.sought_anew = fit.control.look().has_value();
+    if (!done && member.sought_anew) member.prototypes = member.sought.best;  // what the runs before have found
+    if (done || member.sought_anew) {
       task.summaries[i] = member.sought.summary;
-      member.result.init = "search";
-      continue;
-    }
-    member.sought_anew = fit.control.look().has_value();
-    if (member.sought_anew) {  // what the runs before have found is kept
+    } else if (one_column) {
+      find_optimum(task, fit, member);
       task.summaries[i] = member.sought.summary;
-      member.prototypes = member.sought.best;
-      if (!member.prototypes.empty()) member.result.init = "search";
-      continue;
+    } else {
+      Search search(task, fit, member, pool);
+      task.summaries[i] = search.run();
+      member.prototypes = search.take_prototypes();
+      member.sought_anew = fit.control.look().has_value();
     }
-    Search search(task, fit, member, pool);
-    task.summaries[i] = search.run();
-    member.prototypes = search.take_prototypes();
-    if (!member.prototypes.empty()) member.result.init = "search";
-    member.sought_anew = fit.control.look().has_value();
+    if (!member.prototypes.empty()) member.result.init = one_column ? "optimal" : "search";
   }
 }
 
@@ -461,7 +501,7 @@ SearchResult search(const PointsView& points, std::span<const double> weights, c
   refuse_ranks(hooks, "search");
   SearchResult result;
   result.options = options;
-  const SearchTask task{result.options, result.searches};
+  const SearchTask task{points, weights, result.options, result.searches};
   FitKind kind;
   kind.search = &task;
   FitHooks alone = hooks;

@@ -11,8 +11,10 @@
 
 namespace manymeans {
 
-/// The searches before a fit.
+/// The searches before a fit of these points.
 struct SearchTask {
+  const PointsView& points;
+  std::span<const double> weights;  ///< as they were given
   const SearchOptions& options;
   std::vector<SearchSummary>& summaries;  ///< out: one a member
 };

@@ -113,8 +113,8 @@ std::vector<std::string> outcomes(const EachResult& result) {
   std::vector<std::string> all;
   for (const FitResult& fit : result.fits) all.push_back(fit.digest());
   for (const ProblemError& error : result.errors) {
-    EXPECT_TRUE(result.fits[static_cast<size_t>(error.problem)].models.empty());
-    all[static_cast<size_t>(error.problem)] = error.text;
+    EXPECT_TRUE(result.fits[static_cast<size_t>(error.problem())].models.empty());
+    all[static_cast<size_t>(error.problem())] = error.text();
   }
   return all;
 }
@@ -271,6 +271,28 @@ TEST(FitEach, ErrorsNameTheProblem) {
   }
 }
 
+TEST(FitEach, ErrorsCarryTheNumberOfTheProblem) {
+  Batch batch = plain_batch(4, 10);
+  batch.options.k_each = {1, 2, 12, 0};
+  try {
+    fit_batch(batch);
+    FAIL();
+  } catch (const ProblemError& error) {
+    EXPECT_EQ(error.problem(), 2);
+    EXPECT_EQ(std::string(error.text()).substr(0, 5), "[k] 1");
+    EXPECT_EQ(std::string("[problem 2] ") + error.text(), error.what());
+  }
+  batch.groups[2] = 9;
+  EXPECT_THROW(fit_batch(batch), ProblemError);
+  batch.groups = {0};
+  try {
+    fit_batch(batch);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(dynamic_cast<const ProblemError*>(&error), nullptr);
+  }
+}
+
 TEST(FitEach, EqualGroupsRefuseWhatCannotBe) {
   EXPECT_EQ(equal_groups(3, 5), (std::vector<int64_t>{0, 5, 10, 15}));
   EXPECT_EQ(equal_groups(0, 5), std::vector<int64_t>{0});
@@ -292,11 +314,11 @@ TEST(FitEach, SkippedProblemsChangeNoOther) {
     bad.options.threads = threads;
     const EachResult result = fit_batch(bad);
     ASSERT_EQ(result.errors.size(), 3U);
-    EXPECT_EQ(result.errors[0].problem, 4);
-    EXPECT_EQ(result.errors[1].problem, 7);
-    EXPECT_EQ(result.errors[2].problem, 20);
-    EXPECT_EQ(result.errors[2].code, ErrorCode::kBadData);
-    EXPECT_NE(result.errors[0].text.find("[k] 13 clusters were asked for"), std::string::npos);
+    EXPECT_EQ(result.errors[0].problem(), 4);
+    EXPECT_EQ(result.errors[1].problem(), 7);
+    EXPECT_EQ(result.errors[2].problem(), 20);
+    EXPECT_EQ(result.errors[2].code(), ErrorCode::kBadData);
+    EXPECT_NE(std::string(result.errors[0].text()).find("[k] 13 clusters were asked for"), std::string::npos);
     const std::vector<std::string> found = outcomes(result);
     for (size_t b = 0; b < 30; ++b) {
       if (b == 4 || b == 7 || b == 20) continue;

@@ -1,14 +1,18 @@
 #include <manymeans/error.h>
 #include <manymeans/info.h>
+#include <manymeans/optimal_1d.h>
 #include <manymeans/search.h>
+#include <manymeans/sparse.h>
 
 #include "io/files.h"
 #include "small_data.h"
 #include "textbook_search.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -136,6 +140,66 @@ TEST(Search, HasOneAnswerOnEveryBackend) {
       EXPECT_EQ(search(points, weights, options).fit.digest(), expected) << backend.name << " case " << i;
     }
   }
+}
+
+// Of one column the optimum is known.
+TEST(Search, OneColumnHasTheOptimum) {
+  const std::vector<float> x = mixture(300, 1, 30);
+  const std::vector<double> wide(x.begin(), x.end());
+  const std::vector<uint8_t> bytes(x.begin(), x.end());
+  std::vector<int32_t> columns(300, 0);
+  std::vector<int64_t> starts(301);
+  std::iota(starts.begin(), starts.end(), int64_t{0});
+  const SparseView sparse{x.data(), columns.data(), starts.data(), 300, 300, 1};
+  const std::vector<PointsView> all = {{x.data(), 300, 1},
+                                       {wide.data(), 300, 1, DataType::kFloat64},
+                                       {bytes.data(), 300, 1, DataType::kUInt8},
+                                       sparse.points()};
+  for (size_t i = 0; i < all.size(); ++i) {
+    for (const bool weighted : {false, true}) {
+      SCOPED_TRACE(fmt::format("{} {}", i, weighted));
+      const std::vector<double> weights = weighted ? some_weights(300) : std::vector<double>();
+      SearchOptions options = rounds(1, 3);
+      options.k = {1, 2, 9, 40};
+      options.models = 2;
+      const SearchResult found = search(all[i], weights, options);
+      const PointsView& dense = all[i == 3 ? 0 : i];
+      for (size_t m = 0; m < found.fit.models.size(); ++m) {
+        const ModelResult& model = found.fit.models[m];
+        const Optimal1d optimum = optimal_1d({dense.data, 1, 300, dense.type}, weights, {.k = {model.k_requested}});
+        EXPECT_EQ(model.init, "optimal");
+        EXPECT_EQ(model.inertia, optimum.models[0].inertia);
+        EXPECT_EQ(model.counts.size(), static_cast<size_t>(model.k_requested));
+        EXPECT_EQ(found.searches[m].rounds, 0);
+        EXPECT_TRUE(found.searches[m].ended);
+        EXPECT_EQ(found.searches[m].steps.at(0).inertia, model.inertia);
+        if (model.k_requested > optimum.models[0].k) continue;  // of few distinct bytes
+        FitHooks hooks;
+        hooks.initial = optimum.models[0].prototypes.view();
+        FitOptions fitted;
+        fitted.k = {model.k_requested};
+        EXPECT_EQ(model.digest(), fit(dense, weights, fitted, hooks).models[0].digest());
+      }
+    }
+  }
+  SearchOptions options = rounds(2, 3);
+  options.metric = Metric::kCosine;
+  EXPECT_EQ(search({x.data(), 300, 1}, {}, options).fit.models[0].init, "search");
+}
+
+TEST(Search, OneColumnGoesOnFromItsCheckpoint) {
+  const Folder folder;
+  const std::vector<float> x = mixture(300, 1, 30);
+  const SearchOptions options = rounds(9, 3);
+  FitHooks hooks;
+  hooks.checkpoint.path = folder / "c.ckpt";
+  const SearchResult first = search({x.data(), 300, 1}, {}, options, hooks);
+  hooks.checkpoint.resume = true;
+  const SearchResult again = search({x.data(), 300, 1}, {}, options, hooks);
+  EXPECT_EQ(again.fit.digest(), first.fit.digest());
+  EXPECT_EQ(again.fit.models[0].init, "optimal");
+  EXPECT_TRUE(again.searches[0].ended);
+  EXPECT_EQ(again.searches[0].steps.size(), 1U);
 }
 
 TEST(Search, FindsMoreThanManyFits) {

@@ -137,7 +137,7 @@ def test_name_of_a_file(tmp_path):
         ({"columns": "nothing"}, "nothing"),
         ({"columns": "f4", "missing": "mean"}, r"\[missing\].*Arrow C\+\+"),
         ({"categories": "onehot"}, r"\[categories\].*Arrow C\+\+"),
-        ({"id": "id"}, r"\[id\] is for text"),
+        ({"id": "id"}, r"\[id\] is not for"),
         ({"columns": "f4", "dtype": "bfloat16"}, "bfloat16"),
     ],
 )

@@ -88,8 +88,9 @@ def test_groups_of_frames_and_sparse_points(X):
     assert result[3].column_names == list("abcd")
     assert manymeans.fit_each(sparse.csr_matrix(rows), 3, groups=groups).digests == expected
     frame.loc[35, "c"] = np.nan
-    with pytest.raises(manymeans.BadDataError, match=r"^\[problem 1\] \[X\] row 5, column 'c'"):
+    with pytest.raises(manymeans.BadDataError, match=r"^\[problem 1\] \[X\] row 5, column 'c'") as raised:
         manymeans.fit_each(frame, 3, groups=groups)
+    assert raised.value.problem == 1
 
 
 def test_weights_and_initial_centres(X):
@@ -124,8 +125,12 @@ def test_errors_name_the_problem(X):
     X[7, 11, 2] = np.nan
     with pytest.raises(manymeans.BadDataError, match=r"^\[problem 7\] \[X\] row 11, column 2"):
         manymeans.fit_each(X, 3)
-    with pytest.raises(manymeans.UsageError, match=r"^\[problem 4\] \[k\] 31 clusters were asked for, but there are"):
+    with pytest.raises(manymeans.UsageError, match=r"^\[problem 4\] \[k\] 31 clusters were asked for") as raised:
         manymeans.fit_each(X, k_each=[3, 3, 3, 3, 31, *[3] * 7])
+    assert raised.value.problem == pickle.loads(pickle.dumps(raised.value)).problem == 4
+    with pytest.raises(manymeans.UsageError) as raised:
+        manymeans.fit_each(X, 0)
+    assert raised.value.problem is None
 
 
 def test_skipped_problems(X):

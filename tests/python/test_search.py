@@ -89,6 +89,19 @@ def test_ensembles(points):
             found.search(points, **wrong)
 
 
+def test_one_column_has_the_optimum(points):
+    column = points[:, :1]
+    weights = np.arange(len(column)) % 5
+    found = manymeans.search(column, [3, 8], sample_weight=weights)
+    for model in found.models:
+        optimum = manymeans.optimal_1d(column[:, 0], model.k, weights)
+        assert model.init == "optimal" and model.rounds == 0
+        assert np.array_equal(model.cluster_centers[:, 0], optimum.centers)
+        assert np.array_equal(model.labels, optimum.labels)
+        assert model.inertia == optimum.inertia
+    assert KMeans(8, search=True).fit(column, sample_weight=weights).inertia_ == optimum.inertia
+
+
 def test_a_search_goes_on_from_its_checkpoint(points, tmp_path):
     expected = manymeans.search(points, 12, rounds=6, seed=1)
     path = tmp_path / "run.ckpt"

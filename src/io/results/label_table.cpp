@@ -202,29 +202,6 @@ LabelTable read_text_labels(const std::string& path, ReadOptions options) {
   return options.id.empty() ? without_names(std::move(found), line.names) : found;
 }
 
-// The names of the rows that this column holds.
-std::vector<std::string> ids_of(const RawTable& table, size_t column) {
-  constexpr double kMaxExact = 0x1p53;
-  const RawColumn& about = table.columns[column];
-  const auto* cells = static_cast<const double*>(table.view.data) + column;
-  std::vector<std::string> ids;
-  ids.reserve(static_cast<size_t>(table.view.n));
-  for (int64_t row = 0; row < table.view.n; ++row, cells += table.view.d) {
-    if (std::isnan(*cells)) {
-      ids.emplace_back();
-    } else if (about.categorical) {
-      ids.push_back(about.categories[static_cast<size_t>(*cells)]);
-    } else if (std::abs(*cells) < kMaxExact) {
-      ids.push_back(fmt::format("{}", *cells));
-    } else {
-      throw Error(ErrorCode::kBadData, table.path,
-                  fmt::format("row {}, {}: {} is too large to name a row as a number; store the names as text", row + 1,
-                              about.label(), *cells));
-    }
-  }
-  return ids;
-}
-
 LabelTable read_field_labels(const std::string& path, ReadOptions options) {
   ReadOptions all;
   all.threads = options.threads;
@@ -232,21 +209,12 @@ LabelTable read_field_labels(const std::string& path, ReadOptions options) {
   all.rules.one_hot = true;
   all.rules.max_categories = std::numeric_limits<int32_t>::max();
   const RawTable table = read_raw(path, all);
-  FileColumns columns{table.file_columns, {}};
-  for (const RawColumn& column : table.columns) columns.names.push_back(column.name);
-  if (options.id.empty() && begins_with_ids(columns.names, options)) options.id = kFirst;
-  choose_labels(columns.names, options);
-  if (options.id.empty()) return without_names(read_classes(path, options), columns.names);
-  const std::optional<int64_t> id = find_column(columns, options.id);
-  if (!id)
-    throw Error(ErrorCode::kUsage, "id",
-                fmt::format("{} has no column '{}'; a name or a number is right", path, options.id));
-  if (options.columns.empty()) options.exclude.push_back(options.id);
-  options.id.clear();
+  std::vector<std::string> names;
+  for (const RawColumn& column : table.columns) names.push_back(column.name);
+  if (options.id.empty() && begins_with_ids(names, options)) options.id = kFirst;
+  choose_labels(names, options);
   LabelTable found = read_classes(path, options);
-  found.labels.ids = ids_of(table, static_cast<size_t>(*id));
-  found.labels.id_name = columns.name(*id);
-  return found;
+  return options.id.empty() ? without_names(std::move(found), names) : found;
 }
 
 }  // namespace

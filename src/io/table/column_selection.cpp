@@ -220,6 +220,21 @@ std::vector<int64_t> columns_of_fit(const FileColumns& file, const PointsOfFit& 
                           file.count, fmt::join(fit.source.numbers, ", "), fit.source.count, fit.columns));
 }
 
+// As wanted_columns() without ReadOptions::id.
+std::vector<int64_t> wanted_beside_id(const FileColumns& file, const ReadOptions& options, const std::string& path) {
+  if (options.columns.empty() && options.like) return columns_of_fit(file, *options.like, path);
+  std::vector<int64_t> columns = select_columns(file, options.columns);
+  if (options.exclude.empty()) return columns;
+  std::vector<bool> excluded(static_cast<size_t>(file.count));
+  for (const int64_t column : select_columns(file, options.exclude, "exclude"))
+    excluded[static_cast<size_t>(column)] = true;
+  std::erase_if(columns, [&](int64_t column) { return excluded[static_cast<size_t>(column)]; });
+  if (columns.empty()) {
+    throw Error(ErrorCode::kUsage, "exclude", "no column of " + path + " is left; leave one in");
+  }
+  return columns;
+}
+
 }  // namespace
 
 std::string FileColumns::label(int64_t column) const {
@@ -239,15 +254,16 @@ std::vector<int64_t> select_columns(const FileColumns& file, std::span<const std
 }
 
 std::vector<int64_t> wanted_columns(const FileColumns& file, const ReadOptions& options, const std::string& path) {
-  if (options.columns.empty() && options.like) return columns_of_fit(file, *options.like, path);
-  std::vector<int64_t> columns = select_columns(file, options.columns);
-  if (options.exclude.empty()) return columns;
-  std::vector<bool> excluded(static_cast<size_t>(file.count));
-  for (const int64_t column : select_columns(file, options.exclude, "exclude"))
-    excluded[static_cast<size_t>(column)] = true;
-  std::erase_if(columns, [&](int64_t column) { return excluded[static_cast<size_t>(column)]; });
+  std::vector<int64_t> columns = wanted_beside_id(file, options, path);
+  if (options.id.empty()) return columns;
+  const auto id = find_column(file, options.id);
+  if (!id) {
+    throw Error(ErrorCode::kUsage, "id",
+                fmt::format("{} has no column '{}'; a name or a number is right", path, options.id));
+  }
+  if (options.columns.empty()) std::erase(columns, *id);  // a column that the caller names is both
   if (columns.empty()) {
-    throw Error(ErrorCode::kUsage, "exclude", "no column of " + path + " is left; leave one in");
+    throw Error(ErrorCode::kUsage, "id", fmt::format("{} has no other column; points need one", path));
   }
   return columns;
 }

@@ -26,8 +26,9 @@ struct FileColumns {
 std::vector<int64_t> select_columns(const FileColumns& file, std::span<const std::string> specifications,
                                     const char* parameter = "columns");
 
-/// The columns that the caller asked for, else the columns of the model (options.like), else all. Throws
-/// Error(kBadData) naming `path` where the file lacks a column of the model.
+/// The columns that the caller asked for, else the columns of the model (options.like) or all, but for options.id.
+/// Throws Error(kBadData) naming `path` where the file lacks a column of the model, and Error(kUsage) where it lacks
+/// options.id.
 std::vector<int64_t> wanted_columns(const FileColumns& file, const ReadOptions& options, const std::string& path);
 
 /// These columns, as a Dataset keeps them.

@@ -3,6 +3,7 @@
 #include <manymeans/error.h>
 #include <manymeans/info.h>
 
+#include "core/data_type.h"
 #include "core/fp_environment.h"
 #include "core/lower_case.h"
 #include "io/files/file_watch.h"
@@ -16,7 +17,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <filesystem>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -93,13 +96,70 @@ void check_every_rank_can_read(const std::string& weights) {
 }
 
 void check_is_text(const Reader& reader, const ReadOptions& options, const std::string& path) {
-  if (reader.names_rows) return;
-  if (options.header != Header::kAuto) {
-    throw Error(ErrorCode::kUsage, "header", path + " is no text table, whose first line may hold names; leave it out");
+  if (reader.names_rows || options.header == Header::kAuto) return;
+  throw Error(ErrorCode::kUsage, "header", path + " is no text table, whose first line may hold names; leave it out");
+}
+
+RawTable read_raw_by(const Reader& reader, const std::string& path, const ReadOptions& options) {
+  return reader.read_raw ? reader.read_raw(path, options) : raw_of_points(reader.read(path, options), path);
+}
+
+// The column that names the rows, alone.
+RawTable read_id_column(const Reader& reader, const std::string& path, const ReadOptions& options) {
+  ReadOptions alone{.columns = {options.id}};
+  alone.rules = {.one_hot = true, .max_categories = std::numeric_limits<int32_t>::max()};
+  alone.threads = options.threads;
+  alone.memory = options.memory;
+  try {
+    return read_raw_by(reader, path, alone);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kUsage) throw;
+    throw Error(
+        ErrorCode::kUsage, "id",
+        fmt::format("column '{}' of {} holds lists; a column of text or of numbers is right", options.id, path));
   }
-  if (options.id.empty()) return;
-  throw Error(ErrorCode::kUsage, "id",
-              path + " is no text; a column of text files (.csv, .tsv, .txt) can name the rows");
+}
+
+// The texts of a table of one column in the rows of `part`.
+std::vector<std::string> texts_of(const RawTable& table, const RowPart& part) {
+  constexpr double kMaxExact = 0x1p53;
+  const RawColumn& column = table.columns[0];
+  std::vector<std::string> texts;
+  for (int64_t row = part.begin(table.view.n); row < part.end(table.view.n); ++row) {
+    double cell = 0;
+    widen_row(table.view, row, &cell);
+    if (std::isnan(cell)) {
+      texts.emplace_back();
+    } else if (column.categorical) {
+      texts.push_back(column.categories[static_cast<size_t>(cell)]);
+    } else if (std::abs(cell) < kMaxExact) {
+      texts.push_back(fmt::format("{}", cell));
+    } else {
+      throw Error(ErrorCode::kBadData, table.path,
+                  fmt::format("row {}, {}: {} is too large to name a row as a number; store the names as text", row + 1,
+                              column.label(), cell));
+    }
+  }
+  return texts;
+}
+
+// Returns what `read` returns, with the names of the rows where the reader itself gives none.
+template <class Read>
+auto with_ids(const Reader& reader, const std::string& path, const ReadOptions& options, Read&& read) {
+  if (options.id.empty() || reader.names_rows) return read();
+  const std::string name = points_file(path);
+  const auto file = MappedFile::open(name, Access::kOnce, options.memory);
+  const auto opening_again = [&](auto&& use) {
+    std::optional<PeekedFile> peeked;
+    if (!file->opens_again()) peeked.emplace(name, file);
+    return use();
+  };
+  auto table = opening_again(read);
+  RawTable names = opening_again([&] { return read_id_column(reader, path, options); });
+  names.path = path;
+  table.ids = texts_of(names, options.part);
+  table.id_name = names.columns[0].name;
+  return table;
 }
 
 bool are_numbers(const std::vector<std::string>& texts, char decimal) {
@@ -288,7 +348,7 @@ RawTable read_raw(const std::string& path, ReadOptions options) {
       const FoundReader found(path, options);
       const Reader& reader = found.reader();
       check_is_text(reader, options, path);
-      return reader.read_raw ? reader.read_raw(path, options) : raw_of_points(reader.read(path, options), path);
+      return with_ids(reader, path, options, [&] { return read_raw_by(reader, path, options); });
     });
     table.path = path;
     return table;
@@ -304,7 +364,7 @@ Dataset read_rows(const std::string& path, const ReadOptions& options) {
     Dataset result = naming_input(path, [&] {
       const FoundReader found(path, options);
       check_is_text(found.reader(), options, path);
-      return found.reader().read(path, options);
+      return with_ids(found.reader(), path, options, [&] { return found.reader().read(path, options); });
     });
     result.path = path;
     return result;

@@ -28,7 +28,7 @@ struct Reader {
   std::function<TableSummary(const std::string& path, const ReadOptions& options)> survey = {};
   /// A table by whose rules points are made (io/table/preparation.h); null: of what read() gives, NaN are the gaps.
   std::function<RawTable(const std::string& path, const ReadOptions& options)> read_raw = {};
-  bool names_rows = false;  ///< knows ReadOptions::id
+  bool names_rows = false;  ///< gives Dataset::ids itself; else their column is read once more
   bool has_fields = false;  ///< Parquet or Arrow
   bool available = true;    ///< false: its library was not there when this program was built
   FindFormat find = {};     ///< finds out what reads it; null: this program does, if `available`

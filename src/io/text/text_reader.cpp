@@ -100,13 +100,6 @@ void warn_of_thousands(const TextLayout& layout, const TextPlan& plan, const Tex
   }
 }
 
-int64_t find_id(const TextLayout& layout, const ReadOptions& options, const std::string& path) {
-  if (options.id.empty()) return -1;
-  if (const auto column = find_column(layout.columns, options.id)) return *column;
-  throw Error(ErrorCode::kUsage, "id",
-              fmt::format("{} has no column '{}'; a name or a number is right", path, options.id));
-}
-
 TextPlan make_plan(const TextLayout& layout, const ReadOptions& options, const std::string& path) {
   TextPlan plan;
   plan.columns = wanted_columns(layout.columns, options, path);
@@ -118,8 +111,7 @@ TextPlan make_plan(const TextLayout& layout, const ReadOptions& options, const s
   plan.part = options.part;
   if (!options.weights.empty()) plan.weight = find_column(layout.columns, options.weights).value_or(-1);
   std::erase(plan.columns, plan.weight);
-  plan.id = find_id(layout, options, path);
-  if (options.columns.empty()) std::erase(plan.columns, plan.id);  // a column that the caller names is both
+  plan.id = find_column(layout.columns, options.id).value_or(-1);
   if (plan.columns.empty()) {
     throw Error(ErrorCode::kBadData, path, "no column is left beside the weights; choose at least one");
   }

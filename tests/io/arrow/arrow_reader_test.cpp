@@ -238,6 +238,29 @@ TEST_F(Arrow, Weights) {
   expect_error(ErrorCode::kBadData, {"no column is left"}, [&] { read_points(stored("plain.parquet"), options); });
 }
 
+TEST_F(Arrow, AColumnNamesTheRows) {
+  for (const std::string& file : kPlain) {
+    SCOPED_TRACE(file);
+    const auto read_beside = [&](const std::string& id, ReadOptions options = {}) {
+      options.id = id;
+      options.numeric_only = true;
+      return read_points(stored(file), options);
+    };
+    const Dataset coded = read_beside("coded");
+    EXPECT_EQ(coded.ids, (std::vector<std::string>{"0", "10", "20", "0", "10", "20", "0"}));
+    EXPECT_EQ(coded.id_name, "coded");
+    EXPECT_EQ(std::ranges::count(coded.column_names, "coded"), 0);
+    EXPECT_EQ(read_beside("d").ids[3], "0.375");
+    EXPECT_EQ(read_beside("long").ids[0], "16777217");
+    EXPECT_EQ(read_beside("11").ids, read_beside("name").ids);
+    EXPECT_EQ(read_beside("name").ids.size(), 7u);
+    EXPECT_EQ(read_beside("name", {.columns = {"i"}, .part = {.index = 1, .count = 7}}).ids,
+              std::vector<std::string>{read_beside("name").ids[1]});
+    expect_error(ErrorCode::kUsage, {"[id] ", file, "no column 'none'"}, [&] { read_beside("none"); });
+    expect_error(ErrorCode::kUsage, {"[id] column 'emb'", "holds lists"}, [&] { read_beside("emb"); });
+  }
+}
+
 TEST_F(Arrow, WhatCannotBeRead) {
   for (const std::string file : {"bad.parquet", "bad.feather"}) {
     for (const int threads : {1, 3}) {

@@ -48,6 +48,27 @@ TEST(Reader, Pipes) {
   writer.join();
 }
 
+TEST(Reader, AColumnOfNumbersNamesTheRows) {
+  const Folder folder;
+  const Values values{7, 0.5, 1, -2, 0.25, 3};
+  Dataset table;
+  table.view = {values.data(), 3, 2, DataType::kFloat64};
+  ReadOptions options;
+  options.id = "1";
+  for (const std::string name : {"a.npy", "a.csv"}) {
+    write_points(folder / name, table);
+    const Dataset points = read_points(folder / name, options);
+    EXPECT_EQ(points.ids, (std::vector<std::string>{"7", "1", "0.25"}));
+    EXPECT_EQ(values_of(points.view), (Values{0.5, -2, 3}));
+    EXPECT_EQ(points.source.numbers, std::vector<int64_t>{2});
+  }
+  const Values large{1e17, 1};
+  table.view = {large.data(), 1, 2, DataType::kFloat64};
+  write_points(folder / "b.npy", table);
+  expect_error(ErrorCode::kBadData, {"b.npy", "row 1, column 1: 1e+17 is too large to name a row"},
+               [&] { read_points(folder / "b.npy", options); });
+}
+
 // Out of a pipe, and from a name that says nothing.
 TEST(Reader, NumpyArraysAreRecognisedWithoutAnEnding) {
   const Folder folder;
