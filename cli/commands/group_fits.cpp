@@ -2,6 +2,7 @@
 
 #include <manymeans/models_by_k.h>
 
+#include "flags/checkpoint_flags.h"
 #include "flags/initial_file.h"
 #include "output/output_files.h"
 #include "output/progress_line.h"
@@ -41,7 +42,6 @@ void refuse_flags(const FitCommand& command, bool initial_file) {
   const std::vector<std::pair<const char*, bool>> one_fit = {{"--append", !job.append.path.empty()},
                                                              {"--summary", !job.summary.empty()},
                                                              {"--report", !job.page.empty()},
-                                                             {"--checkpoint", !job.checkpoint.path.empty()},
                                                              {"--init FILE", initial_file},
                                                              {"--search", command.task == FitTask::kSearch},
                                                              {"--optimal", command.task == FitTask::kOptimal},
@@ -250,12 +250,15 @@ int run_group_fits(FitCommand& command, const std::string& column) {
   refuse_flags(command, names_initial_file(command.options.init, inits));
   check_job(job, command.options, false);
   ProgressLine line(!job.quiet && !job.json);
+  if (!job.quiet) announce_resuming(job.checkpoint);
   const JobPoints points = read_groups(job, column, command.options, line);
   const GroupedTable table = group_rows(points);
   if (!job.model.empty()) check_models(job, table);
   const EachResult result = fit_groups(command, points, table, line);
   line.erase();
+  if (result.interrupted && !job.quiet) announce_going_on(job.checkpoint);
   std::vector<std::string> warnings = points.dataset.warnings;
+  warnings.insert(warnings.end(), result.warnings.begin(), result.warnings.end());
   for (size_t g = 0; g < result.fits.size(); ++g) {
     for (const std::string& text : result.fits[g].warnings) {
       warnings.push_back(fmt::format("group '{}': {}", table.names[g], text));

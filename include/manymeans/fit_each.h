@@ -48,9 +48,10 @@ class ProblemError : public Error {
 };
 
 struct EachResult {
-  std::vector<FitResult> fits;       ///< of each problem; without models if it was skipped or did not begin
-  std::vector<ProblemError> errors;  ///< of the problems that were skipped, in their order
-  bool interrupted = false;          ///< ended by time limit, callback or cancellation
+  std::vector<FitResult> fits;             ///< of each problem; without models if it was skipped or did not begin
+  std::vector<ProblemError> errors;        ///< of the problems that were skipped, in their order
+  std::vector<std::string> warnings = {};  ///< of the call: about its checkpoint
+  bool interrupted = false;                ///< ended by time limit, callback or cancellation
 };
 
 /// Returns the offsets of problems that have `rows` rows each. Throws Error(kUsage) for negative numbers, and where all
@@ -65,14 +66,15 @@ std::vector<int64_t> equal_groups(int64_t problems, int64_t rows);
 /// groups   B + 1 offsets from 0 to N: problem b has the rows from groups[b] to before groups[b + 1]
 /// hooks    progress reports the phase "problems" after each problem. If it returns false, no other problem begins.
 ///          cancel does the same, and also stops the fits that run. initial holds the prototypes of problem 0, then of
-///          problem 1, and so on.
+///          problem 1, and so on. checkpoint keeps the models of all problems; `every` counts problems. A resumed call
+///          makes one more pass of each model that was done.
 ///
 /// On the CPU each problem has one thread. Problems too large for that come first and have all threads. On a device
 /// one problem follows the other.
 ///
 /// Throws what fit() throws. An error of one problem is a ProblemError: "[problem 17] [k] ...". Its rows are
 /// counted within the problem. Offsets that descend or lie outside, and options that no problem can have, throw with
-/// ProblemErrors::kSkip, too. Error(kUsage) with a checkpoint or hooks.comm of several ranks.
+/// ProblemErrors::kSkip, too. Error(kUsage) with hooks.comm of several ranks.
 /// Time as the fits; memory as the result, and one fit for each thread.
 EachResult fit_each(const PointsView& points, std::span<const double> weights, std::span<const int64_t> groups,
                     const EachOptions& options, const FitHooks& hooks = {});

@@ -111,7 +111,7 @@ class EachFits {
   }
 
   nb::list warnings() const {
-    nb::list all;
+    nb::list all = to_texts(result_.warnings);
     for (size_t b = 0; b < result_.fits.size(); ++b) {
       for (const std::string& text : result_.fits[b].warnings) {
         all.append(to_text("[problem " + std::to_string(b) + "] " + text));

@@ -194,7 +194,7 @@ class BatchResult:
     errors : dict of int to str
         What was wrong with each problem that ``errors="skip"`` left out.
     warnings : list of str
-        Messages for the user, each beginning with its problem.
+        Messages for the user. Those about a problem begin with it.
     interrupted : bool
         True if a time limit or a callback ended the fit.
 
@@ -299,10 +299,11 @@ def fit_batch(
     n_threads: int | None,
     callback: Callback | None,
     progress: bool,
+    checkpoint: tuple[bytes, int, bool] | None,
 ) -> BatchResult:
     """Fit all problems; options have the library's names."""
     reporter = Reporter(callback, progress)
-    hooks = {"initial": initial, "checkpoint": None, "ranks": None, "callback": reporter.hook}
+    hooks = {"initial": initial, "checkpoint": checkpoint, "ranks": None, "callback": reporter.hook}
     given = {name: value for name, value in options.items() if value is not None}
     given["threads"] = _threads.effective(n_threads)
     points = problems.points

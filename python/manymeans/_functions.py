@@ -339,11 +339,10 @@ def fit(
         if errors != "raise":
             raise UsageError(f"[errors] is {shown(errors)}; it is for many problems: X of three dimensions, or groups")
         return _fitted(given)
-    if comm is not None or checkpoint is not None or checkpoint_every or resume:
-        raise UsageError("[X] holds many problems; they take neither comm nor a checkpoint")
-    of_one = {"comm", *_OF_CHECKPOINTS}
+    if comm is not None:
+        raise UsageError("[X] holds many problems, which no ranks share; leave comm out")
     # Type checkers know the result of one problem; fit_each() has the type of many.
-    return cast("FitResult", fit_each(**{name: value for name, value in given.items() if name not in of_one}))
+    return cast("FitResult", fit_each(**{name: value for name, value in given.items() if name != "comm"}))
 
 
 def fit_each(
@@ -374,6 +373,9 @@ def fit_each(
     n_threads: int | None = None,
     callback: Callback | None = None,
     progress: bool = False,
+    checkpoint: str | bytes | os.PathLike[Any] | None = None,
+    checkpoint_every: int = 0,
+    resume: bool = False,
 ) -> BatchResult:
     """Fit a model, or an ensemble, to each of many data sets.
 
@@ -406,6 +408,8 @@ def fit_each(
     callback : callable, optional
         Gets a `Progress` of the phase ``"problems"`` after a problem: `iteration` are done, of `max_iteration`. When it
         returns something false other than None, no other problem begins.
+    checkpoint, checkpoint_every, resume : optional
+        As in `fit`; a problem counts as an iteration. A resumed call makes one pass for each model that was done.
     models, seed, model_seed, metric, min_size, max_size, max_iter, tol, stop, empty : optional
         As in `fit`, of every problem.
     algorithm, backend, strategy, n_threads, progress : optional
@@ -447,11 +451,12 @@ def fit_each(
         each_of("k_each", k_each, np.int64), each_of("seed_each", seed_each, np.uint64), errors == "skip"
     )
     options = library_options(given)
+    saved = _checkpoint_of((X, sample_weight, init), checkpoint, checkpoint_every, resume)
     problems = problems_of(opened(X), groups, sample_weight)
     initial = initial_of(init, problems, options, each.k)
     return fit_batch(
         problems, options | {"init": init if initial is None else None}, each, initial=initial, n_threads=n_threads,
-        callback=callback, progress=switch("progress", progress),
+        callback=callback, progress=switch("progress", progress), checkpoint=saved,
     )  # fmt: skip
 
 

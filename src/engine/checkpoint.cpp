@@ -88,7 +88,7 @@ bool is_record_of(const SearchRecord& record, int64_t k) {
 }
 
 // The member as it was after its last pass, which it will do once more.
-void restore(const ModelState& state, Member& member) {
+void put_at(const ModelState& state, Member& member) {
   member.prototypes = state.prototypes;
   member.warnings = state.warnings;
   if (state.stage == ModelStage::kInitialised) return;
@@ -111,6 +111,11 @@ void restore(const ModelState& state, Member& member) {
 }
 
 }  // namespace
+
+void check(const CheckpointOptions& options) {
+  if (options.every >= 0) return;
+  throw Error(ErrorCode::kUsage, "every", fmt::format("{} is negative; 0 means by the clock", options.every));
+}
 
 bool decides_the_answer(std::string_view option) {
   return std::find(kNeverDecide.begin(), kNeverDecide.end(), option) == kNeverDecide.end();
@@ -155,6 +160,11 @@ Checkpoint::Checkpoint(const FitHooks& hooks, FitIdentity identity, std::span<Me
   file_.models.resize(members.size());
 }
 
+Checkpoint::Checkpoint(const FitHooks& hooks, FitIdentity identity, size_t models)
+    : Checkpoint(hooks, std::move(identity), {}, true) {
+  file_.models.resize(models);
+}
+
 void Checkpoint::check_identity(const FitIdentity& found) const {
   std::vector<std::string> differences = other_options(file_.identity, found);
   const ErrorCode code = differences.empty() ? ErrorCode::kBadData : ErrorCode::kUsage;
@@ -180,42 +190,62 @@ void Checkpoint::check_state(const ModelState& state, const Member& member, cons
               fmt::format("what it says of model {} cannot be; it was changed or damaged", member.title()));
 }
 
-void Checkpoint::resume(const FitOptions& options, const Input& input) {
-  if (!how_.resume) return;
+bool Checkpoint::load() {
+  if (!how_.resume) return false;
   std::error_code ignored;
   if (!std::filesystem::exists(how_.path, ignored)) {
     if (hooks_.log) hooks_.log(fmt::format("there is no checkpoint {} yet: the fit begins anew", how_.path));
-    return;
+    return false;
   }
   CheckpointFile found = load_checkpoint(how_.path);
   check_identity(found.identity);
-  if (found.models.size() != members_.size()) {
+  if (found.models.size() != file_.models.size()) {
     throw Error(ErrorCode::kBadData, how_.path,
-                fmt::format("it has {} models; this fit has {}", found.models.size(), members_.size()));
+                fmt::format("it has {} models; this fit has {}", found.models.size(), file_.models.size()));
   }
-  double magnitude = input.max_magnitude();
+  file_.models = std::move(found.models);
+  return true;
+}
+
+void Checkpoint::resume(const FitOptions& options, const Input& input) {
+  if (!load()) return;
+  restore(std::move(file_.models), options, input);
   int64_t begun = 0, iterations = 0;
-  for (size_t i = 0; i < members_.size(); ++i) {
-    const ModelState& state = found.models[i];
-    check_state(state, members_[i], options);
-    members_[i].sought = state.sought;
-    if (!state.sought.best.empty()) magnitude = std::max(magnitude, largest_magnitude(state.sought.best));
-    if (state.stage == ModelStage::kNotBegun) {
-      begun += state.sought.best.empty() ? 0 : 1;
-      continue;
-    }
-    // Coefficients are no coordinates, and the fit has found them.
-    if (!prototype_of(input).linear) magnitude = std::max(magnitude, largest_magnitude(state.prototypes));
-    restore(state, members_[i]);
-    ++begun;
+  for (const ModelState& state : file_.models) {
+    begun += state.stage == ModelStage::kNotBegun && state.sought.best.empty() ? 0 : 1;
     iterations = std::max(iterations, state.iterations);
   }
-  check_overflow(input, magnitude);
-  file_.models = std::move(found.models);
   if (hooks_.log) {
     hooks_.log(fmt::format("going on from checkpoint {}: {} of {} models had begun, with {} iterations at most",
                            how_.path, begun, members_.size(), iterations));
   }
+}
+
+void Checkpoint::restore(std::vector<ModelState> states, const FitOptions& options, const Input& input) {
+  double magnitude = input.max_magnitude();
+  for (size_t i = 0; i < members_.size(); ++i) {
+    const ModelState& state = states[i];
+    check_state(state, members_[i], options);
+    members_[i].sought = state.sought;
+    if (!state.sought.best.empty()) magnitude = std::max(magnitude, largest_magnitude(state.sought.best));
+    if (state.stage == ModelStage::kNotBegun) continue;
+    // Coefficients are no coordinates, and the fit has found them.
+    if (!prototype_of(input).linear) magnitude = std::max(magnitude, largest_magnitude(state.prototypes));
+    put_at(state, members_[i]);
+  }
+  check_overflow(input, magnitude);
+  file_.models = std::move(states);
+}
+
+std::vector<ModelState> Checkpoint::states(size_t first, size_t count) const {
+  const std::lock_guard lock(mutex_);
+  const auto begin = file_.models.begin() + static_cast<std::ptrdiff_t>(first);
+  return {begin, begin + static_cast<std::ptrdiff_t>(count)};
+}
+
+void Checkpoint::keep(size_t first, std::span<const ModelState> states) {
+  const std::lock_guard lock(mutex_);
+  std::ranges::copy(states, file_.models.begin() + static_cast<std::ptrdiff_t>(first));
 }
 
 ModelState& Checkpoint::state_of(const Member& member) {

@@ -32,17 +32,31 @@ namespace manymeans {
 /// Names and values of the options that can change the answer.
 std::vector<std::pair<std::string, std::string>> deciding_options(const FitOptions& options);
 
+/// Throws Error(kUsage) for a negative number of passes.
+void check(const CheckpointOptions& options);
+
 /// Returns what tells this fit from others. Reads the points once. With several ranks, all of them call it.
 FitIdentity identity_of(const Input& input, std::span<const double> weights, const FitOptions& options,
                         const PointsView& initial, ThreadPool& pool);
 
-/// The checkpoint of one fit; several threads may report to it.
+/// The checkpoint of one fit, or of a call of many; several threads may report to it.
 class Checkpoint {
  public:
   /// `members` are all models of the ensemble and must outlive this. One of several ranks writes the file. Throws
   /// Error(kUnavailable) if the file could not be written now. Throws Error(kUsage) where another fit has it, or it is
   /// no checkpoint.
   Checkpoint(const FitHooks& hooks, FitIdentity identity, std::span<Member> members, bool writes);
+  /// Of a call of many fits with `models` models in all.
+  Checkpoint(const FitHooks& hooks, FitIdentity identity, size_t models);
+
+  /// Takes the states that the file has, if it is to be resumed. Returns whether there are any. Throws as resume().
+  bool load();
+  /// Returns `count` states from number `first` on; of a fit, all of its models.
+  std::vector<ModelState> states(size_t first, size_t count) const;
+  /// Replaces the states from number `first` on by these.
+  void keep(size_t first, std::span<const ModelState> states);
+  /// Puts the members where these states say. Throws Error(kBadData) for states that no fit of them has.
+  void restore(std::vector<ModelState> states, const FitOptions& options, const Input& input);
 
   /// Puts the members where the file says they were. Does nothing without `resume` or without a file. Throws Error:
   /// kUsage for other options, kBadData for other points or a damaged file.

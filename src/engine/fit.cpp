@@ -64,6 +64,7 @@ struct FitPlace {
   RemoteShards* remote = nullptr;              // these have the rows
   bool within_another = false;                 // a fit that is a part of another one
   std::shared_ptr<Backend> backend = nullptr;  // null: one of its own
+  std::vector<ModelState>* states = nullptr;   // of a caller who saves them
 };
 
 // Checks options and hooks against the shape of the points, without a look at their values. All ranks have `rows` rows
@@ -237,6 +238,7 @@ class Fit {
     upload();
     end_phase("upload");
     const Cost cost = iterate();
+    if (place_.states != nullptr) *place_.states = checkpoint_->states(0, members_.size());
     check_mapped(task_.points.data);
     end_phase("fit");
     return report(cost);
@@ -344,6 +346,11 @@ void Fit::prepare() {
 }
 
 void Fit::open_checkpoint() {
+  if (place_.states != nullptr) {
+    checkpoint_.emplace(task_.hooks, FitIdentity{}, members_, false);
+    if (!place_.states->empty()) checkpoint_->restore(std::move(*place_.states), task_.options, input_);
+    return;
+  }
   const bool given = !task_.hooks.checkpoint.path.empty();
   const int64_t writer = comm_.min(given ? comm_.rank() : comm_.size());  // all would write the same
   if (writer == comm_.size()) return;
@@ -514,10 +521,7 @@ FitResult Fit::report(const Cost& cost) {
 FitResult fit_at(const Task& task, const FitPlace& place) {
   using Clock = std::chrono::steady_clock;
   const FpEnvironmentGuard guard;
-  const CheckpointOptions& checkpoint = task.hooks.checkpoint;
-  if (checkpoint.every < 0) {
-    throw Error(ErrorCode::kUsage, "every", fmt::format("{} is negative; 0 means by the clock", checkpoint.every));
-  }
+  check(task.hooks.checkpoint);
   const auto too_much = [&] {
     return fmt::format(
         "there is not enough memory for {} rows of {} columns and these models; "
@@ -548,9 +552,10 @@ std::shared_ptr<Backend> backend_of_fit(const PointsView& points, const FitOptio
   return make_backend_of({points, {}, options, hooks}, {{}, self_comm(), FitKind{}});
 }
 
-FitResult fit_on(const std::shared_ptr<Backend>& backend, const PointsView& points, std::span<const double> weights,
+FitResult fit_on(const FitAmongOthers& place, const PointsView& points, std::span<const double> weights,
                  const FitOptions& options, const FitHooks& hooks) {
-  return fit_at({points, weights, options, hooks}, {{}, self_comm(), FitKind{}, nullptr, false, backend});
+  return fit_at({points, weights, options, hooks},
+                {{}, self_comm(), FitKind{}, nullptr, false, place.backend, place.states});
 }
 
 FitResult fit_remote(RemoteShards& shards, const FitOptions& options, const FitHooks& hooks) {

@@ -6,10 +6,13 @@
 #include "core/out_of_memory.h"
 #include "core/sparse_rows.h"
 #include "core/threads.h"
+#include "data/content_hash.h"
 #include "data/input.h"
+#include "engine/checkpoint.h"
 #include "engine/fit_on.h"
 #include "engine/fit_shard.h"
 #include "engine/stop_flag.h"
+#include "engine/strategies.h"
 #include "engine/time_left.h"
 
 #include <fmt/format.h>
@@ -109,6 +112,26 @@ class Problems {
     return rows_of_view(initial_, initial_ends_[b], initial_ends_[b + 1] - initial_ends_[b]);
   }
 
+  // Of each problem.
+  size_t models() const {
+    return static_cast<size_t>(options_.models) * (options_.k_each.empty() ? options_.k.size() : 1);
+  }
+
+  FitIdentity identity(ThreadPool& pool) const {
+    Input all;
+    all.points = points_;
+    all.shard.all = points_.n;
+    FitIdentity identity = identity_of(all, weights_, options_, initial_, pool);
+    const auto add = [&](const char* name, const auto& numbers) {
+      const PointsView bytes{numbers.data(), 1, std::ssize(numbers) * 8, DataType::kUInt8};
+      identity.options.emplace_back(name, fmt::format("{} numbers ({:x})", numbers.size(), content_hash(bytes, pool)));
+    };
+    add("groups", groups_);
+    add("k_each", options_.k_each);
+    add("seed_each", options_.seed_each);
+    return identity;
+  }
+
   // Prototypes of all its models; where k is out of range, those that it may have.
   int64_t prototypes(int64_t problem) const {
     const auto within = [](int64_t k) { return std::clamp<int64_t>(k, 0, kMaxClusters); };
@@ -173,12 +196,34 @@ class EachFit {
     fit_hooks_.cancel = hooks.cancel;
     fit_hooks_.abort = hooks.abort;
     fit_hooks_.labels = hooks.labels;
+    fit_hooks_.checkpoint.path = hooks.checkpoint.path;  // for messages: checkpoint_ has the file
   }
 
   EachResult run() {
     result_.fits.resize(static_cast<size_t>(problems_.count()));
     FitOptions options = problems_.options(0);
     const std::shared_ptr<Backend> shared = backend_for(options);
+    if (!hooks_.checkpoint.path.empty()) {
+      ThreadPool pool(shared->threads(), hooks_.abort);
+      checkpoint_.emplace(hooks_, problems_.identity(pool), problems_.models() * result_.fits.size());
+      if (checkpoint_->load() && hooks_.log) {
+        hooks_.log(fmt::format("going on from checkpoint {}", hooks_.checkpoint.path));
+      }
+    }
+    const auto fit_all = [&] {
+      fit_problems(options, shared);
+      if (failed_) throw *failed_;
+    };
+    checkpoint_ ? save_at_end(*checkpoint_, hooks_, fit_all) : fit_all();
+    if (checkpoint_) result_.warnings = checkpoint_->warnings();
+    std::ranges::sort(result_.errors, {}, &ProblemError::problem);
+    return std::move(result_);
+  }
+
+ private:
+  using Order = std::vector<int64_t>;
+
+  void fit_problems(FitOptions options, const std::shared_ptr<Backend>& shared) {
     const bool on_cpu = shared->keeps_to_memory();
     const auto last_wide = on_cpu ? order_by_work(shared->threads()) : order_by_bytes();
     for (auto b = order_.begin(); b != last_wide; ++b) fit_problem(*b, options.threads, shared);
@@ -191,13 +236,7 @@ class EachFit {
       options.threads = std::max(1, shared->threads() / workers);  // which copy points
       fit_side_by_side(others, options, workers);
     }
-    if (failed_) throw *failed_;
-    std::ranges::sort(result_.errors, {}, &ProblemError::problem);
-    return std::move(result_);
   }
-
- private:
-  using Order = std::vector<int64_t>;
 
   std::shared_ptr<Backend> backend_for(const FitOptions& options) const {
     SparseView sparse;
@@ -268,8 +307,13 @@ class EachFit {
     FitHooks hooks = fit_hooks_;
     hooks.initial = problems_.initial(problem);
     SparseView sparse;
+    const size_t models = problems_.models(), first = static_cast<size_t>(problem) * models;
+    std::vector<ModelState> states;
+    if (checkpoint_) states = checkpoint_->states(first, models);
     try {
-      result = fit_on(backend, problems_.points(problem, sparse), problems_.weights(problem), options, hooks);
+      result = fit_on({backend, checkpoint_ ? &states : nullptr}, problems_.points(problem, sparse),
+                      problems_.weights(problem), options, hooks);
+      if (checkpoint_) checkpoint_->keep(first, states);
       result.provenance.options.time_limit = options_.time_limit;
       result.provenance.options.threads = options_.threads;
     } catch (const Error& error) {
@@ -278,6 +322,7 @@ class EachFit {
       if (!of_problem || !devices_answer()) throw;
       add({problem, error});
     }
+    if (checkpoint_) checkpoint_->count(1);
     report(problem, result);
   }
 
@@ -325,6 +370,7 @@ class EachFit {
     return order;
   }();
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+  std::optional<Checkpoint> checkpoint_;
   std::mutex mutex_;  // of what follows
   EachResult result_;
   std::optional<ProblemError> failed_;
@@ -351,9 +397,7 @@ EachResult fit_each(const PointsView& points, std::span<const double> weights, s
                     const EachOptions& options, const FitHooks& hooks) {
   const FpEnvironmentGuard guard;
   refuse_ranks(hooks, "fit_each()");
-  if (!hooks.checkpoint.path.empty()) {
-    throw Error(ErrorCode::kUsage, "checkpoint", "a call of many problems has none; fit them one by one for that");
-  }
+  check(hooks.checkpoint);
   return or_out_of_memory("memory", "use fewer problems at a time", [&] {
     if (is_sparse(points)) await_points(points);  // whose offsets the problems share
     const Problems problems(points, weights, groups, options, hooks.initial);

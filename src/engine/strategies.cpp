@@ -120,18 +120,21 @@ Cost run_strategy(const FitContext& context, std::span<Member> members, ThreadPo
 
 }  // namespace
 
-void do_and_save(const FitContext& context, const std::function<void()>& work) {
-  if (context.checkpoint == nullptr) return work();
+void save_at_end(Checkpoint& checkpoint, const FitHooks& hooks, const std::function<void()>& work) {
   try {
     work();
   } catch (...) {
-    context.checkpoint->write_now();
-    if (context.hooks.log) {
-      for (const std::string& warning : context.checkpoint->warnings()) context.hooks.log(warning);
+    checkpoint.write_now();
+    if (hooks.log) {
+      for (const std::string& warning : checkpoint.warnings()) hooks.log(warning);
     }
     throw;
   }
-  context.checkpoint->finish();
+  checkpoint.finish();
+}
+
+void do_and_save(const FitContext& context, const std::function<void()>& work) {
+  context.checkpoint == nullptr ? work() : save_at_end(*context.checkpoint, context.hooks, work);
 }
 
 Cost run_and_save(const FitContext& context, std::span<Member> members, ThreadPool& pool) {

@@ -9,7 +9,10 @@
 
 namespace manymeans {
 
-/// Does this work of a fit. If the fit has a checkpoint, it is written in the end, whatever the end is.
+/// Does this work, and writes the checkpoint in the end, whatever the end is.
+void save_at_end(Checkpoint& checkpoint, const FitHooks& hooks, const std::function<void()>& work);
+
+/// save_at_end() for work of a fit, which may have no checkpoint.
 void do_and_save(const FitContext& context, const std::function<void()>& work);
 
 /// Fits the members as FitOptions::strategy says: all in one pass, one after the other, or one a thread; with

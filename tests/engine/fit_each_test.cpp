@@ -6,6 +6,7 @@
 #include "conformance/fit_cases.h"
 #include "conformance/variants.h"
 #include "engine/small_data.h"
+#include "io/files.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -23,6 +24,7 @@ namespace manymeans {
 namespace {
 
 using test::Case;
+using test::Folder;
 using test::mixture;
 
 // A call with everything that its problems need.
@@ -372,9 +374,6 @@ TEST(FitEach, FlagsAndTimeLimit) {
   EXPECT_EQ(error_of(batch, hooks).substr(0, 9), "5 [abort]");
   batch.options.errors = ProblemErrors::kSkip;
   EXPECT_EQ(error_of(batch, hooks).substr(0, 9), "5 [abort]");
-  hooks = {};
-  hooks.checkpoint.path = "/tmp/none";
-  EXPECT_EQ(error_of(batch, hooks).substr(0, 14), "2 [checkpoint]");
   batch.options.time_limit = 1e-9;
   const EachResult result = fit_batch(batch);
   EXPECT_TRUE(result.interrupted);
@@ -383,6 +382,48 @@ TEST(FitEach, FlagsAndTimeLimit) {
     EXPECT_EQ(fit.provenance.options.time_limit, 1e-9);
     EXPECT_EQ(fit.provenance.options.threads, batch.options.threads);
   }
+}
+
+TEST(FitEach, GoesOnFromItsCheckpoint) {
+  const Folder folder;
+  int64_t resumed = 0;
+  for (uint64_t seed = 0; seed < 12; ++seed) {
+    Batch batch = random_batch(seed);
+    const std::vector<std::string> expected = outcomes(fit_batch(batch));
+    FitHooks hooks;
+    hooks.checkpoint = {folder / fmt::format("{}.ckpt", seed), 1, true};
+    for (int64_t last = 0; last <= batch.count(); ++last) {  // each run does one problem more
+      batch.options.threads = 1 + static_cast<int>(last % 3);
+      hooks.progress = [&](const Progress& progress) { return progress.iteration <= last; };
+      resumed += fit_batch(batch, hooks).interrupted ? 1 : 0;
+    }
+    EXPECT_EQ(outcomes(fit_batch(batch, hooks)), expected) << seed;
+  }
+  EXPECT_GT(resumed, 30);
+}
+
+TEST(FitEach, ACheckpointKeepsWhatIsDone) {
+  const Folder folder;
+  Batch batch = plain_batch(20, 50);
+  FitHooks hooks;
+  hooks.checkpoint = {folder / "c.ckpt", 1, true};
+  const std::vector<std::string> expected = outcomes(fit_batch(batch, hooks));
+  const EachResult again = fit_batch(batch, hooks);
+  EXPECT_EQ(outcomes(again), expected);
+  for (const FitResult& fit : again.fits) EXPECT_EQ(fit.provenance.passes, 1);
+  const auto refused = [&](auto&& change) {
+    Batch other = batch;
+    change(other);
+    return error_of(other, hooks);
+  };
+  EXPECT_NE(refused([](Batch& b) { b.options.tol = 0.5; }).find("tol was 0.0001 and is 0.5"), std::string::npos);
+  EXPECT_NE(refused([](Batch& b) { b.groups[1] = 3; }).find("groups was 21 numbers"), std::string::npos);
+  EXPECT_NE(refused([](Batch& b) { b.options.seed_each.assign(20, 1); }).find("seed_each was 0 numbers"),
+            std::string::npos);
+  EXPECT_NE(refused([](Batch& b) { b.rows.bytes[0] ^= std::byte{1}; }).find("the points have other values"),
+            std::string::npos);
+  hooks.checkpoint.every = -1;
+  EXPECT_EQ(error_of(batch, hooks).substr(0, 9), "2 [every]");
 }
 
 TEST(FitEach, TheMemoryLimitIsThatOfEachFit) {

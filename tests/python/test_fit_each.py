@@ -45,11 +45,9 @@ def test_fit_takes_them_too(X):
     assert list(manymeans.fit(broken, 3, errors="skip").errors) == [2]
 
 
-def test_fit_of_one_problem_refuses_what_is_of_many(X, tmp_path):
+def test_fit_of_one_problem_refuses_what_is_of_many(X):
     with pytest.raises(manymeans.UsageError, match="errors"):
         manymeans.fit(X[0], 3, errors="skip")
-    with pytest.raises(manymeans.UsageError, match="neither comm nor a checkpoint"):
-        manymeans.fit(X, 3, checkpoint=tmp_path / "c.ckpt")
     with pytest.raises(manymeans.BadDataError, match="picture"):
         manymeans.fit(np.zeros((5, 5, 3), np.uint8), 3)
 
@@ -131,6 +129,21 @@ def test_errors_name_the_problem(X):
     with pytest.raises(manymeans.UsageError) as raised:
         manymeans.fit_each(X, 0)
     assert raised.value.problem is None
+
+
+def test_a_call_goes_on_from_its_checkpoint(X, tmp_path):
+    expected = digests_one_by_one(X)
+    saved = {"checkpoint": tmp_path / "c.ckpt", "checkpoint_every": 1}
+    stopped = manymeans.fit_each(X, 3, n_threads=1, callback=lambda progress: progress.iteration < 5, **saved)
+    assert stopped.interrupted and stopped.digests[5] is None
+    assert manymeans.fit(X, 3, resume=True, **saved).digests == expected
+    assert manymeans.fit_each(X, 3, resume=True, **saved).digests == expected
+    with pytest.raises(manymeans.UsageError, match="k was 3 and is 4"):
+        manymeans.fit_each(X, 4, resume=True, **saved)
+    with pytest.raises(manymeans.BadDataError, match="other values"):
+        manymeans.fit_each(X + 1, 3, resume=True, **saved)
+    with pytest.raises(manymeans.UsageError, match="groups was 13 numbers"):
+        manymeans.fit_each(X.reshape(6, 60, 4), 3, resume=True, **saved)
 
 
 def test_skipped_problems(X):

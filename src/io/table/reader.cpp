@@ -133,7 +133,9 @@ std::vector<std::string> texts_of(const RawTable& table, const RowPart& part) {
     } else if (column.categorical) {
       texts.push_back(column.categories[static_cast<size_t>(cell)]);
     } else if (std::abs(cell) < kMaxExact) {
-      texts.push_back(fmt::format("{}", cell));
+      cell += 0.0;  // no negative zero
+      texts.push_back(table.view.type == DataType::kFloat32 ? fmt::format("{}", static_cast<float>(cell))
+                                                            : fmt::format("{}", cell));
     } else {
       throw Error(ErrorCode::kBadData, table.path,
                   fmt::format("row {}, {}: {} is too large to name a row as a number; store the names as text", row + 1,
