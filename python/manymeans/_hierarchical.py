@@ -159,7 +159,7 @@ class HierarchicalKMeans(_Clusterer):
         self._answer = tree["digest"]
         self.sizes_, self.moved_, self.n_iter_ = best.counts, tree["moved"], best.n_iter
         self.vectors_, self.parents_ = tree["vectors"], tree["parents"]
-        self.levels_ = np.repeat(np.arange(len(tree["nodes"])), tree["nodes"])
+        self.levels_ = np.repeat(np.arange(len(tree["nodes"]), dtype=np.int32), tree["nodes"])
         self.level_inertias_ = tree["inertias"]
         self._fitted_to = Remembered(X, sample_weight)
         if self.verbose:
