@@ -94,7 +94,6 @@ class TreeFit {
     result_.moved = bound_leaf_sizes({points_, weights_, options_, hooks_}, result_.fit.models[0]);
     keep_vectors();
     end_phase("sizes");
-    warn_of_empty();
     return std::move(result_);
   }
 
@@ -249,13 +248,6 @@ class TreeFit {
     std::ranges::copy(leaves.bytes(), vectors_.end() - std::ssize(leaves.bytes()));
     result_.vectors = Matrix::unwritten(std::ssize(result_.parents), points_.d, leaves.type());
     std::memcpy(result_.vectors.values<std::byte>().data(), vectors_.data(), vectors_.size());
-  }
-
-  void warn_of_empty() {
-    const int64_t empty = result_.balance().empty;
-    if (empty == 0) return;
-    result_.fit.warnings.push_back(
-        fmt::format("{} of {} leaves have no rows; fewer leaves would do", empty, options_.k[0]));
   }
 
   static void require_whole(bool stopped) {

@@ -97,7 +97,7 @@ def test_errors_and_warnings(mixture):
     spoilt = mixture.copy()
     spoilt[4321, 2] = np.nan
     error(r"\[X\] row 4321, column 2 is NaN", X=spoilt, sample=60)
-    with pytest.warns(ConvergenceWarning, match="17 of 20 leaves have no rows"):
+    with pytest.warns(ConvergenceWarning, match="17 of 20 clusters are empty"):
         HierarchicalKMeans(20, random_state=0).fit(mixture[:3].repeat(10, axis=0))
 
 
