@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Trees beside flat fits of manymeans: seconds, inertia and sizes of clusters.
+"""Trees and flat fits of manymeans: seconds, inertia and sizes of clusters.
 
 usage: trees.py [--rows N] [--clusters K] [--skewed] [--out FILE]
 
