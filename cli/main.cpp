@@ -26,6 +26,7 @@ int run(int argc, char** argv) {
   cli::add_fit_command(program, exit_code);
   cli::add_search_command(program, exit_code);
   cli::add_choose_command(program, exit_code);
+  cli::add_tree_command(program, exit_code);
   cli::add_regress_command(program, exit_code);
   cli::add_predict_command(program, exit_code);
   cli::add_convert_command(program, exit_code);

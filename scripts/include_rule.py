@@ -70,6 +70,7 @@ VOCABULARY = {
     "row_shards.h",
     "search.h",
     "sparse.h",
+    "tree.h",
 }
 ROOMS_OF_IO_H = {"data", "io", "report"}
 

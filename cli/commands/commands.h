@@ -8,6 +8,7 @@ namespace manymeans::cli {
 void add_fit_command(Program& program, int& exit_code);
 void add_search_command(Program& program, int& exit_code);
 void add_choose_command(Program& program, int& exit_code);
+void add_tree_command(Program& program, int& exit_code);
 void add_regress_command(Program& program, int& exit_code);
 void add_predict_command(Program& program, int& exit_code);
 void add_bench_command(Program& program, int& exit_code);

@@ -9,7 +9,6 @@
 #include "flags/initial_file.h"
 #include "flags/read_flags.h"
 #include "flags/reworded.h"
-#include "output/output_files.h"
 #include "output/stream_outputs.h"
 #include "ranks/ranks.h"
 #include "ranks/shared_rows.h"
@@ -126,6 +125,7 @@ void check_job(FitJob& job, const FitOptions& options, bool initial_file) {
                                     {"--checkpoint", job.checkpoint.path, {}}},
                         .inputs = job.data.all(),
                         .prints = (job.json || !job.quiet) && !job.streams_table};
+  files.outputs.insert(files.outputs.end(), job.others.begin(), job.others.end());
   check_id(job.reading, {&job.labels, &job.append.path}, job.ranks != nullptr);
   files.inputs.push_back(job.reading.weights);
   if (initial_file) files.inputs.push_back(options.init);
@@ -249,6 +249,7 @@ void write_job(const FitJob& job, const std::vector<std::string>& warnings, cons
   add_file(job.append.path, outputs.append);
   add_file(job.summary, outputs.summary);
   add_file(job.page, outputs.page);
+  for (size_t i = 0; i < job.others.size(); ++i) add_file(job.others[i].path, outputs.others[i]);
   OutputReport report;
   if (job.json) {
     report = {"standard output", [&](const auto&) { print_json(outputs.json() + "\n"); }};

@@ -6,6 +6,7 @@
 #include "flags/append_flags.h"
 #include "flags/data_files.h"
 #include "flags/read_flags.h"
+#include "output/output_files.h"
 #include "output/progress_line.h"
 
 #include <functional>
@@ -25,6 +26,7 @@ struct FitJob {
   Terms terms = {};                          ///< that features become before they are scaled
   std::string model, labels, summary, page;  ///< outputs; empty: not asked for
   AppendFlags append;
+  std::vector<OutputFile> others = {};  ///< outputs of one command
   CheckpointOptions checkpoint;
   bool json = false, quiet = false;
   bool k_given = false, models_given = false;  ///< as flags, not by default
@@ -98,6 +100,7 @@ void add_reading(const FitJob& job, const JobPoints& points, Provenance& provena
 struct JobOutputs {
   std::function<void()> model, labels;
   std::function<void()> append = {}, summary = {}, page = {};  ///< for commands with these outputs
+  std::vector<std::function<void()>> others = {};              ///< of FitJob::others, in their order
   std::function<std::string()> json;
   std::function<std::string(const std::vector<std::string>& files)> report;
 };

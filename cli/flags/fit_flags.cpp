@@ -90,6 +90,10 @@ void bind_search_flags(const Command& app, SearchOptions& options) {
   });
 }
 
+void bind_tree_flags(const Command& app, TreeOptions& options) {
+  for_each_tree_option(options, binder(app));
+}
+
 std::function<bool()> bind_flags_of_searching_fit(const Command& app, SearchOptions& options) {
   const auto bind = binder(app);
   const std::array flags = {

@@ -5,6 +5,7 @@
 #include <manymeans/options.h>
 #include <manymeans/regress.h>
 #include <manymeans/search.h>
+#include <manymeans/tree.h>
 
 #include "flags/command_line.h"
 
@@ -18,6 +19,8 @@ void bind_fit_flags(const Command& app, FitOptions& options);
 void bind_regress_flags(const Command& app, RegressOptions& options);
 /// Adds a flag for every option that for_each_search_option visits.
 void bind_search_flags(const Command& app, SearchOptions& options);
+/// Adds a flag for every option that for_each_tree_option visits.
+void bind_tree_flags(const Command& app, TreeOptions& options);
 /// Adds `--search` and `--search-rounds` to the flags of `fit`, and returns whether one of them was given.
 std::function<bool()> bind_flags_of_searching_fit(const Command& app, SearchOptions& options);
 

@@ -95,17 +95,20 @@ constexpr Lack kLacks[] = {
     {"regress", "max-size", kModelsOfAnySize},
     {"choose", "weights", "counts every row once: its criteria are not defined for weights"},
     {"choose", "model-seed", "fits several models for every k: --seed is the seed of all"},
+    {"tree", "models", "makes one tree: other seeds make others"},
+    {"tree", "model-seed", "has many fits: --seed is the seed of all"},
+    {"tree", "time-limit", "ends with its last level: --sample and --max-iter make it shorter"},
 };
 
 struct OtherCommand {
   std::string_view word, command;
 };
 constexpr OtherCommand kOtherCommands[] = {
-    {"cluster", "fit"},      {"kmeans", "fit"},      {"train", "fit"},     {"regression", "regress"},
-    {"assign", "predict"},   {"label", "predict"},   {"apply", "predict"}, {"transform", "predict --distances"},
-    {"summary", "describe"}, {"show", "describe"},   {"head", "describe"}, {"export", "convert"},
-    {"diff", "compare"},     {"benchmark", "bench"}, {"help", "--help"},   {"version", "--version"},
-    {"devices", "info"},     {"elbow", "choose"},
+    {"cluster", "fit"},      {"kmeans", "fit"},      {"train", "fit"},         {"regression", "regress"},
+    {"assign", "predict"},   {"label", "predict"},   {"apply", "predict"},     {"transform", "predict --distances"},
+    {"summary", "describe"}, {"show", "describe"},   {"head", "describe"},     {"export", "convert"},
+    {"diff", "compare"},     {"benchmark", "bench"}, {"help", "--help"},       {"version", "--version"},
+    {"devices", "info"},     {"elbow", "choose"},    {"hierarchical", "tree"},
 };
 
 std::string plain(std::string_view text) {

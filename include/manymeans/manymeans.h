@@ -32,3 +32,4 @@
 #include <manymeans/sparse_file.h>
 #include <manymeans/summary.h>
 #include <manymeans/terms.h>
+#include <manymeans/tree.h>

@@ -35,6 +35,7 @@ NB_MODULE(_manymeans, module) {
   add_reporting(module);
   add_fitting(module);
   add_fitting_each(module);
+  add_fitting_tree(module);
   add_regressing(module);
   add_predicting(module);
   add_sharding(module);

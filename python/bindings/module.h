@@ -14,6 +14,7 @@ void add_judging(nanobind::module_& module);
 void add_reporting(nanobind::module_& module);
 void add_fitting(nanobind::module_& module);
 void add_fitting_each(nanobind::module_& module);
+void add_fitting_tree(nanobind::module_& module);
 void add_regressing(nanobind::module_& module);
 void add_predicting(nanobind::module_& module);
 void add_sharding(nanobind::module_& module);

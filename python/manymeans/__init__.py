@@ -1,9 +1,9 @@
 """manymeans: k-means for ensembles of models; many models, many cores, one answer.
 
 `KMeans`, `BisectingKMeans` and `MiniBatchKMeans` are drop-ins for scikit-learn's, `EnsembleKMeans` fits many models at
-once, the clusters of `RegressionClustering` are linear models, and `ProductQuantizer` and `ResidualQuantizer` fit
-codebooks; `fit`, `fit_each`, `search`, `predict`, `compare`, `criteria`, `choose_k`, `consensus`, `optimal_1d`,
-`report`, `kmeans_plusplus`, `multiply`, `read` and `info` do without estimators.
+once, the clusters of `RegressionClustering` are linear models, `HierarchicalKMeans` fits very many clusters, and
+`ProductQuantizer` and `ResidualQuantizer` fit codebooks; `fit`, `fit_each`, `search`, `predict`, `compare`, `criteria`,
+`choose_k`, `consensus`, `optimal_1d`, `report`, `kmeans_plusplus`, `multiply`, `read` and `info` do without estimators.
 The tutorial is docs/user/python.md.
 """
 
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from ._bisecting import BisectingKMeans
     from ._codebooks import ProductQuantizer, ResidualQuantizer
     from ._ensemble import EnsembleKMeans
+    from ._hierarchical import HierarchicalKMeans
     from ._kmeans import KMeans
     from ._minibatch import MiniBatchKMeans
     from ._regression import RegressionClustering
@@ -64,6 +65,7 @@ __all__ = [
     "EnsembleKMeans",
     "Error",
     "FitResult",
+    "HierarchicalKMeans",
     "InternalError",
     "KMeans",
     "MiniBatchKMeans",
@@ -116,6 +118,7 @@ _atexit.register(_manymeans.before_exit)
 _ESTIMATORS = {
     "BisectingKMeans": "_bisecting",
     "EnsembleKMeans": "_ensemble",
+    "HierarchicalKMeans": "_hierarchical",
     "KMeans": "_kmeans",
     "MiniBatchKMeans": "_minibatch",
     "ProductQuantizer": "_codebooks",

@@ -104,6 +104,23 @@ def run_fit(
     )
 
 
+def run_tree(
+    points: Points, weights: npt.NDArray[np.float64] | None, options: dict[str, Any], **shown: Any
+) -> tuple[FitResult, dict[str, Any]]:
+    """Call the library to fit a tree; options have its names. Gives the leaves, and the nodes."""
+    tree: dict[str, Any] = {}
+
+    def call(options: dict[str, Any], hooks: dict[str, Any]) -> dict[str, Any]:
+        values, nodes = _manymeans.fit_tree(points.array, points.bfloat16, weights, options, hooks)
+        tree.update(nodes)
+        return values
+
+    columns = _Columns(points.names, (points.source or Source()).and_files_of(points.array, weights, None))
+    result = _run(call, columns, options, {"initial": None, "checkpoint": None, "ranks": None}, **shown)
+    own = {name: options.get(name) for name in ("branching", "refine", "sample")}
+    return result._with_options(own), tree
+
+
 def run_fit_shards(
     ask: Callable[[bytes], bytes],
     options: dict[str, Any],

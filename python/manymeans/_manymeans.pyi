@@ -95,6 +95,13 @@ def fit_each(
     each: dict[str, Any],
     hooks: dict[str, Any],
 ) -> EachFits: ...
+def fit_tree(
+    points: _Points,
+    bfloat16: bool,
+    weights: npt.NDArray[np.float64] | None,
+    options: dict[str, Any],
+    hooks: dict[str, Any],
+) -> tuple[dict[str, Any], dict[str, Any]]: ...
 def search(
     points: _Points,
     bfloat16: bool,

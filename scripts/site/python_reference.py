@@ -4,7 +4,7 @@ import ast
 
 # Headings, and what stands below each; what is new in __all__ and not here stands at the end.
 SECTIONS = {
-    "Estimators": ["KMeans", "EnsembleKMeans", "RegressionClustering", "ProductQuantizer", "ResidualQuantizer"],
+    "Estimators": ["KMeans", "EnsembleKMeans", "HierarchicalKMeans", "RegressionClustering", "ProductQuantizer", "ResidualQuantizer"],
     "Functions": ["fit", "fit_each", "predict", "kmeans_plusplus", "read", "info"],
     "What they return": ["FitResult", "BatchResult", "Model", "Dataset", "Progress"],
     "Rows of other processes": ["fit_shards", "Shard", "Shape", "Scan", "Statistics", "Answer", "merge_answers", "solve"],

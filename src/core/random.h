@@ -26,6 +26,7 @@ enum class Purpose : uint32_t {
   kMaskedRow = 18,
   kSampledPair = 19,
   kDrawSeed = 20,
+  kNodeSeed = 21,
 };
 
 using Philox4 = std::array<uint32_t, 4>;

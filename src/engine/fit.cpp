@@ -85,6 +85,7 @@ void check_balanced(const FitOptions& options, int64_t rows, const Backend& back
   if (rows < 1) return;  // an error of its own
   for (const int64_t k : options.k) {
     check_sizes(sizes_of(options), rows, k);
+    check_costs(sizes_of(options), rows, k);
     const int64_t bytes = rows * k * static_cast<int64_t>(sizeof(int64_t));
     const int64_t limit = backend.keeps_to_memory() ? options.memory.bytes : 0;
     if (limit == 0 || bytes <= limit) continue;

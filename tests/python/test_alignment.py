@@ -7,7 +7,15 @@ import pandas
 import pytest
 
 import manymeans
-from manymeans import BadDataError, BisectingKMeans, EnsembleKMeans, KMeans, MiniBatchKMeans, RegressionClustering
+from manymeans import (
+    BadDataError,
+    BisectingKMeans,
+    EnsembleKMeans,
+    HierarchicalKMeans,
+    KMeans,
+    MiniBatchKMeans,
+    RegressionClustering,
+)
 
 RANDOM = np.random.default_rng(0)
 NAMES = [f"row {i}" for i in range(40)]
@@ -35,7 +43,7 @@ PAIRS = {
     "score of a regression": ("y", lambda X, w: RegressionClustering(1).fit(X, w.to_numpy()).score(X, w)),
 } | {
     kind.__name__: ("sample_weight", lambda X, w, kind=kind: kind(2).fit(X, sample_weight=w))
-    for kind in (KMeans, EnsembleKMeans, BisectingKMeans, MiniBatchKMeans)
+    for kind in (KMeans, EnsembleKMeans, BisectingKMeans, MiniBatchKMeans, HierarchicalKMeans)
 }  # fmt: skip
 ignored = pytest.mark.filterwarnings("ignore")
 

@@ -18,6 +18,7 @@ MODULES = ["manymeans"] + [f"manymeans.{module.name}" for module in pkgutil.iter
 ESTIMATORS = [
     manymeans.KMeans, manymeans.EnsembleKMeans, manymeans.BisectingKMeans, manymeans.MiniBatchKMeans,
     manymeans.RegressionClustering, manymeans.ProductQuantizer, manymeans.ResidualQuantizer,
+    manymeans.HierarchicalKMeans,
 ]  # fmt: skip
 PUBLIC = [getattr(manymeans, name) for name in manymeans.__all__]
 
@@ -38,6 +39,7 @@ PAGES = [
     "from-faiss",
     "balanced",
     "codebooks",
+    "trees",
     "multiply",
     "one-answer",
     "many-problems",

@@ -14,7 +14,7 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 import manymeans
 from manymeans import BisectingKMeans, EnsembleKMeans, KMeans, MiniBatchKMeans, OutsideWarning, RegressionClustering
 
-ESTIMATORS = [KMeans, EnsembleKMeans, MiniBatchKMeans, BisectingKMeans]
+ESTIMATORS = [KMeans, EnsembleKMeans, MiniBatchKMeans, BisectingKMeans, manymeans.HierarchicalKMeans]
 
 
 def penguins(rows, seed):

@@ -8,7 +8,7 @@ import pandas
 import pytest
 
 import manymeans
-from manymeans import BisectingKMeans, KMeans, MiniBatchKMeans
+from manymeans import BisectingKMeans, HierarchicalKMeans, KMeans, MiniBatchKMeans
 
 
 @pytest.fixture
@@ -16,7 +16,7 @@ def frame(mixture):
     return pandas.DataFrame(mixture[:, :3].astype("f8"), columns=["age", "income", "size"])
 
 
-@pytest.mark.parametrize("kind", [KMeans, BisectingKMeans, MiniBatchKMeans])
+@pytest.mark.parametrize("kind", [KMeans, BisectingKMeans, MiniBatchKMeans, HierarchicalKMeans])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_is_what_pandas_says(kind, weighted, frame):
     weights = np.random.default_rng(0).integers(0, 3, len(frame)).astype("f8") if weighted else None

@@ -210,6 +210,7 @@ def pickled(points, names):
         "BisectingKMeans": BisectingKMeans(3, random_state=0).fit(X),
         "RegressionClustering": RegressionClustering(2, random_state=0).fit(X, points[:, 0]),
         "ProductQuantizer": manymeans.ProductQuantizer(3, 4, random_state=0).fit(X),
+        "HierarchicalKMeans": manymeans.HierarchicalKMeans(20, random_state=0).fit(X),
         "ResidualQuantizer": manymeans.ResidualQuantizer(2, 4, random_state=0).fit(X),
         "FitResult": result,
         "Model": result.models[1],

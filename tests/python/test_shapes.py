@@ -71,7 +71,7 @@ SHAPES = {"0-D": np.array(3.0), "1-D": Y, "3-D": np.stack([X, X]), "4-D": np.zer
 RESULT = manymeans.fit(X, 2)
 ESTIMATORS = [
     manymeans.KMeans(2, n_init=1), manymeans.EnsembleKMeans(2), manymeans.MiniBatchKMeans(2),
-    manymeans.BisectingKMeans(2), manymeans.RegressionClustering(1, n_init=1),
+    manymeans.BisectingKMeans(2), manymeans.HierarchicalKMeans(2), manymeans.RegressionClustering(1, n_init=1),
 ]  # fmt: skip
 ENTRIES = {
     "fit": lambda a: manymeans.fit(a, 2),

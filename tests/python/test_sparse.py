@@ -149,6 +149,7 @@ def test_indices_that_point_elsewhere(kind, part, value):
         lambda: manymeans.fit(X, 2),
         lambda: manymeans.KMeans(2).fit(X),
         lambda: manymeans.MiniBatchKMeans(2).fit(X),
+        lambda: manymeans.HierarchicalKMeans(2).fit(X),
         lambda: centers.predict(X),
         lambda: manymeans.Shard(X),
         lambda: manymeans.choose_k(X, [1, 2]),

@@ -309,6 +309,9 @@ void check_sizes(const SizeLimits& sizes, int64_t rows, int64_t clusters) {
                 fmt::format("{} rows in each of {} clusters are fewer than the {} rows there are; at least {} is right",
                             sizes.most, clusters, rows, fewest));
   }
+}
+
+void check_costs(const SizeLimits& sizes, int64_t rows, int64_t clusters) {
   if (rows > kMaxCosts / clusters) {
     throw Error(ErrorCode::kUnavailable, sizes.least > 0 ? "min_size" : "max_size",
                 fmt::format("{} rows times {} clusters are too many for an exact assignment: its costs are held in "

@@ -12,9 +12,10 @@
 
 namespace manymeans {
 
-/// Throws Error if `rows` rows in `clusters` clusters cannot have these sizes, or if rows * clusters is too large.
-/// `most` of 0: any number.
+/// Throws Error(kUsage) if `rows` rows in `clusters` clusters cannot have these sizes. `most` of 0: any number.
 void check_sizes(const SizeLimits& sizes, int64_t rows, int64_t clusters);
+/// Throws Error(kUnavailable) if rows * clusters is too large.
+void check_costs(const SizeLimits& sizes, int64_t rows, int64_t clusters);
 
 /// `points` is an upload of this rank's rows, null where it has none. It is queried for distances alone: callers that
 /// choose prototypes query `points` themselves, since labels of candidates have no sizes. The input must outlive it.

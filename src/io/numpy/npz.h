@@ -1,6 +1,8 @@
 // Named arrays in a .npz file.
 #pragma once
 
+#include <manymeans/points.h>
+
 #include "io/files/mapped_file.h"
 #include "io/files/zip_archive.h"
 #include "io/numpy/npy_format.h"
@@ -29,6 +31,10 @@ class NpzWriter {
   void add(const std::string& key, const std::vector<uint64_t>& values) { add_vector(key, "<u8", values); }
   void add(const std::string& key, const std::vector<double>& values) { add_vector(key, "<f8", values); }
   void add(const std::string& key, const std::vector<std::string>& values);
+  void add(const std::string& key, const Matrix& values) {
+    const std::vector<int64_t> shape{values.rows(), values.columns()};
+    add(key, values.type() == DataType::kFloat64 ? "<f8" : "<f4", shape, values.bytes());
+  }
   void add_text(const std::string& key, const std::string& value);  ///< str(array) in Python gives the text
   void add_number(const std::string& key, int64_t value);
   void finish() { zip_.finish(); }

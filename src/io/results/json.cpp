@@ -3,6 +3,7 @@
 #include <manymeans/json.h>
 #include <manymeans/models_by_k.h>
 #include <manymeans/search.h>
+#include <manymeans/tree.h>
 
 #include "core/digest.h"
 #include "core/fp_environment.h"
@@ -45,24 +46,24 @@ Json option_value(const std::optional<T>& value) {
   return value ? option_value(*value) : Json(nullptr);
 }
 
+// `visit` calls for_each_option or its like.
+template <class Visit>
+Json options_by(const Visit& visit) {
+  Json json = Json::object();
+  visit([&](const OptionInfo& info, const auto& value) { json[info.name] = option_value(value); });
+  return json;
+}
 Json options_json(const FitOptions& options) {
-  Json json = Json::object();
-  for_each_option(options, [&](const OptionInfo& info, const auto& value) { json[info.name] = option_value(value); });
-  return json;
+  return options_by([&](const auto& add) { for_each_option(options, add); });
 }
-
 Json options_json(const RegressOptions& options) {
-  Json json = Json::object();
-  for_each_regress_option(options,
-                          [&](const OptionInfo& info, const auto& value) { json[info.name] = option_value(value); });
-  return json;
+  return options_by([&](const auto& add) { for_each_regress_option(options, add); });
 }
-
 Json options_json(const SearchOptions& options) {
-  Json json = Json::object();
-  for_each_search_option(options,
-                         [&](const OptionInfo& info, const auto& value) { json[info.name] = option_value(value); });
-  return json;
+  return options_by([&](const auto& add) { for_each_search_option(options, add); });
+}
+Json options_json(const TreeOptions& options) {
+  return options_by([&](const auto& add) { for_each_tree_option(options, add); });
 }
 
 Json pass_json(const PassLog& pass) {
@@ -204,6 +205,20 @@ std::string to_json(const SearchResult& result) {
     json["models"][i]["rounds"] = result.searches[i].rounds;
     json["models"][i]["search"] = std::move(steps);
   }
+  json["provenance"]["options"] = options_json(result.options);
+  return text_of(json);
+}
+
+std::string to_json(const TreeResult& result) {
+  const FpEnvironmentGuard guard;
+  Json json = summary_json(result.fit);
+  Json levels = Json::array();
+  for (const TreeLevel& level : result.levels) levels.push_back({{"nodes", level.nodes}, {"inertia", level.inertia}});
+  const TreeBalance balance = result.balance();
+  json["digest"] = result.digest();
+  json["tree"] = {{"levels", std::move(levels)}, {"smallest", balance.smallest},   {"largest", balance.largest},
+                  {"empty", balance.empty},      {"variation", balance.variation}, {"max_to_mean", balance.max_to_mean},
+                  {"moved", result.moved}};
   json["provenance"]["options"] = options_json(result.options);
   return text_of(json);
 }

@@ -51,15 +51,10 @@ std::string numbered(const std::string& key, size_t index) {
   return fmt::format("{}_{}", key, index);
 }
 
-void add_matrix(NpzWriter& npz, const std::string& key, const Matrix& values) {
-  const std::vector<int64_t> shape{values.rows(), values.columns()};
-  npz.add(key, values.type() == DataType::kFloat64 ? "<f8" : "<f4", shape, values.bytes());
-}
-
 void add_model(NpzWriter& npz, size_t index, const StoredModel& model) {
-  add_matrix(npz, numbered(model.regression ? "coefficients" : "centroids", index), model.prototypes);
+  npz.add(numbered(model.regression ? "coefficients" : "centroids", index), model.prototypes);
   if (model.regression) {
-    add_matrix(npz, numbered("means", index), model.regression->gate.means);
+    npz.add(numbered("means", index), model.regression->gate.means);
     npz.add(numbered("feature_scales", index), model.regression->gate.scales);
   }
   npz.add(numbered("counts", index), model.counts);

@@ -1,0 +1,185 @@
+"""HierarchicalKMeans: very many clusters by levels of fits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from ._base import _Clusterer, at_least, hosted
+from ._declaring import parameter, parameters
+from ._errors import UsageError
+from ._functions import run_tree
+from ._profile import Remembered
+from ._sklearn import checks_parameters
+
+
+@parameters
+class HierarchicalKMeans(_Clusterer):
+    """A tree of k-means: thousands to a million clusters in a fraction of the time of `KMeans`.
+
+    A node is split by an exact fit of its rows, and its children get leaves in proportion to their rows. All splits of
+    a level are one call of `manymeans.fit_each`. The leaves then begin a flat fit of all rows. Sizes of leaves may have
+    hard bounds. This suits the lists of an index. The answer depends on the points, the weights, the parameters and the
+    seed. It never depends on the number of threads, the instruction set or the backend.
+
+    Attributes
+    ----------
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+        The leaves; float64 for float64 points, else float32. Neighbours in the tree are neighbours here.
+    labels_ : ndarray of shape (n_samples,)
+        int32: the nearest leaf, ties to the lowest index; with sizes perhaps another one.
+    inertia_ : float
+        Weighted sum of squared distances to the centre of the row's own leaf.
+    sizes_ : ndarray of shape (n_clusters,)
+        Rows of each leaf.
+    moved_ : int
+        Rows whose leaf is not the nearest, since sizes have bounds.
+    vectors_ : ndarray of shape (n_nodes, n_features)
+        Centres of all nodes: the root, then level after level. The last `n_clusters` are the leaves.
+    parents_ : ndarray of shape (n_nodes,)
+        The parent of each node; -1 for the root.
+    levels_ : ndarray of shape (n_nodes,)
+        The level of each node; 0 for the root.
+    level_inertias_ : ndarray of shape (n_levels,)
+        Inertia of the splits of each level, before the flat fit; of the rows of `sample` from level 1 on.
+    n_iter_ : int
+        Iterations of the flat fit.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where all are strings.
+    result_ : FitResult
+        The leaves as one model; its provenance has `branching`, `refine` and `sample`, too.
+    answer_ : str
+        Digest of all splits and the leaves: 32 hexadecimal digits, equal for equal answers, on every machine.
+
+    Raises
+    ------
+    UsageError
+        For `n_clusters` above `n_samples`, and for sizes that `n_clusters` leaves cannot have. A ValueError.
+    BadDataError
+        For NaN, infinity and negative weights. A ValueError.
+    KeyboardInterrupt
+        On Ctrl-C, within about a second.
+
+    See Also
+    --------
+    KMeans : A lower inertia, for fewer clusters.
+    BisectingKMeans : Splits in two, one after the other.
+
+    Notes
+    -----
+    A fit takes O(n_samples n_features (b levels max_iter + n_clusters refine)) time, with ``b ** levels = n_clusters``.
+    It holds a copy of the rows, and 8 bytes for each. `predict` gives the nearest leaf of all.
+
+    References
+    ----------
+    D. Nister, H. Stewenius: Scalable Recognition with a Vocabulary Tree. CVPR 2006.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from manymeans import HierarchicalKMeans
+    >>> X = np.random.default_rng(0).random((5000, 8), dtype=np.float32)
+    >>> tree = HierarchicalKMeans(n_clusters=100, max_size=70, random_state=0).fit(X)
+    >>> tree.vectors_.shape, np.bincount(tree.levels_).tolist(), int(tree.sizes_.max()) <= 70
+    ((111, 8), [1, 10, 100], True)
+
+    """
+
+    n_clusters: int = parameter(default=8, accepts=[at_least(1)], kw_only=False, text="Number of leaves.")
+    branching: int | str = parameter(
+        default="auto", accepts=[StrOptions({"auto"}), at_least(2)], type='"auto" or int',
+        text="Children of a node where clusters are of similar sizes. ``\"auto\"``: two levels, or three above 65,536 "
+        "leaves.",
+    )  # fmt: skip
+    max_size: int | None = parameter(
+        default=None, accepts=[at_least(1), None], option=True,
+        text="Most rows of a leaf: rows beyond it go to the nearest leaf with room. `predict` gives the nearest leaf "
+        "all the same.",
+    )  # fmt: skip
+    min_size: int | None = parameter(
+        default=None, accepts=[at_least(0), None], option=True,
+        text="Fewest rows of a leaf: leaves below it take their nearest rows from others.",
+    )  # fmt: skip
+    refine: int = parameter(
+        default=2, accepts=[at_least(0)], option=True, text="Iterations of the flat fit from the leaves."
+    )
+    sample: int | None = parameter(
+        default=None, accepts=[at_least(1), None], option=True,
+        text="Rows of which the tree is made: those that ``init=\"random\"`` would choose as so many initial centres, "
+        "without weights. None: all rows. The flat fit and `labels_` always have all rows.",
+    )  # fmt: skip
+    init: str = parameter(
+        default="auto", accepts=[StrOptions({"auto", "k-means++", "k-means||", "random", "first"})], option=True,
+        type='{"auto", "k-means++", "k-means||", "random", "first"}',
+        text="How a split begins: see `manymeans.fit`. ``\"auto\"``: ``\"random\"`` above the last level.",
+    )  # fmt: skip
+    max_iter: int = parameter(default=10, accepts=[at_least(1)], option=True, text="Most iterations of a split.")
+    metric: str = parameter(
+        default="euclidean", accepts=[StrOptions({"euclidean", "cosine"})], option=True,
+        type='{"euclidean", "cosine"}',
+        text="``\"cosine\"``: rows and centres are scaled to length one (spherical k-means).",
+    )  # fmt: skip
+    verbose: int = parameter(default=0, accepts=["verbose"], text="Other than 0: print a line for each level.")
+
+    @checks_parameters
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> HierarchicalKMeans:
+        """Fit the tree.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Points; see `KMeans.fit` for what is read in place. Points of a device are copied to the host's memory.
+        y : Ignored
+            There by convention.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights, 0 or larger; None: all equal. Numbers of leaves and sizes count rows.
+
+        Returns
+        -------
+        self : HierarchicalKMeans
+            The fitted estimator.
+
+        """
+        points = hosted(self._points(X, reset=True))
+        if points.array.shape[0] < self.n_clusters:
+            raise UsageError(f"n_samples={points.array.shape[0]} should be >= n_clusters={self.n_clusters}.")
+        weights = self._weights(sample_weight, points, X)
+        options = self._options() | {"k": [int(self.n_clusters)]}
+        if self.branching != "auto":
+            options["branching"] = int(self.branching)
+        result, tree = run_tree(points, weights, options, n_threads=self.n_threads)
+        best = result.best()
+        self._keep(result, best, X)
+        self._answer = tree["digest"]
+        self.sizes_, self.moved_, self.n_iter_ = best.counts, tree["moved"], best.n_iter
+        self.vectors_, self.parents_ = tree["vectors"], tree["parents"]
+        self.levels_ = np.repeat(np.arange(len(tree["nodes"]), dtype=np.int32), tree["nodes"])
+        self.level_inertias_ = tree["inertias"]
+        self._fitted_to = Remembered(X, sample_weight)
+        if self.verbose:
+            for level, (nodes, inertia) in enumerate(zip(tree["nodes"], tree["inertias"], strict=True)):
+                print(f"Level {level}: {nodes} nodes, inertia {inertia:g}")
+            print(f"Leaves: inertia {self.inertia_:g} after {self.n_iter_} iterations")
+        self._warn(result.warnings)
+        return self
+
+    def to_faiss(self) -> npt.NDArray[np.float32]:
+        """Give the leaves as the quantiser of ``faiss.IndexIVFFlat`` has them.
+
+        ``quantizer.add(tree.to_faiss())`` adds them to a ``faiss.IndexFlatL2``. An index with `n_clusters` lists that
+        is made with this quantiser is trained. docs/user/trees.md has the whole recipe.
+
+        Returns
+        -------
+        centroids : ndarray of shape (n_clusters, n_features)
+            float32.
+
+        """
+        check_is_fitted(self)
+        return np.array(self.cluster_centers_, np.float32)

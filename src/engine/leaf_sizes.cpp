@@ -1,0 +1,174 @@
+#include "engine/leaf_sizes.h"
+
+#include "backend/balanced/balanced_upload.h"
+#include "backend/row_queries.h"
+#include "core/data_type.h"
+#include "data/gather.h"
+#include "data/input.h"
+#include "data/row_blocks.h"
+#include "data/unit_rows.h"
+#include "prototype/centroid.h"
+#include "prototype/prototype.h"
+
+#include <algorithm>
+#include <cmath>
+#include <compare>
+#include <vector>
+
+namespace manymeans {
+namespace {
+
+// A row that asks for its nearest leaf among some.
+struct Request {
+  double distance;
+  int64_t row;
+  uint32_t leaf;
+
+  auto operator<=>(const Request&) const = default;  // rows differ
+};
+
+class LeafSizes {
+ public:
+  LeafSizes(const LeafRows& rows, ModelResult& leaves)
+      : rows_(rows), leaves_(leaves), labels_(static_cast<size_t>(rows.points.n)), sizes_(leaves.counts) {
+    leaves.labels.read(0, rows.points.n, labels_.data());
+  }
+
+  int64_t bound() {
+    const int64_t most = rows_.options.max_size, least = rows_.options.min_size;
+    if (most > 0) empty_to(most);
+    if (least > 0) fill_to(least);
+    int64_t moved = 0;
+    for (int64_t i = 0; i < rows_.points.n; ++i) moved += labels_[static_cast<size_t>(i)] != leaves_.labels[i];
+    if (moved > 0) report();
+    return moved;
+  }
+
+ private:
+  template <class Condition>
+  std::vector<int64_t> leaves_where(const Condition& condition) const {
+    std::vector<int64_t> found;
+    for (int64_t leaf = 0; leaf < std::ssize(sizes_); ++leaf) {
+      if (condition(sizes_[static_cast<size_t>(leaf)])) found.push_back(leaf);
+    }
+    return found;
+  }
+
+  template <class Condition>
+  std::vector<int64_t> rows_where(const Condition& of_size) const {
+    std::vector<int64_t> found;
+    for (int64_t row = 0; row < std::ssize(labels_); ++row) {
+      if (of_size(sizes_[labels_[static_cast<size_t>(row)]])) found.push_back(row);
+    }
+    return found;
+  }
+
+  // The requests of `rows` for `leaves`, the nearest first.
+  std::vector<Request> requests(std::span<const int64_t> rows, std::span<const int64_t> leaves) const {
+    constexpr size_t kRowsAtATime = 1 << 16;
+    const Predictor predictor(gather_rows(leaves_.prototypes.view(), leaves).view());
+    const FitOptions& fit = rows_.options;
+    const PredictOptions options{.backend = fit.backend,
+                                 .threads = fit.threads,
+                                 .metric = fit.metric,
+                                 .distances = true,
+                                 .abort = rows_.hooks.abort};
+    std::vector<Request> all;
+    for (size_t first = 0; first < rows.size(); first += kRowsAtATime) {
+      const std::span<const int64_t> some = rows.subspan(first, std::min(kRowsAtATime, rows.size() - first));
+      const Prediction found = predictor.predict(gather_rows(rows_.points, some).view(), options);
+      for (size_t i = 0; i < some.size(); ++i) {
+        const auto leaf = static_cast<uint32_t>(leaves[found.labels[static_cast<int64_t>(i)]]);
+        all.push_back({found.distances[i], some[i], leaf});
+      }
+    }
+    std::sort(all.begin(), all.end());
+    return all;
+  }
+
+  // Each round, a leaf takes the nearest rows that ask for it, as long as it has room. Leaves without room are closed.
+  void empty_to(int64_t most) {
+    std::vector<int64_t> waiting = rows_where([&](int64_t size) { return size > most; });
+    for (int64_t& size : sizes_) size = size > most ? 0 : size;
+    while (!waiting.empty()) {
+      const std::vector<Request> all = requests(waiting, leaves_where([&](int64_t size) { return size < most; }));
+      waiting.clear();
+      for (const Request& request : all) {
+        if (sizes_[request.leaf] == most) {
+          waiting.push_back(request.row);
+          continue;
+        }
+        labels_[static_cast<size_t>(request.row)] = request.leaf;
+        ++sizes_[request.leaf];
+      }
+    }
+  }
+
+  // Each round, rows of leaves that can spare some ask for the nearest leaf that needs some.
+  void fill_to(int64_t least) {
+    while (true) {
+      const std::vector<int64_t> needy = leaves_where([&](int64_t size) { return size < least; });
+      if (needy.empty()) return;
+      for (const Request& request : requests(rows_where([&](int64_t size) { return size > least; }), needy)) {
+        uint32_t& label = labels_[static_cast<size_t>(request.row)];
+        if (sizes_[request.leaf] >= least || sizes_[label] <= least) continue;
+        --sizes_[label];
+        ++sizes_[request.leaf];
+        label = request.leaf;
+      }
+    }
+  }
+
+  void report() {
+    ThreadPool pool(thread_count(rows_.options.threads), rows_.hooks.abort);
+    const RowCopy measured = measured_rows(rows_.points, rows_.options.metric, {pool.size()});
+    const Input input = prepare_input(measured.view, rows_.weights, pool);
+    std::vector<int64_t> weights(sizes_.size());
+    for (int64_t i = 0; i < rows_.points.n; ++i) weights[labels_[static_cast<size_t>(i)]] += input.integer_weight(i);
+    for (size_t k = 0; k < weights.size(); ++k) {
+      leaves_.weights[k] = std::ldexp(static_cast<double>(weights[k]), input.weight_exponent - input.weight_shift);
+    }
+    leaves_.counts = sizes_;
+    leaves_.labels.write(0, rows_.points.n, labels_.data());
+    leaves_.inertia = inertia_of(input, pool).rounded(input.weight_exponent);
+  }
+
+  InertiaSum inertia_of(const Input& input, ThreadPool& pool) const {
+    const Matrix& prototypes = leaves_.prototypes;
+    std::vector<double> d2(labels_.size());
+    as_float_type(input.points.type, [&]<class T>(T) {
+      for_each_block<T>(input.points, {}, pool, [&](int, int64_t first, int64_t rows, const T* x) {
+        const uint32_t* labels = labels_.data() + first;
+        centroid().rows<T>().distances(
+            {x, rows, input.points.d, prototypes.values<T>().data(), prototypes.rows(), labels}, d2.data() + first);
+      });
+    });
+    InertiaSum sum;
+    for (size_t i = 0; i < d2.size(); ++i) {
+      if (input.weight(static_cast<int64_t>(i)) > 0) sum.farthest = std::max(sum.farthest, d2[i]);
+    }
+    sum.format = distance_format(input, sum.farthest);
+    sum.limbs.resize(static_cast<size_t>(sum.format.limbs));
+    for (size_t i = 0; i < d2.size(); ++i) {
+      add_term(input.weight(static_cast<int64_t>(i)) * d2[i], sum.format, 1, sum.limbs.data());
+    }
+    return sum;
+  }
+
+  const LeafRows& rows_;
+  ModelResult& leaves_;
+  std::vector<uint32_t> labels_;
+  std::vector<int64_t> sizes_;
+};
+
+}  // namespace
+
+void check_leaf_sizes(const TreeOptions& options, int64_t rows) {
+  check_sizes({options.min_size, options.max_size}, rows, options.k[0]);
+}
+
+int64_t bound_leaf_sizes(const LeafRows& rows, ModelResult& leaves) {
+  return rows.options.balanced() ? LeafSizes(rows, leaves).bound() : 0;
+}
+
+}  // namespace manymeans

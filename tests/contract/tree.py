@@ -1,0 +1,156 @@
+"""Section "Trees": levels of fits, the flat fit of the leaves, and sizes by requests."""
+
+import math
+
+from .cosine import unit_rows
+from .digest import ensemble_digest, model_hash
+from .distance import nearest, squared_distance
+from .iterate import Data, Refused
+from .random_numbers import mix, random_rows, u64
+from .sums import Weights
+from .whole_fit import fit
+
+NODE_SEED = 21
+
+
+def fit_tree(case):
+    """A dict of what a tree is: `case` is the case of a fit, with "branching", "refine" and "sample"."""
+    n, k = len(case["points"]), case["k"][0]
+    check(case, n, k)
+    flat = case | {"sizes": (0, 0)}
+    hashes = []
+
+    def run(options):
+        (model,) = fit(flat | {"initial": None} | options)[2]
+        hashes.append(model_hash(model, case["kind"]))
+        return model
+
+    root = run({"k": [1], "init": "first", "max_iter": 1})
+    vectors, parents, inertias, counts = list(root.prototypes), [-1], [root.inertia], [1]
+    nodes = [(0, training_rows(case, n), k)]
+    depth = levels_of(k, case["branching"])
+    for left in range(depth, 0, -1):
+        children, inertia = [], 0.0
+        for number, rows, leaves in nodes:
+            seed = u64(case["seed"], number, 0, NODE_SEED)
+            init = "random" if case["init"] == "auto" and left > 1 else case["init"]
+            model = run(rows_of(case, rows) | {"k": [children_of(leaves, left)], "seed": seed, "init": init})
+            inertia += model.inertia
+            parts = [[row for row, label in zip(rows, model.labels, strict=True) if label == c]
+                     for c in range(len(model.prototypes))]  # fmt: skip
+            shares = shared_leaves(leaves, [len(part) for part in parts])
+            for part, share, vector in zip(parts, shares, model.prototypes, strict=True):
+                if part or left == 1:
+                    children.append((len(parents), part, share))
+                    parents.append(number)
+                    vectors.append(vector)
+        nodes = children
+        inertias.append(inertia)
+        counts.append(len(nodes))
+    final = run({"initial": vectors[-k:], "max_iter": case["refine"], "rules": []})
+    vectors[-k:] = final.prototypes
+    moved = bound_sizes(case, final)
+    hashes[-1] = model_hash(final, case["kind"])
+    return {
+        "digest": ensemble_digest(hashes), "vectors": vectors, "parents": parents, "nodes": counts,
+        "inertias": inertias, "labels": final.labels, "inertia": final.inertia, "moved": moved,
+    }  # fmt: skip
+
+
+def check(case, n, k):
+    if k > n:
+        raise Refused("k")
+    least, most = case["sizes"]
+    if k * least > n:
+        raise Refused("min_size")
+    if most and k * most < n:
+        raise Refused("max_size")
+
+
+def rows_of(case, rows):
+    weights = case["weights"]
+    if weights is not None:
+        weights = [weights[row] for row in rows]
+        weights = weights if any(weights) else [1.0] * len(rows)
+    return {"points": [case["points"][row] for row in rows], "weights": weights}
+
+
+def training_rows(case, n):
+    s = case["sample"]
+    return sorted(random_rows(s, [1] * n, mix(case["seed"], s, 0))) if 0 < s < n else list(range(n))
+
+
+def levels_of(k, branching):
+    if branching == 0:
+        return 1 if k <= 16 else 2 if k <= 65536 else 3
+    return next(levels for levels in range(1, 64) if branching**levels >= k)
+
+
+def children_of(leaves, levels):
+    return next(b for b in range(1, leaves + 1) if b**levels >= leaves)
+
+
+def shared_leaves(leaves, rows):
+    some = [c for c, count in enumerate(rows) if count]
+    spare, others = leaves - len(some), sum(rows) - len(some)
+    shares, remainders = [int(count > 0) for count in rows], []
+    for c in some:
+        quotient, remainder = divmod(spare * (rows[c] - 1), others) if others else (0, 0)
+        shares[c] += quotient
+        remainders.append((-remainder, c))
+    for _, c in sorted(remainders)[: leaves - sum(shares)]:
+        shares[c] += 1
+    return shares
+
+
+def bound_sizes(case, model):
+    """Change the labels of the model, and return how many."""
+    points = unit_rows(case["points"], case["kind"], "points") if case["metric"] == "cosine" else case["points"]
+    before = list(model.labels)
+    least, most = case["sizes"]
+    if most:
+        at_most(most, points, model)
+    if least:
+        at_least(least, points, model)
+    moved = sum(a != b for a, b in zip(before, model.labels, strict=True))
+    if moved:
+        data = Data(points, Weights(len(points), case["weights"]), case["kind"])
+        distances = [squared_distance(x, model.prototypes[c]) for x, c in zip(points, model.labels, strict=True)]
+        model.inertia = data.inertia(distances, data.weights.e)
+    return moved
+
+
+def requests(points, rows, model, leaves):
+    found = []
+    for row in rows:
+        label, d2 = nearest(points[row], [model.prototypes[leaf] for leaf in leaves])
+        found.append((math.sqrt(d2), row, leaves[label]))
+    return sorted(found)
+
+
+def at_most(most, points, model):
+    leaves = range(len(model.prototypes))
+    sizes = [model.labels.count(leaf) for leaf in leaves]
+    waiting = [row for row, label in enumerate(model.labels) if sizes[label] > most]
+    sizes = [0 if size > most else size for size in sizes]
+    while waiting:
+        asked = requests(points, waiting, model, [leaf for leaf in leaves if sizes[leaf] < most])
+        waiting = []
+        for _, row, leaf in asked:
+            if sizes[leaf] == most:
+                waiting.append(row)
+            else:
+                model.labels[row] = leaf
+                sizes[leaf] += 1
+
+
+def at_least(least, points, model):
+    leaves = range(len(model.prototypes))
+    sizes = [model.labels.count(leaf) for leaf in leaves]
+    while min(sizes) < least:
+        rows = [row for row, label in enumerate(model.labels) if sizes[label] > least]
+        for _, row, leaf in requests(points, rows, model, [leaf for leaf in leaves if sizes[leaf] < least]):
+            if sizes[leaf] < least < sizes[model.labels[row]]:
+                sizes[model.labels[row]] -= 1
+                sizes[leaf] += 1
+                model.labels[row] = leaf

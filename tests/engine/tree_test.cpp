@@ -1,0 +1,256 @@
+#include <manymeans/error.h>
+#include <manymeans/fit_each.h>
+#include <manymeans/sparse.h>
+#include <manymeans/tree.h>
+
+#include "conformance/cases.h"
+#include "conformance/variants.h"
+#include "engine/small_data.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <numeric>
+#include <random>
+#include <set>
+#include <string>
+
+namespace manymeans {
+namespace {
+
+using test::Case;
+using test::mixture;
+
+TreeOptions leaves(int64_t k) {
+  TreeOptions options;
+  options.k = {k};
+  options.threads = 2;
+  return options;
+}
+
+struct Tree {
+  Case rows;
+  TreeOptions options;
+
+  TreeResult fit(const FitHooks& hooks = {}) const { return fit_tree(rows.points(), rows.weights, options, hooks); }
+};
+
+// Any rows, any weights, and bounds of sizes that can be met.
+Tree random_tree(uint64_t seed) {
+  std::mt19937_64 random(seed);
+  const auto below = [&](int64_t n) { return static_cast<int64_t>(random() % static_cast<uint64_t>(n)); };
+  const int64_t n = 1 + below(400), k = 1 + below(std::min<int64_t>(n, 60));
+  Tree tree{test::make_case(static_cast<test::Family>(below(test::kFamilies)), static_cast<DataType>(below(6)),
+                            static_cast<test::Weighting>(below(test::kWeightings)), {n, 1 + below(20), {k}}, seed),
+            leaves(k)};
+  tree.options.seed = random();
+  tree.options.branching = std::array<int64_t, 4>{0, 2, 3, 9}[static_cast<size_t>(below(4))];
+  tree.options.refine = below(3);
+  tree.options.max_iter = below(6);
+  if (below(3) == 0) tree.options.sample = k + below(n);
+  if (below(4) > 0) tree.options.max_size = (n + k - 1) / k + below(n / k + 1);
+  if (below(2) > 0) tree.options.min_size = below(n / k + 1);
+  if (below(4) == 0 && tree.rows.name.find("kGrid") == std::string::npos) tree.options.empty = EmptyPolicy::kKeep;
+  return tree;
+}
+
+TEST(Tree, SizesAreKept) {
+  int64_t moved = 0, bounded = 0;
+  for (uint64_t seed = 0; seed < 300; ++seed) {
+    const Tree tree = random_tree(seed);
+    const TreeResult result = tree.fit();
+    const ModelResult& model = result.fit.models[0];
+    const TreeOptions& options = tree.options;
+    const int64_t n = tree.rows.shape.n, k = options.k[0];
+    std::vector<int64_t> counts(static_cast<size_t>(k));
+    for (int64_t i = 0; i < n; ++i) ++counts[model.labels[i]];
+    EXPECT_EQ(counts, model.counts);
+    const auto [least, most] = std::ranges::minmax(counts);
+    EXPECT_GE(least, options.min_size) << seed;
+    if (options.max_size > 0) EXPECT_LE(most, options.max_size) << seed;
+    bounded += options.balanced();
+    moved += result.moved > 0;
+    const Prediction nearest = predict(tree.rows.points(), model.prototypes.view(), {.threads = 2});
+    int64_t differ = 0;
+    for (int64_t i = 0; i < n; ++i) differ += nearest.labels[i] != model.labels[i];
+    EXPECT_EQ(differ, result.moved) << seed;
+  }
+  EXPECT_GT(bounded, 200);
+  EXPECT_GT(moved, 100);
+}
+
+TEST(Tree, NodesFormATree) {
+  for (uint64_t seed = 0; seed < 60; ++seed) {
+    const Tree tree = random_tree(seed);
+    const TreeResult result = tree.fit();
+    const int64_t nodes = std::ssize(result.parents), k = tree.options.k[0];
+    EXPECT_EQ(result.vectors.rows(), nodes);
+    EXPECT_EQ(result.vectors.columns(), tree.rows.shape.d);
+    EXPECT_EQ(result.parents[0], -1);
+    int64_t first = 0, before = -1;  // of a level, and of the level above
+    for (const TreeLevel& level : result.levels) {
+      for (int64_t i = first; i < first + level.nodes; ++i) {
+        const int64_t parent = result.parents[static_cast<size_t>(i)];
+        if (i == 0) continue;
+        EXPECT_GE(parent, before);
+        EXPECT_LT(parent, first);
+        EXPECT_GE(parent, result.parents[static_cast<size_t>(i) - 1]);
+      }
+      before = first;
+      first += level.nodes;
+    }
+    EXPECT_EQ(first, nodes);
+    EXPECT_EQ(result.levels.back().nodes, k);
+    EXPECT_EQ(result.splits.size(), static_cast<size_t>(nodes - k + 1));
+    const Matrix& leaf = result.fit.models[0].prototypes;
+    EXPECT_TRUE(std::ranges::equal(result.vectors.bytes().last(leaf.bytes().size()), leaf.bytes()));
+  }
+}
+
+TEST(Tree, OneAnswerHoweverItIsComputed) {
+  std::set<std::string> names;
+  for (const test::Target& target : test::targets()) names.insert(target.backend);
+  for (uint64_t seed = 300; seed < 340; ++seed) {
+    Tree tree = random_tree(seed);
+    tree.options.backend = "reference";
+    const std::string expected = tree.fit().digest();
+    for (const std::string& name : names) {
+      if ((name == "opencl" || name == "cuda") && seed % 8 != 0) continue;  // which are slow to begin
+      tree.options.backend = name;
+      for (const int threads : {1, 2, 5}) {
+        tree.options.threads = threads;
+        EXPECT_EQ(tree.fit().digest(), expected) << seed << " " << tree.rows.name << " on " << name << " " << threads;
+      }
+    }
+  }
+}
+
+TEST(Tree, AMemoryLimitChangesNothing) {
+  const std::vector<float> x = mixture(200'000, 16, 3);
+  TreeOptions options = leaves(100);
+  const std::string expected = fit_tree(PointsView(x.data(), 200'000, 16), {}, options).digest();
+  options.memory.bytes = 32 << 20;  // a copy of all rows is larger than a fourth of it
+  EXPECT_EQ(fit_tree(PointsView(x.data(), 200'000, 16), {}, options).digest(), expected);
+}
+
+TEST(Tree, OneLevelIsAFit) {
+  const std::vector<float> x = mixture(500, 3, 5);
+  const PointsView points(x.data(), 500, 3);
+  TreeOptions options = leaves(12);
+  options.refine = 0;
+  const TreeResult tree = fit_tree(points, {}, options);
+  ASSERT_EQ(tree.levels.size(), 2U);
+  const ModelResult& model = tree.fit.models[0];
+  EXPECT_EQ(tree.levels[1].inertia, model.inertia);
+  EXPECT_EQ(model.init, "tree");
+  FitHooks hooks;
+  hooks.initial = model.prototypes.view();
+  FitOptions flat;
+  flat.k = {12};
+  flat.max_iter = 2;
+  flat.tol = 0;
+  options.refine = 2;
+  EXPECT_EQ(fit_tree(points, {}, options).fit.digest(), fit(points, {}, flat, hooks).digest());
+}
+
+TEST(Tree, ASampleMakesTheTreeAndAllRowsHaveLeaves) {
+  const std::vector<float> x = mixture(4000, 4, 7, 40);
+  const PointsView points(x.data(), 4000, 4);
+  TreeOptions options = leaves(40);
+  const double whole = fit_tree(points, {}, options).fit.models[0].inertia;
+  options.sample = 800;
+  const TreeResult sampled = fit_tree(points, {}, options);
+  EXPECT_EQ(sampled.fit.models[0].labels.size(), 4000);
+  EXPECT_LT(sampled.levels[1].inertia, 0.3 * sampled.levels[0].inertia);
+  EXPECT_NEAR(sampled.fit.models[0].inertia / whole, 1, 0.2);
+  options.sample = 4000;
+  EXPECT_EQ(fit_tree(points, {}, options).fit.models[0].inertia, whole);
+}
+
+TEST(Tree, EqualRowsBeyondTheCapFillLeavesInTheirOrder) {
+  const std::vector<float> x(100, 3.0f);
+  TreeOptions options = leaves(20);
+  options.max_size = 6;
+  const TreeResult result = fit_tree(PointsView(x.data(), 100, 1), {}, options);
+  for (int64_t i = 0; i < 100; ++i) EXPECT_EQ(result.fit.models[0].labels[i], i / 6);
+  EXPECT_EQ(result.fit.models[0].inertia, 0);
+  EXPECT_EQ(result.balance().empty, 3);
+  options.min_size = 5;
+  EXPECT_EQ(fit_tree(PointsView(x.data(), 100, 1), {}, options).balance().smallest, 5);
+}
+
+TEST(Tree, ErrorsSayWhatWouldBeRight) {
+  const std::vector<float> x = mixture(100, 2, 1);
+  const auto error_of = [&](const auto& spoil, const FitHooks& hooks = {}) {
+    TreeOptions options = leaves(20);
+    std::vector<float> values = x;
+    spoil(options, values);
+    try {
+      fit_tree(PointsView(values.data(), 100, 2), {}, options, hooks);
+      return std::string("none");
+    } catch (const Error& error) {
+      return fmt::format("{} {}", static_cast<int>(error.code()), error.what());
+    }
+  };
+  using Values = std::vector<float>;
+  const std::vector<std::pair<std::function<void(TreeOptions&, Values&)>, std::string>> all = {
+      {[](auto& o, auto&) { o.k = {101}; }, "2 [k] 101 clusters were asked for, but there are only 100 rows"},
+      {[](auto& o, auto&) { o.k = {2, 3}; }, "2 [k] 2 numbers were given; a tree has one number of leaves"},
+      {[](auto& o, auto&) { o.branching = 1; }, "2 [branching] 1 children make no tree; 2 or more are right"},
+      {[](auto& o, auto&) { o.branching = -2; }, "2 [branching] -2 children"},
+      {[](auto& o, auto&) { o.max_size = 4; },
+       "2 [max_size] 4 rows in each of 20 clusters are fewer than the 100 rows"},
+      {[](auto& o, auto&) { o.min_size = 6; }, "2 [min_size] 6 rows in each of 20 clusters are more than the 100 rows"},
+      {[](auto& o, auto&) { o.refine = -1; }, "2 [refine] -1 is negative"},
+      {[](auto& o, auto&) { o.sample = 19; }, "2 [sample] 19 rows cannot make 20 leaves; at least 20 are right"},
+      {[](auto& o, auto&) { o.models = 2; }, "2 [models] is 2; a tree is one model"},
+      {[](auto& o, auto&) { o.model_seed = 2; }, "2 [model_seed] a tree has many fits"},
+      {[](auto& o, auto&) { o.time_limit = 2; }, "2 [time_limit] a tree has none"},
+      {[](auto& o, auto&) { o.empty = EmptyPolicy::kDrop; }, "2 [empty] a tree has k leaves"},
+      {[](auto& o, auto&) { o.init = "best"; }, "2 [init]"},
+      {[](auto& o, auto&) { o.backend = "none"; }, "2 [backend]"},
+      {[](auto& o, auto& v) { v[150] = NAN, o.sample = 20; }, "3 [points] row 76, column 1"},
+  };
+  for (const auto& [spoil, expected] : all) {
+    const std::string found = error_of(spoil);
+    EXPECT_EQ(found.substr(0, expected.size()), expected);
+  }
+  const auto nothing = [](TreeOptions&, Values&) {};
+  const std::atomic<bool> set{true};
+  FitHooks hooks;
+  hooks.cancel = &set;
+  EXPECT_EQ(error_of(nothing, hooks), "5 [tree] it was stopped before all of its levels were split");
+  hooks = {};
+  hooks.checkpoint.path = "/tmp/none";
+  EXPECT_EQ(error_of(nothing, hooks).substr(0, 14), "2 [checkpoint]");
+  hooks = {};
+  hooks.initial = PointsView(x.data(), 20, 2);
+  EXPECT_EQ(error_of(nothing, hooks).substr(0, 11), "2 [initial]");
+  const std::vector<int64_t> starts(101);
+  const SparseView sparse{x.data(), nullptr, starts.data(), 0, 100, 2};
+  EXPECT_THROW(fit_tree(sparse.points(), {}, leaves(2)), Error);
+}
+
+TEST(Tree, AStopEndsTheFlatFitEarly) {
+  const std::vector<float> x = mixture(2000, 4, 9);
+  TreeOptions options = leaves(100);
+  options.refine = 50;
+  FitHooks hooks;
+  bool flat = false;
+  hooks.progress = [&](const Progress& progress) {
+    flat |= progress.phase == "iterate" && progress.max_iteration == 50;
+    return !flat;
+  };
+  const TreeResult result = fit_tree(PointsView(x.data(), 2000, 4), {}, options, hooks);
+  EXPECT_TRUE(result.fit.interrupted);
+  EXPECT_LT(result.fit.models[0].iterations, 50);
+  EXPECT_EQ(result.fit.models[0].labels.size(), 2000);
+  hooks.progress = [](const Progress&) { return false; };
+  EXPECT_THROW(fit_tree(PointsView(x.data(), 2000, 4), {}, options, hooks), Error);
+}
+
+}  // namespace
+}  // namespace manymeans

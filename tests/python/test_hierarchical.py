@@ -1,0 +1,115 @@
+"""HierarchicalKMeans: one answer, hard sizes, nodes, and the lists of faiss."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+import sklearn.base
+from sklearn.exceptions import ConvergenceWarning
+
+import manymeans
+from manymeans import HierarchicalKMeans
+
+
+def same(one, two):
+    assert one.answer_ == two.answer_ and one.inertia_ == two.inertia_ and one.moved_ == two.moved_
+    for name in ("cluster_centers_", "labels_", "vectors_", "parents_", "levels_", "level_inertias_", "sizes_"):
+        assert np.array_equal(getattr(one, name), getattr(two, name)), name
+
+
+@pytest.mark.parametrize("sizes", [{}, {"max_size": 120, "min_size": 80}])
+def test_same_bits_however_it_is_computed(sizes, mixture):
+    def fit(**options):
+        return HierarchicalKMeans(50, random_state=7, **sizes, **options).fit(mixture)
+
+    expected = fit(n_threads=1)
+    for options in {"n_threads": 2}, {"n_threads": 5}, {"backend": "cpu"}, {"backend": "reference"}:
+        same(fit(**options), expected)
+    same(pickle.loads(pickle.dumps(expected)), expected)
+    same(copy.deepcopy(expected), expected)
+    same(sklearn.base.clone(expected).fit(mixture), expected)
+    assert HierarchicalKMeans(50, random_state=8, **sizes).fit(mixture).answer_ != expected.answer_
+
+
+def test_the_leaves_are_a_model(mixture, tmp_path):
+    tree = HierarchicalKMeans(64, random_state=0).fit(mixture)
+    assert (tree.predict(mixture) == tree.labels_).all() and tree.moved_ == 0
+    assert tree.score(mixture) == -tree.inertia_
+    assert tree.transform(mixture).shape == (5000, 64)
+    assert np.array_equal(np.bincount(tree.labels_, minlength=64), tree.sizes_)
+    tree.save(tmp_path / "leaves.npz")
+    loaded = manymeans.KMeans.load(tmp_path / "leaves.npz")
+    assert np.array_equal(loaded.predict(mixture), tree.labels_)
+    options = tree.provenance_["options"]
+    assert (options["refine"], options["sample"], options["max_iter"]) == (2, None, 10)
+    assert tree.to_faiss().dtype == np.float32 and tree.to_faiss().flags.c_contiguous
+    assert (HierarchicalKMeans(64, random_state=0).fit_predict(mixture) == tree.labels_).all()
+
+
+def test_nodes(mixture):
+    tree = HierarchicalKMeans(60, branching=4, random_state=0).fit(mixture)
+    assert tree.levels_.tolist() == sorted(tree.levels_) and tree.levels_[-1] == 3
+    assert (tree.levels_[tree.parents_[1:]] == tree.levels_[1:] - 1).all() and tree.parents_[0] == -1
+    assert np.array_equal(tree.vectors_[-60:], tree.cluster_centers_)
+    assert tree.vectors_[0] == pytest.approx(mixture.mean(axis=0), rel=1e-5)
+    assert (np.diff(tree.level_inertias_) < 0).all() and tree.inertia_ < tree.level_inertias_[-1]
+
+
+def test_a_sample_has_rows_of_init_random(mixture):
+    tree = HierarchicalKMeans(10, sample=500, refine=0, random_state=3).fit(mixture)
+    ones = np.zeros((5000, 1), np.uint8)
+    rows = manymeans._manymeans.initialise(ones, False, None, {"k": [500], "init": "random", "seed": 3})[1]
+    alone = HierarchicalKMeans(10, refine=0, random_state=3).fit(mixture[np.sort(rows)])
+    assert np.array_equal(tree.cluster_centers_, alone.cluster_centers_)
+    assert len(tree.labels_) == 5000 and tree.provenance_["options"]["sample"] == 500
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "u1", "i1"])
+def test_types_weights_and_angles(dtype, mixture):
+    X = np.clip(10 * mixture + 60, 1, 120).astype(dtype)
+    weights = np.where(np.arange(5000) % 3, 1.0, 0.0)
+    tree = HierarchicalKMeans(20, random_state=0, metric="cosine").fit(X, sample_weight=weights)
+    assert tree.cluster_centers_.dtype == (np.float64 if dtype == "f8" else np.float32)
+    assert np.linalg.norm(tree.cluster_centers_.astype("f8"), axis=1) == pytest.approx(1, rel=1e-6)
+    assert (tree.predict(X) == tree.labels_).all()
+
+
+def test_verbose(mixture, capsys):
+    tree = HierarchicalKMeans(20, random_state=0, verbose=1).fit(mixture)
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(",")[0] for line in lines[:3]] == ["Level 0: 1 nodes", "Level 1: 5 nodes", "Level 2: 20 nodes"]
+    assert lines[3] == f"Leaves: inertia {tree.inertia_:g} after 2 iterations"
+
+
+def test_errors_and_warnings(mixture):
+    def error(match, X=mixture, **options):
+        with pytest.raises(manymeans.Error, match=match):
+            HierarchicalKMeans(**({"n_clusters": 50, "random_state": 0} | options)).fit(X)
+
+    error(r"n_samples=40 should be >= n_clusters=50", X=mixture[:40])
+    error(r"\[max_size\] 99 rows in each of 50 clusters are fewer .* at least 100 is right", max_size=99)
+    error(r"\[min_size\] 101 rows in each of 50 clusters are more .* at most 100 is right", min_size=101)
+    error(r"\[sample\] 49 rows cannot make 50 leaves", sample=49)
+    for options in {"branching": 1}, {"branching": "many"}, {"refine": -1}, {"init": "best"}, {"n_clusters": 0}:
+        with pytest.raises(ValueError, match=next(iter(options))):
+            HierarchicalKMeans(**options).fit(mixture)
+    spoilt = mixture.copy()
+    spoilt[4321, 2] = np.nan
+    error(r"\[X\] row 4321, column 2 is NaN", X=spoilt, sample=60)
+    with pytest.warns(ConvergenceWarning, match="17 of 20 clusters are empty"):
+        HierarchicalKMeans(20, random_state=0).fit(mixture[:3].repeat(10, axis=0))
+
+
+def test_lists_of_faiss(mixture):
+    faiss = pytest.importorskip("faiss")
+    X = np.ascontiguousarray(mixture, np.float32)
+    tree = HierarchicalKMeans(50, random_state=0).fit(X)
+    quantizer = faiss.IndexFlatL2(X.shape[1])
+    quantizer.add(tree.to_faiss())
+    index = faiss.IndexIVFFlat(quantizer, X.shape[1], 50)
+    assert index.is_trained
+    index.add(X)
+    assert [index.invlists.list_size(i) for i in range(50)] == tree.sizes_.tolist()
+    index.nprobe = 50
+    assert (index.search(X[:20], 1)[1][:, 0] == np.arange(20)).all()
