@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 _DEFAULT_K = range(2, 21)  # as the program and the library have it
 
 # The criteria of labels, without their errors.
-_CRITERIA = tuple(
-    name for name, kind in Criteria.__annotations__.items() if kind == "float" and not name.endswith("_error")
-)
+_CRITERIA = (
+    "calinski_harabasz", "davies_bouldin", "bic", "simplified_silhouette", "squared_silhouette", "silhouette",
+)  # fmt: skip
 
 
 class Evidence(NamedTuple):

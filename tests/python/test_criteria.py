@@ -105,6 +105,14 @@ def test_choose_k_judges_two_to_twenty_where_nobody_says_others():
         manymeans.choose_k(X[:5], range(2, 21), **little)
 
 
+def test_a_table_of_a_choice_has_every_criterion_that_votes():
+    X = np.random.default_rng(3).normal(size=(60, 2)) + 9 * (np.arange(60) % 2)[:, None]
+    choice = manymeans.choose_k(X, [2, 3], models=2, references=2, bootstraps=4)
+    for row in choice.table():
+        assert {name for name, _, _ in choice.votes} <= row.keys()
+        assert row["silhouette"] == pytest.approx(choice.evidence[row["k"] - 1].criteria.silhouette, nan_ok=True)
+
+
 @pytest.mark.parametrize(
     "of", [lambda data: manymeans.criteria(data, [0, 0, 1]), lambda data: manymeans.choose_k(data, [2])]
 )
