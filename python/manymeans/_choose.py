@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import _manymeans, _threads
 from ._criteria import Criteria
-from ._errors import warn
+from ._errors import UnavailableError, warn
 from ._functions import k_list
 from ._imports import importing
 from ._input import plain_points
@@ -140,9 +140,13 @@ class Choice(NamedTuple):
             Where it was drawn.
 
         """
-        with importing:
-            import matplotlib.pyplot as plt  # type: ignore[import-not-found, unused-ignore] # noqa: PLC0415 (only who draws)
-
+        try:
+            with importing:
+                import matplotlib.pyplot as plt  # type: ignore[import-not-found, unused-ignore] # noqa: PLC0415 (only who draws)
+        except ImportError:
+            raise UnavailableError(
+                "[plot] is drawn by matplotlib, which is not installed: pip install matplotlib"
+            ) from None
         axes = plt.subplots(figsize=(8, 4.5))[1] if axes is None else axes
         rows = self.table()
         for name, k, _ in self.votes:

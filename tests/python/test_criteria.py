@@ -1,5 +1,7 @@
 """Criteria of clusterings: against scikit-learn's."""
 
+import sys
+
 import numpy as np
 import pytest
 import sklearn.cluster
@@ -111,6 +113,13 @@ def test_a_table_of_a_choice_has_every_criterion_that_votes():
     for row in choice.table():
         assert {name for name, _, _ in choice.votes} <= row.keys()
         assert row["silhouette"] == pytest.approx(choice.evidence[row["k"] - 1].criteria.silhouette, nan_ok=True)
+
+
+def test_a_plot_without_matplotlib_names_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    choice = manymeans.choose_k([[0.0], [1.0], [9.0], [10.0]], [2, 3], models=1, references=0, bootstraps=0)
+    with pytest.raises(manymeans.UnavailableError, match=r"^\[plot\] is drawn by matplotlib, .*: pip install matplotlib$"):
+        choice.plot()
 
 
 @pytest.mark.parametrize(
