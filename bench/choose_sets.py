@@ -173,9 +173,11 @@ SETS = [
 
 
 def judged(its, choice):
-    """Whether an answer is right."""
+    """Tell whether an answer is right. A list is right, too, if each of its numbers would be right alone."""
     if choice.status == "several":
-        return bool(its.several) and set(its.several) <= {one.k for one in choice.defensible}
+        listed = {one.k for one in choice.defensible}
+        alone = {ONE if k == 1 else k for k in listed} <= set(its.right)
+        return alone or (bool(its.several) and set(its.several) <= listed)
     return (choice.k if choice.status == "firm" else choice.answer) in its.right
 
 
