@@ -19,6 +19,7 @@
 #include "streams/standard_streams.h"
 #include "streams/stop_signal.h"
 
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -246,8 +247,12 @@ std::string summary_text(const PredictCommand& command, const Outcome& outcome,
                          const std::vector<std::string>& written) {
   std::string out =
       fmt::format("{}: {}, k = {}", command.data.name(), size_of_points(outcome.rows, outcome.columns), outcome.k);
-  if (!outcome.counts.empty()) {
-    const auto [least, most] = std::ranges::minmax(outcome.counts);
+  constexpr size_t kMaxCounts = 20;
+  const std::vector<int64_t>& counts = outcome.counts;
+  if (!counts.empty() && counts.size() <= kMaxCounts) {
+    out += fmt::format(", points by cluster: {}", fmt::join(counts, ", "));
+  } else if (!counts.empty()) {
+    const auto [least, most] = std::ranges::minmax(counts);
     out += fmt::format(", {} to {} points in a cluster", least, most);
   }
   return out + "\n" + lines_of(written);

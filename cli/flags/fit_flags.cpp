@@ -130,12 +130,11 @@ void bind_choose_flags(const Command& app, FitOptions& fit, ChooseOptions& optio
   bind(
       OptionInfo{"references", "--references", "COUNT",
                  "Data sets without clusters, uniform in the box of the points (or directions all around), for the gap "
-                 "statistic; a tenth of the models is fitted to each. 0: no gap statistic, and no test whether there "
-                 "are clusters at all."},
+                 "statistic; a tenth of the models is fitted to each. 0: no gap statistic."},
       options.references);
   bind(OptionInfo{"bootstraps", "--bootstraps", "COUNT",
-                  "Members for each k that see different halves of the points, for the criteria of stability; an even "
-                  "number. 0: none."},
+                  "Members for each k that see different halves of the points, for stability and the valley between "
+                  "clusters; an even number. 0: none, and no k is clear."},
        options.bootstraps);
   bind(OptionInfo{"sample", "--sample", "ROWS",
                   "Rows of which the silhouette by Euclidean distances is computed; 0: none."},

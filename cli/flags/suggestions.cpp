@@ -77,7 +77,7 @@ const std::vector<Synonym>& synonyms() {
   return all;
 }
 
-// Why a command lacks a flag that others have.
+// Why a command lacks a flag that others have; without a command, why none has a flag of other programs.
 struct Lack {
   std::string_view command, flag, reason;
 };
@@ -85,6 +85,7 @@ constexpr std::string_view kSearchesAnySize = "keeps to no sizes of clusters: 'm
 constexpr std::string_view kJudgesAnySize =
     "judges clusters of any size: 'manymeans fit' keeps to sizes, with the k that was chosen";
 constexpr std::string_view kModelsOfAnySize = "fits linear models of any number of rows";
+constexpr std::string_view kFindsDelimiter = "finds out itself which of comma, tab, semicolon and blank separates fields";
 constexpr Lack kLacks[] = {
     {"regress", "metric", "compares residuals, not angles"},
     {"search", "min-size", kSearchesAnySize},
@@ -95,6 +96,9 @@ constexpr Lack kLacks[] = {
     {"regress", "max-size", kModelsOfAnySize},
     {"choose", "weights", "counts every row once: its criteria are not defined for weights"},
     {"choose", "model-seed", "fits several models for every k: --seed is the seed of all"},
+    {"", "sep", kFindsDelimiter},
+    {"", "separator", kFindsDelimiter},
+    {"", "delimiter", kFindsDelimiter},
     {"tree", "models", "makes one tree: other seeds make others"},
     {"tree", "model-seed", "has many fits: --seed is the seed of all"},
     {"tree", "time-limit", "ends with its last level: --sample and --max-iter make it shorter"},
@@ -183,8 +187,8 @@ std::optional<std::string> nearest_word(std::string_view text, const std::vector
 
 std::string flag_suggestion(const ListedCommand& command, const std::string& flag) {
   for (const Lack& lack : kLacks) {
-    if (lack.command == command.name && lack.flag == plain(flag))
-      return fmt::format("; '{}' {}", lack.command, lack.reason);
+    const bool is_meant = lack.command.empty() || lack.command == command.name;
+    if (is_meant && lack.flag == plain(flag)) return fmt::format("; '{}' {}", command.name, lack.reason);
   }
   if (const auto known = synonym_of(command, plain(flag))) return question(known);
   std::vector<std::string> flags;

@@ -41,14 +41,22 @@ std::string evidence_table(const ChosenK& chosen, const std::vector<CriterionSer
   return format_table(std::string(rows[0].size(), 'r'), rows);
 }
 
-// "  gap: 3 (0.2918, and 0.2644 - 0.015 for k = 4)" for each criterion that chooses another k.
-std::string dissent(const ChosenK& chosen, const std::vector<CriterionSeries>& all) {
-  std::string text;
+// The answer, what each k means, and which criteria choose another k, with "gap: 3 (0.2918, and ...)" for each.
+std::string answer(const ChosenK& chosen, const std::vector<CriterionSeries>& all) {
+  std::string text = fmt::format("{}: {}\n", chosen.answer, chosen.reason);
+  if (chosen.status == ChoiceStatus::kSeveral) {
+    for (const DefensibleK& its : chosen.defensible) text += fmt::format("  k = {}: {}\n", its.k, its.meaning);
+  }
+  std::string dissent;
   for (const CriterionSeries& series : all) {
     if (series.vote == 0 || series.vote == chosen.k) continue;
-    text += fmt::format("  {} chooses {} ({})\n", series.title, series.vote, series.reason);
+    dissent += fmt::format("  {} chooses {} ({})\n", series.title, series.vote, series.reason);
   }
-  return text.empty() ? "no criterion chooses another\n" : "dissent:\n" + text;
+  if (chosen.status == ChoiceStatus::kFirm || chosen.status == ChoiceStatus::kOne) {
+    return text + (dissent.empty() ? "no criterion chooses another\n" : "dissent:\n" + dissent);
+  }
+  return text + fmt::format("used here: k = {}\n", chosen.k) +
+         (dissent.empty() ? "no criterion chooses another\n" : "criteria that choose another k:\n" + dissent);
 }
 
 }  // namespace
@@ -62,13 +70,14 @@ std::string choice_report(const std::string& data, const ChosenK& chosen, const 
   for (const CriterionSeries& series : all) {
     out += fmt::format("{:>7}  {}: {}\n", series.heading, series.title, series.meaning);
   }
-  out += fmt::format("\nk = {}: {}\n{}", chosen.k, chosen.reason, dissent(chosen, all));
+  out += "\n" + answer(chosen, all);
   out += fmt::format("its best model has seed {} and digest {}\n", best.seed, best.digest());
   return out + details.clusters + ending_of(model, details.files);
 }
 
 std::string choice_json(const ChosenK& chosen, const FitResult& model) {
-  Json votes = Json::array(), evidence = Json::array();
+  Json defensible = Json::array(), votes = Json::array(), evidence = Json::array();
+  for (const DefensibleK& its : chosen.defensible) defensible.push_back({{"k", its.k}, {"meaning", its.meaning}});
   for (const Vote& vote : chosen.votes) {
     votes.push_back({{"criterion", vote.criterion}, {"k", vote.k}, {"reason", vote.reason}});
   }
@@ -83,11 +92,9 @@ std::string choice_json(const ChosenK& chosen, const FitResult& model) {
     evidence.push_back(std::move(one));
   }
   Json json = Json::parse(to_json(model));
-  json["choice"] = {{"k", chosen.k},
-                    {"reason", chosen.reason},
-                    {"votes", votes},
-                    {"evidence", evidence},
-                    {"left_out", chosen.left_out}};
+  json["choice"] = {
+      {"status", name_of(chosen.status)}, {"k", chosen.k},  {"answer", chosen.answer}, {"reason", chosen.reason},
+      {"defensible", defensible},         {"votes", votes}, {"evidence", evidence},    {"left_out", chosen.left_out}};
   return json.dump(2, ' ', false, Json::error_handler_t::replace);
 }
 

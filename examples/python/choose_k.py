@@ -22,6 +22,6 @@ for k, best in ensemble.best_of_k_.items():
     print(f"{k:2d} {best.inertia:12.5g} {found.silhouette:11.3f} {found.bic:8.0f} {agreement:10.3f}")
 
 choice = manymeans.choose_k(points, range(2, 21), models=5)
-print(f"\nk = {choice.k}: {choice.reason}")
+print(f"\n{choice.answer}: {choice.reason}")
 for name, k, value in choice.votes:
     print(f"{name:21} {k:3d}  {value}")

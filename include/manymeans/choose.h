@@ -3,6 +3,7 @@
 
 #include <manymeans/criteria.h>
 #include <manymeans/fit.h>
+#include <manymeans/names.h>
 #include <manymeans/options.h>
 #include <manymeans/points.h>
 #include <manymeans/result.h>
@@ -11,6 +12,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace manymeans {
@@ -18,8 +20,8 @@ namespace manymeans {
 struct ChooseOptions {
   /// k: the numbers to choose from, none above N (1 is fitted, too). models: of each k. time_limit: of all.
   FitOptions fit = {.k = parse_k_list("2..20"), .models = 10};
-  int64_t references = 10;  ///< data sets without clusters, for the gap statistic; 0: no gap, and no test for k = 1
-  int64_t bootstraps = 20;  ///< members that see a part of the rows, for stability; an even number; 0: none
+  int64_t references = 10;  ///< data sets without clusters, for the gap statistic; 0: no gap
+  int64_t bootstraps = 20;  ///< members that see a part of the rows, for stability; an even number; 0: no k is clear
   int64_t sample = 1000;    ///< rows of the silhouette, as CriteriaOptions::sample
 };
 
@@ -47,6 +49,10 @@ struct Evidence {
   /// The share of ambiguous pairs among 10,000 pairs of rows. More than a tenth and fewer than nine tenths of all these
   /// members join an ambiguous pair (PAC; Senbabaoglu, Michailidis and Li 2014). The smaller, the better.
   double pac = Criteria::kUndefined;
+  /// How clearly clusters are apart: by how many standard deviations rows are missing where the worst cluster of a
+  /// member meets its neighbours. Rows are from the other member. At a cut through one group it is about 0.
+  double valley = Criteria::kUndefined;
+  double valley_error = Criteria::kUndefined;
 };
 
 /// The choice of one criterion.
@@ -72,6 +78,7 @@ struct Criterion {
   const char* title;    ///< for a chart
   const char* heading;  ///< short, for a column of a table
   const char* meaning;  ///< which values are good ones
+  const char* family;   ///< criteria that have one vote together; null: no vote for the answer
   EvidenceNumber value;
   EvidenceNumber error = {};  ///< half the width of a band, for a criterion that has errors
   /// Returns its vote, none where it is undefined. Null: the criterion has no vote.
@@ -81,28 +88,60 @@ struct Criterion {
 /// Returns all criteria, in the order of tables.
 std::span<const Criterion> all_criteria();
 
-struct ChosenK {
+/// The kinds of answers.
+enum class ChoiceStatus {
+  kFirm,     ///< one k
+  kSeveral,  ///< a few k that can be defended
+  kUnclear,  ///< no clear k
+  kOne,      ///< one group, without clusters
+};
+
+template <>
+std::span<const std::string_view> names_of<ChoiceStatus>();
+
+/// A k that can be defended.
+struct DefensibleK {
   int64_t k = 0;
-  std::string reason;              ///< a sentence
-  std::vector<Vote> votes;         ///< of each criterion that is defined
-  std::vector<Evidence> evidence;  ///< for k = 1 and each k to choose from, ascending
-  FitResult fit;                   ///< the ensemble that was judged
+  std::string meaning;  ///< what its clusters are
+};
+
+struct ChosenK {
+  ChoiceStatus status = ChoiceStatus::kUnclear;
+  int64_t k = 0;                        ///< to use; whether it is the answer says `status`
+  std::string answer;                   ///< "k = 3", "k = 2 or 3", "no clear k", "one group"
+  std::string reason;                   ///< a sentence
+  std::vector<DefensibleK> defensible;  ///< of kFirm and kSeveral
+  std::vector<Vote> votes;              ///< of each criterion that is defined, among all k
+  std::vector<Evidence> evidence;       ///< for k = 1 and each k to choose from, ascending
+  FitResult fit;                        ///< the ensemble that was judged
   std::vector<std::string> warnings;
   bool interrupted = false;  ///< a time limit, a callback or a signal ended it early; the finished part was judged
   /// Criteria that were asked for, and not made for that reason, by their names: silhouette, gap, prediction_strength,
-  /// stability, pac. One of the warnings has them, too.
+  /// stability, pac, valley. One of the warnings has them, too.
   std::vector<std::string> left_out;
 };
 
 /// Fits an ensemble of all k and judges the best model of each.
 ///
-/// The answer is 1 if no k has a gap more than four standard errors above the gap of 1. Then the gap statistic cannot
-/// tell the points from data without clusters. Else the answer is the k with most votes, the smallest of equals. The
-/// voters are the gap, Calinski-Harabasz, Davies-Bouldin, BIC, the simplified and the squared silhouette, the
-/// prediction strength, the stability and PAC. The gap votes for the smallest k whose gap is at least the next gap
-/// minus the next standard error. The prediction strength votes for the largest k whose strength and standard error add
-/// up to 0.8 or more. The stability votes for the largest k within the standard error of the highest stability. No
-/// criterion is right alone, and the votes say how far they agree.
+/// Clusters return in other rows if the prediction strength is 0.8 or more, and the stability 0.85, each with its
+/// standard error. Clusters are separate if the valley is 0.7 or more. Candidates are all k with clusters that return
+/// and are separate. If there is none, they are all k with clusters that return. Slices of a long tail return, too, so
+/// there are no such candidates if a tenth of the columns is skewed. Families of criteria vote among the candidates,
+/// each once:
+///
+/// - distances: Calinski-Harabasz, Davies-Bouldin, simplified and squared silhouette. Their most frequent k counts.
+/// - gap: the smallest k whose gap is within the standard error of the largest gap.
+/// - information: BIC.
+/// - valley: the largest k with separate clusters.
+///
+/// The answer is kFirm if all families choose one k with separate clusters. Else it is kSeveral: each k that a family
+/// chooses, and 1 if none is separate. Without candidates the answer is kOne or kUnclear. kOne needs
+/// 100 rows or more, no k that returns, and a valley below 0.5 for every k. Without bootstraps there are no candidates:
+/// kUnclear.
+///
+/// `k` is always usable. Of kSeveral it is the k that most families choose, the smallest of equals. Of kUnclear it is 1
+/// if the gap chooses 1, else the k that most families choose among all k. Skewed columns and outliers are part of the
+/// reason if the answer is not firm. Warnings name clusters of one row, and a k at the end of the range.
 ///
 /// Reference data are uniform in the box of the columns' values:
 ///

@@ -75,9 +75,12 @@ nb::dict chosen_dict(const nb::object& points, bool bfloat16, const nb::dict& fi
   ChosenK found;
   hooks.waiting().run([&] { found = choose_k(view, options, hooks.hooks()); });
   nb::dict result;
+  result["status"] = std::string(name_of(found.status));
   result["k"] = found.k;
+  result["answer"] = found.answer;
   result["reason"] = found.reason;
-  nb::list votes, evidence;
+  nb::list defensible, votes, evidence;
+  for (const DefensibleK& its : found.defensible) defensible.append(nb::make_tuple(its.k, its.meaning));
   for (const Vote& vote : found.votes) votes.append(nb::make_tuple(vote.criterion, vote.k, vote.reason));
   for (Evidence& its : found.evidence) {
     nb::dict one;
@@ -88,6 +91,7 @@ nb::dict chosen_dict(const nb::object& points, bool bfloat16, const nb::dict& fi
     put_numbers(its, false, one);
     evidence.append(one);
   }
+  result["defensible"] = defensible;
   result["votes"] = votes;
   result["evidence"] = evidence;
   result["warnings"] = to_texts(found.warnings);
@@ -102,6 +106,7 @@ nb::dict chosen_dict(const nb::object& points, bool bfloat16, const nb::dict& fi
 ChosenK chosen_in(const nb::dict& given) {
   ChosenK found;
   found.k = nb::cast<int64_t>(given["k"]);
+  found.answer = nb::cast<std::string>(given["answer"]);
   found.reason = nb::cast<std::string>(given["reason"]);
   for (nb::handle vote : nb::cast<nb::list>(given["votes"])) {
     auto [criterion, k, reason] = nb::cast<std::tuple<std::string, int64_t, std::string>>(vote);

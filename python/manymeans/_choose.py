@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import _manymeans, _threads
 from ._criteria import Criteria
-from ._errors import warn
+from ._errors import UnavailableError, warn
 from ._functions import k_list
 from ._imports import importing
 from ._input import plain_points
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 _DEFAULT_K = range(2, 21)  # as the program and the library have it
 
 # The criteria of labels, without their errors.
-_CRITERIA = tuple(
-    name for name, kind in Criteria.__annotations__.items() if kind == "float" and not name.endswith("_error")
-)
+_CRITERIA = (
+    "calinski_harabasz", "davies_bouldin", "bic", "simplified_silhouette", "squared_silhouette", "silhouette",
+)  # fmt: skip
 
 
 class Evidence(NamedTuple):
@@ -52,6 +52,9 @@ class Evidence(NamedTuple):
     pac : float
         Share of ambiguous pairs of rows: those that more than a tenth and fewer than nine tenths of the members put
         together. The smaller, the better.
+    valley, valley_error : float
+        How clearly clusters are apart: by how many standard deviations rows are missing where the worst cluster of a
+        member meets its neighbours. About 0 at a cut through one group.
 
     """
 
@@ -67,10 +70,27 @@ class Evidence(NamedTuple):
     stability: float
     stability_error: float
     pac: float
+    valley: float
+    valley_error: float
 
 
 # The criteria of stability, by which k is chosen.
-_STABILITY = ("prediction_strength", "stability", "pac")
+_STABILITY = ("prediction_strength", "stability", "pac", "valley")
+
+
+class DefensibleK(NamedTuple):
+    """A number of clusters that can be defended.
+
+    Attributes
+    ----------
+    k : int
+    meaning : str
+        What its clusters are.
+
+    """
+
+    k: int
+    meaning: str
 
 
 class Choice(NamedTuple):
@@ -78,12 +98,18 @@ class Choice(NamedTuple):
 
     Attributes
     ----------
+    status : {"firm", "several", "unclear", "one"}
+        One k; a few k that can be defended; no clear k; one group, without clusters.
     k : int
-        The recommended number of clusters; 1 where there may be none.
+        The number of clusters to use. `status` says whether it is the answer.
+    answer : str
+        ``"k = 3"``, ``"k = 2 or 3"``, ``"no clear k"`` or ``"one group"``.
     reason : str
         A sentence.
+    defensible : list of DefensibleK
+        Of ``"firm"`` and ``"several"``: each k, and what its clusters are.
     votes : list of (str, int, str)
-        Of each criterion: its name, the k that it chooses, its value there.
+        Of each criterion: its name, the k that it chooses among all, its value there.
     evidence : list of Evidence
         For k = 1 and each k to choose from, ascending.
     interrupted : bool
@@ -92,12 +118,15 @@ class Choice(NamedTuple):
         The ensemble that was judged; ``choice.result.best(choice.k)`` is the model of the recommended k.
     left_out : list of str
         Criteria that were asked for and not made, since the time limit ended the choice before: of silhouette, gap,
-        prediction_strength, stability and pac.
+        prediction_strength, stability, pac and valley.
 
     """
 
+    status: str
     k: int
+    answer: str
     reason: str
+    defensible: list[DefensibleK]
     votes: list[tuple[str, int, str]]
     evidence: list[Evidence]
     interrupted: bool
@@ -105,10 +134,10 @@ class Choice(NamedTuple):
     left_out: list[str]
 
     def __repr__(self) -> str:
-        return f"Choice(k={self.k}, reason={self.reason!r})"
+        return f"Choice(status={self.status!r}, k={self.k}, answer={self.answer!r}, reason={self.reason!r})"
 
     def _repr_html_(self) -> str:
-        return fragment(f"k = {self.k}", self.result._of_kind(linear=False), self)
+        return fragment(self.answer, self.result._of_kind(linear=False), self)
 
     def table(self) -> list[dict[str, float]]:
         """Give the evidence as ``pandas.DataFrame(choice.table())`` takes it.
@@ -140,9 +169,13 @@ class Choice(NamedTuple):
             Where it was drawn.
 
         """
-        with importing:
-            import matplotlib.pyplot as plt  # type: ignore[import-not-found, unused-ignore] # noqa: PLC0415 (only who draws)
-
+        try:
+            with importing:
+                import matplotlib.pyplot as plt  # type: ignore[import-not-found, unused-ignore] # noqa: PLC0415 (only who draws)
+        except ImportError:
+            raise UnavailableError(
+                "[plot] is drawn by matplotlib, which is not installed: pip install matplotlib"
+            ) from None
         axes = plt.subplots(figsize=(8, 4.5))[1] if axes is None else axes
         rows = self.table()
         for name, k, _ in self.votes:
@@ -153,7 +186,7 @@ class Choice(NamedTuple):
             (line,) = axes.plot(ks, scaled, label=f"{name.replace('_', ' ')}: {k}")
             axes.plot([k], [scaled[ks.index(k)]], "o", color=line.get_color())
         axes.axvline(self.k, color="0.7", zorder=0)
-        axes.set(xlabel="k", ylabel="criterion, scaled to 0 to 1", title=f"k = {self.k}: {self.reason}")
+        axes.set(xlabel="k", ylabel="criterion, scaled to 0 to 1", title=f"{self.answer}: {self.reason}")
         axes.legend(loc="best", fontsize="small")
         return axes
 
@@ -176,9 +209,9 @@ def choose_k(
 ) -> Choice:
     """Choose the number of clusters: one ensemble of all k, judged by several criteria.
 
-    The answer is 1 where the gap statistic cannot tell the points from uniform ones. Else it is the k that most of gap,
-    Calinski-Harabasz, Davies-Bouldin, BIC, simplified and squared silhouette, prediction strength, stability and PAC
-    choose, the least of equals. No criterion is right alone: look at the votes. Every machine returns the same bits.
+    The answer is firm if the clusters of one k return in other rows, valleys separate them, and all families of
+    criteria choose this k. Else it is a few k that can be defended, no clear k, or one group. ``k`` is usable in every
+    case: read ``status`` before you rely on it. Every machine returns the same bits.
 
     Parameters
     ----------
@@ -192,8 +225,8 @@ def choose_k(
     references : int, default=10
         Data sets without clusters. A tenth of the models is fitted to each. 0: no gap statistic.
     bootstraps : int, default=20
-        Members for the stability, an even number; 0: no stability. The members of a pair see different rows, half of
-        all each, but at most about 32,768. The best of a third of the models is fitted to these rows.
+        Members for the stability, an even number; 0: no stability, and no clear k. The members of a pair see different
+        rows, half of all each, but at most about 32,768. The best of a third of the models is fitted to these rows.
     sample : int, default=1000
         Rows for which the silhouette by Euclidean distances is computed. It is evidence without a vote.
     seed : int or numpy.random.RandomState, default=0
@@ -216,7 +249,7 @@ def choose_k(
     Returns
     -------
     choice : Choice
-        The k, why, and the evidence.
+        The answer, why, and the evidence.
 
     Raises
     ------
@@ -251,5 +284,7 @@ def choose_k(
     result = FitResult(found["fit"], points.names, (points.source or Source()).and_files_of(points.array))
     evidence = [Evidence(**(its | {"criteria": Criteria(**its["criteria"])})) for its in found["evidence"]]
     return Choice(
-        found["k"], found["reason"], found["votes"], evidence, found["interrupted"], result, found["left_out"]
-    )
+        found["status"], found["k"], found["answer"], found["reason"],
+        [DefensibleK(*its) for its in found["defensible"]], found["votes"], evidence, found["interrupted"], result,
+        found["left_out"],
+    )  # fmt: skip

@@ -64,6 +64,7 @@ def _as_dict(model: Any, labels: Any) -> dict[str, Any]:
 def _chosen(choice: Any) -> dict[str, Any]:
     return {
         "k": choice.k,
+        "answer": choice.answer,
         "reason": choice.reason,
         "votes": choice.votes,
         "evidence": [its._asdict() | {"criteria": its.criteria._asdict()} for its in choice.evidence],

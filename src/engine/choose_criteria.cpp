@@ -1,8 +1,11 @@
 // The criteria of a choice as a list, with the rules of their votes: a further one is an entry.
 #include <manymeans/choose.h>
 
+#include "engine/decide_k.h"
+
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace manymeans {
@@ -10,19 +13,6 @@ namespace {
 
 using All = std::span<const Evidence>;
 constexpr int kLargest = 1, kSmallest = -1;  // the better value
-
-// The minimum k whose gap is at least the gap of the next one, minus the standard error of the next one.
-std::optional<Vote> vote_of_gap(const Criterion& gap, All all) {
-  for (size_t i = 0; i + 1 < all.size(); ++i) {
-    const Evidence& next = all[i + 1];
-    if (std::isnan(all[i].gap) || std::isnan(next.gap)) return std::nullopt;
-    if (all[i].gap < next.gap - next.gap_error) continue;
-    return Vote{gap.name, all[i].k,
-                fmt::format("{:.4g}, and {:.4g} - {:.2g} for k = {}", all[i].gap, next.gap, next.gap_error, next.k)};
-  }
-  if (all.size() < 2 || std::isnan(all.back().gap)) return std::nullopt;
-  return Vote{gap.name, all.back().k, "it grows up to the largest k; there may be more clusters"};
-}
 
 // The evidence with the largest value of `sign` times the criterion, the first of equals; none if all are NaN.
 const Evidence* best_of(const EvidenceNumber& value, All all, double sign) {
@@ -40,15 +30,37 @@ std::optional<Vote> vote_of_best(const Criterion& its, All all) {
   return Vote{its.name, best->k, fmt::format("{:.4g}", its.value.in(*best))};
 }
 
+// The smallest k whose gap is the largest one, but for its standard error (globalSEmax of R's clusGap). The rule of the
+// paper compares neighbours: on a grid of nine clusters two are no better than one, so that it stops at 1.
+std::optional<Vote> vote_of_gap(const Criterion& gap, All all) {
+  const Evidence* best = best_of(gap.value, all, kLargest);
+  if (best == nullptr) return std::nullopt;
+  const auto first =
+      std::ranges::find_if(all, [&](const Evidence& its) { return its.gap >= best->gap - best->gap_error; });
+  return Vote{gap.name, first->k,
+              fmt::format("{:.4g}, and {:.4g} - {:.2g} for k = {}", first->gap, best->gap, best->gap_error, best->k)};
+}
+
+// Votes for the largest k that holds.
+template <class Holds>
+std::optional<Vote> vote_of_last(const Criterion& its, All all, double limit, Holds&& holds) {
+  const Evidence* last = nullptr;
+  for (const Evidence& one : all) {
+    if (holds(one)) last = &one;
+  }
+  if (last == nullptr) return std::nullopt;
+  return Vote{its.name, last->k, fmt::format("{:.4g}, at least {}", its.value.in(*last), limit)};
+}
+
 // The largest k that predicts well (Tibshirani and Walther: 0.8 to 0.9 for clusters that are well apart).
 std::optional<Vote> vote_of_strength(const Criterion& strength, All all) {
-  constexpr double kStrong = 0.8;
-  const Evidence* best = nullptr;
-  for (const Evidence& its : all) {
-    if (its.prediction_strength + its.prediction_strength_error >= kStrong) best = &its;
-  }
-  if (best == nullptr) return std::nullopt;
-  return Vote{strength.name, best->k, fmt::format("{:.4g}, and 0.8 is asked for", best->prediction_strength)};
+  return vote_of_last(strength, all, kMinStrength, [](const Evidence& its) {
+    return its.prediction_strength + its.prediction_strength_error >= kMinStrength;
+  });
+}
+
+std::optional<Vote> vote_of_valley(const Criterion& valley, All all) {
+  return vote_of_last(valley, all, kMinValley, separate);
 }
 
 // The largest k as stable as the most stable one, but for its standard error.
@@ -66,7 +78,8 @@ constexpr Criterion kCriteria[] = {
     {"gap",
      "Gap statistic",
      "gap",
-     "the least k that is no worse than the next one, by its standard error",
+     "the smallest k that is as good as the best one, by its standard error",
+     "gap",
      {&Evidence::gap},
      {&Evidence::gap_error},
      vote_of_gap},
@@ -74,6 +87,7 @@ constexpr Criterion kCriteria[] = {
      "Calinski-Harabasz",
      "CH",
      "the larger, the better",
+     "distances",
      {nullptr, &Criteria::calinski_harabasz},
      {},
      vote_of_best<kLargest>},
@@ -81,14 +95,23 @@ constexpr Criterion kCriteria[] = {
      "Davies-Bouldin",
      "DB",
      "the smaller, the better",
+     "distances",
      {nullptr, &Criteria::davies_bouldin},
      {},
      vote_of_best<kSmallest>},
-    {"bic", "BIC", "BIC", "the smaller, the better", {nullptr, &Criteria::bic}, {}, vote_of_best<kSmallest>},
+    {"bic",
+     "BIC",
+     "BIC",
+     "the smaller, the better",
+     "information",
+     {nullptr, &Criteria::bic},
+     {},
+     vote_of_best<kSmallest>},
     {"simplified_silhouette",
      "Simplified silhouette",
      "simple",
      "the larger, the better",
+     "distances",
      {nullptr, &Criteria::simplified_silhouette},
      {},
      vote_of_best<kLargest>},
@@ -96,6 +119,7 @@ constexpr Criterion kCriteria[] = {
      "Squared silhouette",
      "squared",
      "the larger, the better",
+     "distances",
      {nullptr, &Criteria::squared_silhouette},
      {},
      vote_of_best<kLargest>},
@@ -103,12 +127,14 @@ constexpr Criterion kCriteria[] = {
      "Silhouette, of a sample",
      "silh.",
      "the larger, the better",
+     nullptr,
      {nullptr, &Criteria::silhouette},
      {nullptr, &Criteria::silhouette_error}},
     {"prediction_strength",
      "Prediction strength",
      "predict",
      "the largest k that has 0.8, by its standard error",
+     nullptr,
      {&Evidence::prediction_strength},
      {&Evidence::prediction_strength_error},
      vote_of_strength},
@@ -116,6 +142,7 @@ constexpr Criterion kCriteria[] = {
      "Stability",
      "stable",
      "the largest k that is as stable as the most stable one, by its standard error",
+     nullptr,
      {&Evidence::stability},
      {&Evidence::stability_error},
      vote_of_stability},
@@ -123,10 +150,19 @@ constexpr Criterion kCriteria[] = {
      "Share of ambiguous pairs (PAC)",
      "PAC",
      "the smaller, the better",
+     nullptr,
      {&Evidence::pac},
      {},
      vote_of_best<kSmallest>},
-    {"agreement", "Agreement of the best models", "agree", "1: they are the same", {&Evidence::agreement}},
+    {"valley",
+     "Valley between clusters",
+     "valley",
+     "the largest k that has 0.7: clusters are apart",
+     "valley",
+     {&Evidence::valley},
+     {&Evidence::valley_error},
+     vote_of_valley},
+    {"agreement", "Agreement of the best models", "agree", "1: they are the same", nullptr, {&Evidence::agreement}},
 };
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "data/input.h"
 #include "data/unit_rows.h"
 #include "engine/criteria_of_input.h"
+#include "engine/decide_k.h"
 #include "engine/stability.h"
 #include "engine/stop_flag.h"
 #include "engine/time_left.h"
@@ -217,13 +218,6 @@ void add_gaps(const LogInertias& logs, std::vector<Evidence>& all) {
   }
 }
 
-// Returns whether no k is clearly better than one cluster: by four standard errors, since the largest of many gaps
-// counts. One error found clusters in 41 of 120 sets that have none (bench/results/amd-epyc-2cpu/choosing-k.md).
-bool looks_without_clusters(const std::vector<Evidence>& all) {
-  constexpr double kErrors = 4;
-  return std::ranges::all_of(all, [&](const Evidence& its) { return all[0].gap >= its.gap - kErrors * its.gap_error; });
-}
-
 void add_stability(const std::map<int64_t, Stability>& stabilities, std::vector<Evidence>& all) {
   for (Evidence& evidence : all) {
     if (evidence.k == 1) evidence.prediction_strength = 1, evidence.prediction_strength_error = 0;
@@ -235,34 +229,9 @@ void add_stability(const std::map<int64_t, Stability>& stabilities, std::vector<
     evidence.stability = its.stability;
     evidence.stability_error = its.stability_error;
     evidence.pac = its.pac;
+    evidence.valley = its.valley;
+    evidence.valley_error = its.valley_error;
   }
-}
-
-// The k with most votes, the least of equals.
-int64_t max_votes(const std::vector<Vote>& votes) {
-  std::map<int64_t, int> counts;
-  for (const Vote& vote : votes) ++counts[vote.k];
-  const auto most = std::ranges::max_element(counts, [](const auto& a, const auto& b) {
-    return a.second != b.second ? a.second < b.second : a.first > b.first;
-  });
-  return most->first;
-}
-
-void decide(ChosenK& found) {
-  for (const Criterion& criterion : all_criteria()) {
-    if (criterion.vote == nullptr) continue;
-    if (auto vote = criterion.vote(criterion, found.evidence)) found.votes.push_back(std::move(*vote));
-  }
-  const bool has_gap = std::ranges::count(found.votes, "gap", &Vote::criterion) > 0;
-  if (has_gap && looks_without_clusters(found.evidence)) {
-    found.k = 1;
-    found.reason = "the gap statistic cannot tell the points from uniform ones: there may be no clusters";
-    return;
-  }
-  found.k = found.votes.empty() ? 1 : max_votes(found.votes);
-  const auto agree = std::ranges::count(found.votes, found.k, &Vote::k);
-  found.reason = found.evidence.size() < 2 ? "no other k was judged"
-                                           : fmt::format("{} of {} criteria choose it", agree, found.votes.size());
 }
 
 struct Judging {
@@ -303,7 +272,7 @@ void judge(const Judging& judging, ChosenK& found) {
     if (stabilities) {
       add_stability(*stabilities, found.evidence);
     } else {
-      leave_out({"prediction_strength", "stability", "pac"});
+      leave_out({"prediction_strength", "stability", "pac", "valley"});
     }
   }
 }
@@ -311,9 +280,6 @@ void judge(const Judging& judging, ChosenK& found) {
 std::string about_stop(const ChosenK& found, bool late) {
   std::string text = fmt::format("stopped early{}: k is chosen by what there was", late ? " by the time limit" : "");
   if (!found.left_out.empty()) text += fmt::format(", without {}", fmt::join(found.left_out, ", "));
-  if (std::ranges::count(found.left_out, "gap") > 0) {
-    text += "; the gap statistic alone could say that there are no clusters";
-  }
   return text;
 }
 
@@ -350,7 +316,7 @@ ChosenK choose_k(const PointsView& points, const ChooseOptions& options, const F
     judge({points, input, options, labelled, time}, found);
     if (found.interrupted) found.warnings.push_back(about_stop(found, time.over()));
     check_mapped(points.data);
-    decide(found);
+    decide(found, shape_of(measured.view));
     return found;
   });
 }

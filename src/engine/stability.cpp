@@ -5,7 +5,9 @@
 #include "core/all_labels.h"
 #include "core/random.h"
 #include "data/gather.h"
+#include "data/unit_rows.h"
 #include "engine/row_pairs.h"
+#include "engine/valley.h"
 
 #include <algorithm>
 #include <array>
@@ -24,6 +26,7 @@ constexpr int64_t kPairs = 10'000;    // of rows, for the share of ambiguous one
 // The rows and the fit of one of two members that see no row in common.
 struct Side {
   Matrix rows;
+  RowCopy measured = {};  // as the metric compares them
   FitResult fitted = {};
 };
 using Sides = std::array<Side, 2>;
@@ -100,7 +103,7 @@ MeanAndError mean_and_error(const std::vector<double>& values) {
 
 // Of one k: what the splits have said.
 struct Collected {
-  std::vector<double> strengths = {}, agreements = {};
+  std::vector<double> strengths = {}, agreements = {}, valleys = {};
   CoAssociation together = {};
 };
 
@@ -128,8 +131,10 @@ class StabilitySearch {
       if (time.over()) return false;
       fewer.time_limit = time.seconds();
       fewer.seed = random_u64(options_.fit.seed, 2 * uint64_t{number} + side, 0, Purpose::kDrawSeed);
-      sides[side].fitted = fit(sides[side].rows.view(), {}, fewer, hooks_);
-      if (sides[side].fitted.interrupted) return false;
+      Side& its = sides[side];
+      its.fitted = fit(its.rows.view(), {}, fewer, hooks_);
+      if (its.fitted.interrupted) return false;
+      its.measured = measured_rows(its.rows.view(), fewer.metric, {pool_.size(), fewer.memory.bytes});
     }
     for (const int64_t k : fewer.k) {
       check_abort(pool_.abort());
@@ -142,8 +147,9 @@ class StabilitySearch {
     std::map<int64_t, Stability> all;
     for (const auto& [k, its] : collected_) {
       const MeanAndError strength = mean_and_error(its.strengths), agreement = mean_and_error(its.agreements);
+      const MeanAndError valley = mean_and_error(its.valleys);
       const double pac = its.together.pairs() > 0 ? its.together.ambiguous() : Criteria::kUndefined;
-      all[k] = {strength.mean, strength.error, agreement.mean, agreement.error, pac};
+      all[k] = {strength.mean, strength.error, agreement.mean, agreement.error, pac, valley.mean, valley.error};
     }
     return all;
   }
@@ -161,17 +167,19 @@ class StabilitySearch {
       if (std::ranges::count(models[side]->counts, 0) > 0) return;  // fewer different rows than clusters
     }
     Collected& its = collected_[k];
-    double strength = 0;
+    double strength = 0, depth = 0;
     std::array<std::vector<int64_t>, 2> all;  // labels by each model, of the rows of both sides
     for (size_t side = 0; side < 2; ++side) {
       const std::vector<uint32_t> own = all_labels(models[side]->labels);
       const std::vector<uint32_t> others = labels_by(*models[1 - side], sides[side].rows.view());
       strength += prediction_strength(own, others) / 2;
+      depth += valley(sides[side].measured.view, models[1 - side]->prototypes, pool_) / 2;
       all[side].insert(all[side].end(), own.begin(), own.end());
       all[1 - side].insert(all[1 - side].end(), others.begin(), others.end());
       its.together.add_member(labels_by(*models[side], sampled_.view()));
     }
     its.strengths.push_back(strength);
+    its.valleys.push_back(depth);
     its.agreements.push_back(adjusted_rand(all[0], all[1]));
   }
 

@@ -20,6 +20,8 @@ struct Stability {
   double stability = Criteria::kUndefined;
   double stability_error = Criteria::kUndefined;
   double pac = Criteria::kUndefined;
+  double valley = Criteria::kUndefined;
+  double valley_error = Criteria::kUndefined;
 };
 
 /// Returns the criteria for each k, from ChooseOptions::bootstraps members. Returns nothing if a fit was stopped, or if

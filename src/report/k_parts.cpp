@@ -214,9 +214,10 @@ std::string criteria_part(const ReportInput& input) {
   for (const CriterionSeries& series : all) charts += criterion_chart(series, ks, static_cast<double>(chosen.k));
   return section(
       "Criteria against k",
-      "Each chart shows one criterion of the best model of each k. A large dot marks the k that it chooses, the "
-      "dashed line the recommended one. The band of the gap is its standard error over reference data without "
-      "clusters; within that of the silhouette lie 19 of 20 samples. A star in the table marks a vote.",
+      chosen.answer + ": " + chosen.reason +
+          ". Each chart shows one criterion of the best model of each k. A large dot marks the k that it chooses, the "
+          "dashed line the recommended one. The band of the gap is its standard error over reference data without "
+          "clusters; within that of the silhouette lie 19 of 20 samples. A star in the table marks a vote.",
       side_by_side(charts) + votes_table(chosen, all));
 }
 

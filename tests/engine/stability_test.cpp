@@ -5,6 +5,7 @@
 
 #include "core/random.h"
 #include "engine/row_pairs.h"
+#include "engine/valley.h"
 #include "io/files.h"
 
 #include <gtest/gtest.h>
@@ -92,6 +93,16 @@ struct TextbookMember {
   }
 };
 
+// The valley of a member's clusters in rows that it does not see.
+double depth(const TextbookMember& member, int64_t k, const TextbookMember& other) {
+  ThreadPool pool(1);
+  const bool angles = member.by.metric == Metric::kCosine;
+  const Matrix unit = angles ? rows_of_length_one(other.view()) : Matrix();
+  const FitResult& fitted = member.fitted;
+  return valley(angles ? unit.view() : other.view(), fitted.models[static_cast<size_t>(fitted.best(k))].prototypes,
+                pool);
+}
+
 // Pair by pair.
 double strength(const std::vector<int64_t>& own, const std::vector<int64_t>& others, int64_t k) {
   double least = 1;
@@ -120,13 +131,14 @@ TEST_P(StabilityBy, IsThatOfTheTextbook) {
   const std::map<int64_t, Stability> found = find(values, options);
   ASSERT_EQ(found.size(), 4u);
   for (const auto& [k, its] : found) {
-    std::vector<double> strengths, agreements;
+    std::vector<double> strengths, agreements, valleys;
     CoAssociation together;
     for (uint32_t split = 0; split < 2; ++split) {
       const TextbookMember a(values, options, split, 0), b(values, options, split, 1);
       const auto aa = a.labels(k, a.view()), ab = b.labels(k, a.view());
       const auto ba = a.labels(k, b.view()), bb = b.labels(k, b.view());
       strengths.push_back((strength(aa, ab, k) + strength(bb, ba, k)) / 2);
+      valleys.push_back((depth(a, k, b) + depth(b, k, a)) / 2);
       std::vector<int64_t> all_a = aa, all_b = ab;
       all_a.insert(all_a.end(), ba.begin(), ba.end());
       all_b.insert(all_b.end(), bb.begin(), bb.end());
@@ -144,6 +156,7 @@ TEST_P(StabilityBy, IsThatOfTheTextbook) {
     EXPECT_DOUBLE_EQ(its.stability, (agreements[0] + agreements[1]) / 2) << k;
     EXPECT_NEAR(its.stability_error, std::abs(agreements[0] - agreements[1]) / 2, 1e-15) << k;
     EXPECT_EQ(its.pac, together.ambiguous()) << k;
+    EXPECT_DOUBLE_EQ(its.valley, (valleys[0] + valleys[1]) / 2) << k;
   }
 }
 
@@ -160,6 +173,7 @@ TEST(Stability, IsTheSameOnEveryBackendAndNumberOfThreads) {
                 std::bit_cast<uint64_t>(one.at(k).prediction_strength));
       EXPECT_EQ(std::bit_cast<uint64_t>(its.stability), std::bit_cast<uint64_t>(one.at(k).stability));
       EXPECT_EQ(std::bit_cast<uint64_t>(its.pac), std::bit_cast<uint64_t>(one.at(k).pac));
+      EXPECT_EQ(std::bit_cast<uint64_t>(its.valley), std::bit_cast<uint64_t>(one.at(k).valley));
     }
   }
 }
@@ -171,8 +185,9 @@ TEST(Stability, TellsTheNumberOfClusters) {
     EXPECT_EQ(its.prediction_strength >= 0.8, its.k == 1 || its.k == 3) << its.k;
     EXPECT_EQ(its.stability > 0.95, its.k == 3) << its.k;
     EXPECT_EQ(its.pac < 0.01, its.k == 3) << its.k;
+    if (its.k >= 3) EXPECT_EQ(its.valley >= 0.7, its.k == 3) << its.k;
   }
-  for (const char* name : {"prediction_strength", "stability", "pac"}) {
+  for (const char* name : {"prediction_strength", "stability", "pac", "valley"}) {
     const auto vote = std::ranges::find(found.votes, name, &Vote::criterion);
     ASSERT_NE(vote, found.votes.end()) << name;
     EXPECT_EQ(vote->k, 3) << name;

@@ -1,5 +1,7 @@
 """Criteria of clusterings: against scikit-learn's."""
 
+import sys
+
 import numpy as np
 import pytest
 import sklearn.cluster
@@ -103,6 +105,37 @@ def test_choose_k_judges_two_to_twenty_where_nobody_says_others():
     assert [evidence.k for evidence in manymeans.choose_k(X[:5], **little).evidence] == [1, 2, 3, 4, 5]
     with pytest.raises(manymeans.UsageError, match="only 5 rows"):
         manymeans.choose_k(X[:5], range(2, 21), **little)
+
+
+def test_choose_k_says_how_sure_it_is():
+    random = np.random.default_rng(3)
+    X = random.normal(size=(300, 2)) + 9 * (np.arange(300) % 3)[:, None]
+    firm = manymeans.choose_k(X, range(2, 6), models=3, references=3)
+    assert (firm.status, firm.k, firm.answer) == ("firm", 3, "k = 3")
+    assert [its.k for its in firm.defensible] == [3] and firm.defensible[0].meaning.startswith("clusters that valleys")
+    assert firm.reason.endswith("valleys separate them, and no other k has both")
+    one = manymeans.choose_k(random.lognormal(size=(400, 2)), range(2, 6), models=3, references=3)
+    assert (one.status, one.k, one.answer, one.defensible) == ("one", 1, "one group", [])
+    assert one.reason.endswith("; 2 of 2 columns are skewed, which misleads criteria: try their logarithms")
+    with pytest.warns(UserWarning, match="k = 3 is the largest that was judged"):
+        manymeans.choose_k(X, [2, 3], models=2, references=2)
+
+
+def test_a_table_of_a_choice_has_every_criterion_that_votes():
+    X = np.random.default_rng(3).normal(size=(60, 2)) + 9 * (np.arange(60) % 2)[:, None]
+    choice = manymeans.choose_k(X, [2, 3], models=2, references=2, bootstraps=4)
+    for row in choice.table():
+        assert {name for name, _, _ in choice.votes} <= row.keys()
+        assert row["silhouette"] == pytest.approx(choice.evidence[row["k"] - 1].criteria.silhouette, nan_ok=True)
+
+
+def test_a_plot_without_matplotlib_names_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    choice = manymeans.choose_k([[0.0], [1.0], [9.0], [10.0]], [2, 3], models=1, references=0, bootstraps=0)
+    with pytest.raises(
+        manymeans.UnavailableError, match=r"^\[plot\] is drawn by matplotlib, .*: pip install matplotlib$"
+    ):
+        choice.plot()
 
 
 @pytest.mark.parametrize(

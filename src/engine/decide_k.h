@@ -1,0 +1,35 @@
+// The answer of a choice: one k, several, none, or one group.
+#pragma once
+
+#include <manymeans/choose.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace manymeans {
+
+/// From these values on, clusters return in other rows, and valleys separate them.
+constexpr double kMinStrength = 0.8, kMinStability = 0.85, kMinValley = 0.7;
+
+/// Returns whether valleys separate its clusters.
+inline bool separate(const Evidence& its) {
+  return its.valley >= kMinValley;
+}
+
+/// Columns and rows that mislead criteria.
+struct Shape {
+  size_t columns = 0, skewed = 0;
+  int64_t rows = 0, outliers = 0;  ///< of the rows that were looked at
+
+  bool is_skewed() const;    ///< a tenth of the columns, or more
+  std::string text() const;  ///< "2 of 3 columns are skewed ...", or nothing
+};
+
+/// Looks at up to 4,096 rows. A column of skewness 1.5 is skewed. An outlier is six deviations away in a column.
+Shape shape_of(const PointsView& points);
+
+/// Sets votes, status, k, answer, reason, defensible and warnings from the evidence.
+void decide(ChosenK& found, const Shape& shape);
+
+}  // namespace manymeans
