@@ -85,7 +85,8 @@ constexpr std::string_view kSearchesAnySize = "keeps to no sizes of clusters: 'm
 constexpr std::string_view kJudgesAnySize =
     "judges clusters of any size: 'manymeans fit' keeps to sizes, with the k that was chosen";
 constexpr std::string_view kModelsOfAnySize = "fits linear models of any number of rows";
-constexpr std::string_view kFindsDelimiter = "finds out itself which of comma, tab, semicolon and blank separates fields";
+constexpr std::string_view kFindsDelimiter =
+    "finds out itself which of comma, tab, semicolon and blank separates fields";
 constexpr Lack kLacks[] = {
     {"regress", "metric", "compares residuals, not angles"},
     {"search", "min-size", kSearchesAnySize},
