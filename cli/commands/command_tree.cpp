@@ -88,6 +88,7 @@ int run(TreeCommand& command) {
   if (!command.centroids.empty()) check_points_path(command.centroids);
   ProgressLine line(!job.quiet && !job.json);
   JobPoints points = read_job_points(job, command.options, line);
+  if (!command.centroids.empty()) check_centroids_path(command.centroids, points.view.type);
   TreeResult result;
   run_job(job, command.options, points, line, [&](const FitHooks& hooks) {
     result = fit_tree(points.view, points.dataset.weights, command.options, hooks);

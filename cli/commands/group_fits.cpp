@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <optional>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -55,10 +56,11 @@ void refuse_flags(const FitCommand& command, bool initial_file) {
   const size_t name = job.model.rfind('/') + 1;  // 0 without a folder
   const size_t group = job.model.find(kGroup);
   if (job.model.empty() || (group != std::string::npos && group >= name)) return;
-  throw Error(ErrorCode::kUsage, "--model",
-              fmt::format("is '{}'; with --group-by its file name needs {{group}} in the place of each group's value: "
-                          "model-{{group}}.npz",
-                          job.model));
+  throw Error(
+      ErrorCode::kUsage, "--model",
+      fmt::format("is '{}'; with --group-by its file name, not its folder, needs {{group}} in the place of each "
+                  "group's value: model-{{group}}.npz",
+                  job.model));
 }
 
 // A file for the model of each group, in one folder. Bytes that are no letters, digits, '-', '_' or '.' become %2F
@@ -69,23 +71,40 @@ std::string model_path(const std::string& pattern, const std::string& group) {
   for (const char c : group) {
     value += kPlain.find(c) != kPlain.npos ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
   }
-  return std::string(pattern).replace(pattern.find(kGroup), kGroup.size(), value);
+  std::string path = pattern;
+  for (size_t at = path.find(kGroup); at != path.npos; at = path.find(kGroup, at + value.size())) {
+    path.replace(at, kGroup.size(), value);
+  }
+  return path;
 }
 
 void check_models(const FitJob& job, const GroupedTable& table) {
-  CommandFiles files = {.outputs = {}, .inputs = job.data.all()};
+  CommandFiles files = {.outputs = {{"--labels", job.labels, kTableEndings}, {"--checkpoint", job.checkpoint.path, {}}},
+                        .inputs = job.data.all(),
+                        .prints = (job.json || !job.quiet) && !job.streams_table};
   files.inputs.push_back(job.reading.weights);
   for (const std::string& name : table.names) {
-    files.outputs = {{"--model", model_path(job.model, name), {".npz"}}};
-    check_files(files);
+    files.outputs.push_back({"--model", model_path(job.model, name), {".npz"}});
   }
+  check_files(files);
 }
 
 void write_models(const FitJob& job, const JobPoints& points, const GroupedTable& table, const EachResult& result) {
+  size_t failed = 0;
+  std::optional<Error> first;
   for (size_t g = 0; g < result.fits.size(); ++g) {
-    save_model(model_path(job.model, table.names[g]), result.fits[g], points.scaling, points.dataset.column_names,
-               points.dataset.source);
+    try {
+      save_model(model_path(job.model, table.names[g]), result.fits[g], points.scaling, points.dataset.column_names,
+                 points.dataset.source);
+    } catch (const Error& error) {
+      ++failed;
+      if (!first) first = error;
+    }
   }
+  if (!first) return;
+  throw Error(
+      first->code(), "--model",
+      fmt::format("{} of {} model files were not written; the first: {}", failed, result.fits.size(), first->what()));
 }
 
 // The number of each row's group.

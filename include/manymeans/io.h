@@ -291,6 +291,8 @@ void write_matrix(const std::string& path, const MadeMatrix& matrix, const std::
 /// Throws Error(kUsage) unless a writer is found as by write_points(), and Error(kUnavailable) unless a file could be
 /// written at this path now.
 void check_points_path(const std::string& path, const std::string& format = "auto");
+/// Throws Error(kUsage) unless the format of this path stores centroids of points of this type as they are.
+void check_centroids_path(const std::string& path, DataType points);
 
 /// A summary of a column of points.
 struct ColumnSummary {

@@ -95,8 +95,9 @@ struct TreeResult {
 /// a flat fit of all rows. All leaves have the same depth, and siblings are neighbours.
 ///
 /// points   N x D as for fit(), but dense
-/// hooks    progress, pause, log, cancel and abort. A tree that is stopped before its last level throws
-///          Error(kInterrupted). Later, the flat fit ends early, and FitResult::interrupted says so.
+/// hooks    progress, pause, log, cancel and abort. A tree that is stopped before its last level, or before
+///          its leaves have the sizes asked for, throws Error(kInterrupted). Else the flat fit ends early, and
+///          FitResult::interrupted says so.
 /// Returns the same bits for any thread count, instruction set, backend and memory limit.
 /// Level 0 has the inertia of all rows; other levels have the inertia of the rows that make the tree.
 /// Throws what fit() throws; Error(kUsage) for sizes that k leaves cannot have, sparse points, several ranks, initial

@@ -149,6 +149,8 @@ class HierarchicalKMeans(_Clusterer):
         points = hosted(self._points(X, reset=True))
         if points.array.shape[0] < self.n_clusters:
             raise UsageError(f"n_samples={points.array.shape[0]} should be >= n_clusters={self.n_clusters}.")
+        if self.sample is not None and self.sample < self.n_clusters:
+            raise UsageError(f"sample={self.sample} should be >= n_clusters={self.n_clusters}, or None for all rows.")
         weights = self._weights(sample_weight, points, X)
         options = self._options() | {"k": [int(self.n_clusters)]}
         if self.branching != "auto":

@@ -124,7 +124,8 @@ class Problems {
     FitIdentity identity = identity_of(all, weights_, options_, initial_, pool);
     const auto add = [&](const char* name, const auto& numbers) {
       const PointsView bytes{numbers.data(), 1, std::ssize(numbers) * 8, DataType::kUInt8};
-      identity.options.emplace_back(name, fmt::format("{} numbers ({:x})", numbers.size(), content_hash(bytes, pool)));
+      identity.options.emplace_back(name,
+                                    fmt::format("{} numbers ({:032x})", numbers.size(), content_hash(bytes, pool)));
     };
     add("groups", groups_);
     add("k_each", options_.k_each);

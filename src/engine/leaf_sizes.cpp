@@ -7,6 +7,7 @@
 #include "data/input.h"
 #include "data/row_blocks.h"
 #include "data/unit_rows.h"
+#include "engine/stop_flag.h"
 #include "prototype/centroid.h"
 #include "prototype/prototype.h"
 
@@ -75,6 +76,9 @@ class LeafSizes {
                                  .abort = rows_.hooks.abort};
     std::vector<Request> all;
     for (size_t first = 0; first < rows.size(); first += kRowsAtATime) {
+      if (is_set(rows_.hooks.cancel)) {
+        throw Error(ErrorCode::kInterrupted, "tree", "it was stopped before its leaves had the sizes asked for");
+      }
       const std::span<const int64_t> some = rows.subspan(first, std::min(kRowsAtATime, rows.size() - first));
       const Prediction found = predictor.predict(gather_rows(rows_.points, some).view(), options);
       for (size_t i = 0; i < some.size(); ++i) {

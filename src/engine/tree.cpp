@@ -5,11 +5,13 @@
 #include "core/fp_environment.h"
 #include "core/mapped_range.h"
 #include "core/memory_space.h"
+#include "core/os/pages.h"
 #include "core/out_of_memory.h"
 #include "core/random.h"
 #include "core/sparse_rows.h"
 #include "data/gather.h"
 #include "data/input.h"
+#include "data/memory_plan.h"
 #include "engine/check_clusters.h"
 #include "engine/fit_shard.h"
 #include "engine/leaf_sizes.h"
@@ -92,6 +94,7 @@ class TreeFit {
     for (int64_t left = levels; left > 0; --left) split_level(left);
     fit_leaves();
     result_.moved = bound_leaf_sizes({points_, weights_, options_, hooks_}, result_.fit.models[0]);
+    tell_warnings();
     keep_vectors();
     end_phase("sizes");
     return std::move(result_);
@@ -234,6 +237,7 @@ class TreeFit {
     flat.max_iter = options_.refine;
     FitHooks hooks = hooks_;
     hooks.initial = leaf_vectors();
+    hooks.log = {};  // sizes of leaves may change what is true
     result_.fit = fit(points_, weights_, flat, hooks);
     require_whole(result_.fit.models[0].stop_reason == StopReason::kNotBegun);
     result_.fit.models[0].init = "tree";
@@ -241,6 +245,18 @@ class TreeFit {
     provenance.options = options_;
     provenance.seconds.insert(provenance.seconds.begin(), seconds_.begin(), seconds_.end());
     begin_ = Clock::now();
+  }
+
+  // The flat fit counts empty leaves before they have the sizes asked for.
+  void tell_warnings() {
+    std::vector<std::string>& warnings = result_.fit.warnings;
+    if (options_.balanced()) {
+      std::erase_if(warnings, [](const std::string& text) { return text.ends_with("clusters are empty at the end"); });
+      const int64_t empty = std::ranges::count(result_.fit.models[0].counts, 0);
+      if (empty > 0) warnings.push_back(fmt::format("{} of {} leaves have no rows", empty, options_.k[0]));
+      result_.fit.provenance.warnings = warnings;
+    }
+    for (size_t i = 0; hooks_.log && i < warnings.size(); ++i) hooks_.log(warnings[i]);
   }
 
   void keep_vectors() {
@@ -285,6 +301,19 @@ void check_hooks(const PointsView& points, const FitHooks& hooks) {
   if (!hooks.checkpoint.path.empty()) throw usage("checkpoint", "a tree has none; leave it out");
   if (hooks.initial.data != nullptr) throw usage("initial", "a tree makes its own prototypes; leave them out");
   if (is_sparse(points)) throw usage("points", "they are sparse, and a tree splits dense rows; make them dense");
+}
+
+// The flat fit needs most, and comes last.
+void check_memory(const PointsView& points, std::span<const double> weights, const TreeOptions& options) {
+  const bool on_host = options.backend == "auto" || options.backend == "cpu" || options.backend == "reference";
+  if (options.memory.bytes == 0 || !on_host || points.on_device()) return;
+  MemoryTask task;
+  task.points = points;
+  task.in_file = lies_in_file(points.data, points.bytes());
+  task.weights = !weights.empty();
+  task.k = options.k;
+  task.threads = thread_count(options.threads);
+  plan_memory(task, options.memory.bytes);
 }
 
 }  // namespace
@@ -342,6 +371,7 @@ TreeResult fit_tree(const PointsView& points, std::span<const double> weights, c
     check_clusters(options.k[0], points.n);
     find_init(options.init, points.n, options.k[0], points.d);
     check_leaf_sizes(options, points.n);
+    check_memory(points, weights, options);
   }
   return or_out_of_memory("memory", "use a sample, or set a memory limit",
                           [&] { return TreeFit(points, weights, options, hooks).run(); });

@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <optional>
 #include <system_error>
+#include <vector>
 
 namespace manymeans {
 namespace {
@@ -91,22 +92,30 @@ bool same_file(const std::string& a, const std::string& b) {
 }
 
 void check_file_names(std::span<const NamedFile> outputs, std::span<const NamedFile> inputs) {
-  const auto clash = [](const NamedFile& a, const NamedFile& b) {
-    if (a.path.empty() || b.path.empty()) return false;
-    const FileIdentity identity(a.path);
-    return identity.holds_one_stream() && identity == FileIdentity(b.path);
+  // Once for each file: there may be thousands.
+  const auto identities = [](std::span<const NamedFile> files) {
+    std::vector<std::optional<FileIdentity>> all;
+    for (const NamedFile& file : files) {
+      all.push_back(file.path.empty() ? std::nullopt : std::make_optional<FileIdentity>(file.path));
+    }
+    return all;
   };
+  const auto clash = [](const std::optional<FileIdentity>& a, const std::optional<FileIdentity>& b) {
+    return a && b && a->holds_one_stream() && *a == *b;
+  };
+  const auto its = identities(outputs), of_inputs = identities(inputs);
   for (size_t i = 0; i < outputs.size(); ++i) {
     const NamedFile& output = outputs[i];
-    for (const NamedFile& other : outputs.first(i)) {
-      if (!clash(output, other)) continue;
+    for (size_t j = 0; j < i; ++j) {
+      const NamedFile& other = outputs[j];
+      if (!clash(its[i], its[j])) continue;
       throw Error(ErrorCode::kUsage, output.name,
                   fmt::format("names the same file as {}, '{}'; give each its own", other.name, output.path));
     }
-    for (const NamedFile& input : inputs) {
-      if (!clash(output, input)) continue;
+    for (size_t j = 0; j < inputs.size(); ++j) {
+      if (!clash(its[i], of_inputs[j])) continue;
       throw Error(ErrorCode::kUsage, output.name,
-                  fmt::format("would overwrite the input '{}'; give another name", input.name));
+                  fmt::format("would overwrite the input '{}'; give another name", inputs[j].name));
     }
   }
 }

@@ -136,6 +136,16 @@ void check_points_path(const std::string& path, const std::string& format) {
   check_writable(path);
 }
 
+void check_centroids_path(const std::string& path, DataType points) {
+  const CellType cells = points == DataType::kFloat64 ? CellType::kFloat64 : CellType::kFloat32;
+  const CellType stored = writer_for(path, "auto").stored_type(cells);
+  if (stored == cells || stored == CellType::kFloat64) return;
+  throw Error(ErrorCode::kUsage, path,
+              stored == CellType::kFloat32
+                  ? "stores float32, and centroids of float64 points are float64; read them as float32, or use .npy"
+                  : "stores integers, and centroids are fractions; use .fvecs, .fbin or .npy");
+}
+
 void write_text(const std::string& path, std::string_view text) {
   OutputFile file(path);
   file.write(text);
