@@ -313,11 +313,13 @@ struct TableColumn {
   int64_t empty = 0;                  ///< empty fields and nulls
   int64_t text = 0;                   ///< cells that hold something else
   std::string example;                ///< the first text
+  int64_t gap_words = 0;              ///< of the texts, those that Missing takes for gaps in text files, such as NA
   int64_t dates = 0;                  ///< of the texts, those that look like dates or times
   std::string first_date, last_date;  ///< the earliest and the latest of them, as they are written
   int64_t distinct = 0;               ///< different values, numbers and texts
   bool more_distinct = false;         ///< there are more than `distinct`: counting ended there
   bool wide = false;                  ///< float32 would lose what tells its numbers apart
+  bool id = false;                    ///< by its name or its numbers it tells which row it is, and measures nothing
   ColumnSummary values;               ///< of the numbers
 };
 struct TableSummary {
