@@ -37,11 +37,8 @@ std::string shown_number(double value) {
   return size >= 1e4 && size < 1e9 ? fmt::format("{:.0f}", value) : fmt::format("{:.4g}", value);
 }
 
-// A zero that was scaled and scaled back may be 6e-9.
 std::string shown_centroid(const ModelSummary& summary, int64_t k, int64_t j) {
-  constexpr double kNothing = 1e-6;  // of a deviation
-  const double value = summary.centroids.at(k, j);
-  return std::fabs(value) < kNothing * summary.columns[static_cast<size_t>(j)].deviation ? "0" : shown_number(value);
+  return shown_mean(summary.centroids.at(k, j), summary.columns[static_cast<size_t>(j)].deviation);
 }
 
 // "age: 61.2 (+1.1), income: 51200 (+1.8)": the columns that set a cluster apart, as many as there is room for, one at
