@@ -250,8 +250,8 @@ struct AppendedColumn {
   const Labels* labels = nullptr;  ///< null: the column is `values`
   std::span<const double> values = {};
 };
-/// Writes a table again with more columns at its end. Text is copied line by line, or text, Parquet and Arrow files are
-/// written as Parquet or Arrow. There each column keeps its type.
+/// Writes a table again with more columns at its end. Text is copied line by line, and rows of Parquet and Arrow files
+/// become lines, with all digits of their values. Written as Parquet or Arrow, each column keeps its type.
 class AppendedTable {
  public:
   /// To be made before its points are read; `options` are the options of that reading. The ending of `output` says what
