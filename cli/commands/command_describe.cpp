@@ -5,6 +5,7 @@
 #include "commands/commands.h"
 #include "flags/flag_values.h"
 #include "flags/read_flags.h"
+#include "output/fit_to_try.h"
 #include "output/model_description.h"
 #include "output/output_files.h"
 #include "output/sparse_description.h"
@@ -44,6 +45,9 @@ const char* const kExamples =
     "numbers of the column apart: then a fit reads all columns as float64. A constant\n"
     "column tells no two points apart; NaN and infinity are numbers, which a fit\n"
     "refuses. Of dates the earliest and the latest are shown (3/4/24 is in March).\n"
+    "The last line is a fit to try. It leaves out ids, dates, columns that are\n"
+    "constant, infinite or half empty, and those of more than 20 texts. 'manymeans\n"
+    "choose' takes the same flags, and finds k.\n"
     "Of a model file the best model of each k is described; linear models as\n"
     "equations, with the names and in the units of the columns whatever --scale was.\n"
     "Exit codes: 0 done, 2 usage, 3 bad data, 4 out of memory, 1 a bug.";
@@ -56,6 +60,7 @@ bool is_of_dates(const TableColumn& column) {
 std::string note(const TableColumn& column) {
   std::vector<std::string> notes;
   if (column.values.constant) notes.emplace_back("constant");
+  if (column.id) notes.emplace_back("id");
   if (column.wide) notes.emplace_back("float64");
   if (column.values.missing > 0) notes.push_back(fmt::format("{} nan", column.values.missing));
   if (column.values.infinite > 0) notes.push_back(fmt::format("{} infinite", column.values.infinite));
@@ -103,9 +108,10 @@ std::string to_text(const DescribeCommand& command, const TableSummary& table) {
     for (auto& row : rows) row.erase(row.begin() + static_cast<std::ptrdiff_t>(cell));
     alignment.erase(cell, 1);
   }
+  const std::string fit = fit_to_try(command.data, command.reading, table);
   return fmt::format("{}: {} rows of {} columns, {}\n", command.data, table.rows, table.columns.size(),
                      name_of(table.type)) +
-         format_table(alignment, rows);
+         format_table(alignment, rows) + (fit.empty() ? "" : "try: " + fit + "\n");
 }
 
 // JSON has no infinity and no NaN.
@@ -122,12 +128,14 @@ Json to_json(const TableColumn& column) {
           {"numbers", column.numbers},
           {"empty", column.empty},
           {"text", column.text},
+          {"gap_words", column.gap_words},
           {"example", column.example},
           {"dates", column.dates},
           {"first_date", column.first_date},
           {"last_date", column.last_date},
           {"distinct", column.distinct},
           {"more_distinct", column.more_distinct},
+          {"id", column.id},
           {"needs_float64", column.wide},
           {"min", to_json(values.min)},
           {"max", to_json(values.max)},
@@ -146,6 +154,7 @@ std::string to_json(const DescribeCommand& command, const TableSummary& table) {
                   {"n_columns", table.columns.size()},
                   {"dtype", std::string(name_of(table.type))},
                   {"warnings", table.warnings},
+                  {"fit", fit_to_try(command.data, command.reading, table)},
                   {"columns", std::move(list)}});
 }
 

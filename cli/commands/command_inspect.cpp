@@ -25,10 +25,11 @@ const char* const kExamples =
     "  manymeans inspect monday.npz tuesday.npz --json\n"
     "  manymeans inspect out.npz --json | jq -r '.files[0].models[] | .seed'\n\n"
     "Shows every model (k, seed, inertia, iterations, why it stopped, digest), the\n"
-    "clusters of the best of each k, the columns that 'manymeans predict' looks for\n"
-    "and what becomes of gaps and text in them, the options of the fit, its warnings\n"
-    "and the version that wrote the file. --json has 'files', an object for each\n"
-    "MODEL. 'manymeans describe' says what a file of points holds.\n"
+    "sizes and centroids of the clusters of the best of each k, the columns that\n"
+    "'manymeans predict' looks for and what becomes of gaps and text in them, the\n"
+    "options of the fit, its warnings and the version that wrote the file. --json\n"
+    "has 'files', an object for each MODEL, with all centroids. 'manymeans describe'\n"
+    "says what a file of points holds.\n"
     "Exit codes: 0 done, 2 usage, 3 bad data, 4 out of memory, 1 a bug.";
 
 void run(const InspectCommand& command) {

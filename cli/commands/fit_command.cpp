@@ -33,6 +33,14 @@ std::string rounds_of(const SearchResult& result, size_t model) {
   return init == "optimal" ? init : fmt::format("{}", result.searches[model].rounds);
 }
 
+// What the search gained over a run of k-means; nothing where it found the optimum without one.
+std::string gain_of(const SearchResult& result, size_t model) {
+  if (model >= result.searches.size()) return "";
+  const SearchSummary& search = result.searches[model];
+  const bool optimal = result.fit.models[model].init == "optimal";
+  return optimal || search.steps.empty() ? "-" : fmt::format("{:.2f} %", 100 * search.gain());
+}
+
 struct Found {
   SearchResult result;                           // of a fit without searches; of a choice the model of its k alone
   std::optional<ChosenK> chosen = std::nullopt;  // of a choice
@@ -255,6 +263,7 @@ std::string report_of(const FitCommand& command, const Found& found, const std::
   if (found.chosen) return choice_report(command.job.data.name(), *found.chosen, found.fit(), {files, details});
   ReportStyle style = points_style(found.fit());
   if (command.task == FitTask::kSearch) {
+    style.columns.push_back({"gain", [&](size_t i) { return gain_of(found.result, i); }});
     style.columns.push_back({"rounds", [&](size_t i) { return rounds_of(found.result, i); }});
   }
   style.details = details;

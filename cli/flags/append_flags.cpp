@@ -10,9 +10,9 @@ void bind_append_flags(const Command& app, AppendFlags& flags, const std::string
   add_file_flag(
       app, "--append", flags.path,
       "Write the rows of DATA again, as they are, with " + columns +
-          " at the end of each: the lines of a text table to a .csv (commas or semicolons), .tsv (tabs) or .txt file "
-          "or to a pipe, or a table of text, Parquet or Arrow to a .parquet or .arrow file, in which its columns keep "
-          "their types. Not from standard input, and not with --shard.")
+          " at the end of each: a table of text, Parquet or Arrow, as lines to a .csv (commas or semicolons), .tsv "
+          "(tabs) or .txt file or to a pipe, or to a .parquet or .arrow file, in which its columns keep their types. "
+          "Not from standard input, and not with --shard.")
       .group("Output");
   app.add_flag("--append-distances", flags.distances,
                "With --append: also the distance of each row to its prototype, in scaled units if there are any.")

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 namespace manymeans::cli {
 namespace {
@@ -21,49 +22,38 @@ constexpr size_t kMaxShown = 12;
 constexpr size_t kTerminal = 80;
 constexpr int64_t kMaxJsonCells = 100'000;  // of centroids: some megabytes of text
 
-// At most `width` bytes of a name, and no part of a character.
-std::string shortened(const std::string& name, size_t width) {
-  constexpr std::string_view kEllipsis = "...";
-  if (name.size() <= width || width <= kEllipsis.size()) return name;
-  size_t end = width - kEllipsis.size();
-  const auto continues = [&](size_t at) { return (static_cast<unsigned char>(name[at]) & 0xC0) == 0x80; };
-  while (end > 0 && continues(end)) --end;
-  return name.substr(0, end) + std::string(kEllipsis);
-}
-
 // Four digits, or all digits before the decimal point of a number that people write out.
 std::string shown_number(double value) {
   const double size = std::fabs(value);
   return size >= 1e4 && size < 1e9 ? fmt::format("{:.0f}", value) : fmt::format("{:.4g}", value);
 }
 
-// A zero that was scaled and scaled back may be 6e-9.
 std::string shown_centroid(const ModelSummary& summary, int64_t k, int64_t j) {
-  constexpr double kNothing = 1e-6;  // of a deviation
-  const double value = summary.centroids.at(k, j);
-  return std::fabs(value) < kNothing * summary.columns[static_cast<size_t>(j)].deviation ? "0" : shown_number(value);
+  return shown_mean(summary.centroids.at(k, j), summary.columns[static_cast<size_t>(j)].deviation);
 }
 
-// "age: 61.2 (+1.1), income: 51200 (+1.8)": the columns that set a cluster apart, as many as there is room for, one at
-// least.
-std::string apart_text(const ClusterReport& report, size_t cluster, size_t room) {
+// "age: 61.2 (+1.1), income: 51200 (+1.8)": the columns that set a cluster apart, in lines of `room` bytes. A longer
+// name has a line of its own.
+std::vector<std::string> apart_lines(const ClusterReport& report, size_t cluster, size_t room) {
   const ModelSummary& summary = report.summary;
-  std::string text;
-  for (const int64_t j : summary.clusters[cluster].apart) {
+  const std::vector<int64_t>& apart = summary.clusters[cluster].apart;
+  if (apart.empty()) return {"-"};
+  std::vector<std::string> lines(1);
+  for (const int64_t j : apart) {
     const auto k = static_cast<int64_t>(cluster);
-    const std::string number =
-        fmt::format(": {} ({:+.1f})", shown_centroid(summary, k, j), summary.differences.at(k, j));
     const std::string name = printable(report.columns[static_cast<size_t>(j)], Newlines::kEscaped);
-    if (text.empty()) {
-      constexpr size_t kShortest = 8;
-      text = shortened(name, std::max(kShortest, room - std::min(room, number.size()))) + number;
-    } else if (text.size() + 2 + name.size() + number.size() <= room) {
-      text += ", " + name + number;
+    const std::string entry = fmt::format("{}: {} ({:+.1f}){}", name, shown_centroid(summary, k, j),
+                                          summary.differences.at(k, j), j == apart.back() ? "" : ",");
+    std::string& line = lines.back();
+    if (line.empty()) {
+      line = entry;
+    } else if (line.size() + 1 + entry.size() <= room) {
+      line += " " + entry;
     } else {
-      break;
+      lines.push_back(entry);
     }
   }
-  return text.empty() ? "-" : text;
+  return lines;
 }
 
 std::vector<std::string> row_of(const ClusterReport& report, size_t k) {
@@ -113,10 +103,14 @@ std::string cluster_table(const ClusterReport& report) {
     used += 2 + std::ranges::max(rows, {}, [&](const auto& row) { return row[i].size(); })[i].size();
   }
   rows[0].emplace_back("what sets it apart: centroid");
+  std::vector<std::vector<std::string>> wrapped = {rows[0]};
   for (size_t i = 0; i < shown.size(); ++i) {
-    rows[i + 1].push_back(apart_text(report, shown[i], kTerminal - std::min(kTerminal, used)));
+    for (std::string& line : apart_lines(report, shown[i], kTerminal - std::min(kTerminal, used))) {
+      wrapped.push_back(std::exchange(rows[i + 1], std::vector<std::string>(rows[0].size() - 1)));
+      wrapped.back().push_back(std::move(line));
+    }
   }
-  std::string text = "\n" + explanation(report) + format_table("rrrrl", rows);
+  std::string text = "\n" + explanation(report) + format_table("rrrrl", std::move(wrapped));
   if (shown.size() < report.summary.clusters.size()) text += left_out(report.summary, shown);
   return text;
 }

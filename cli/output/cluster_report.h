@@ -18,7 +18,7 @@ struct ClusterReport {
   std::vector<std::string> columns;
 };
 
-/// A line for each of the largest clusters, for a terminal of 80 columns, and what is left out.
+/// Lines for each of the largest clusters, wrapped at 80 columns, and what is left out.
 std::string cluster_table(const ClusterReport& report);
 
 /// A JSON object whose member `summary` is null without a report. Of very many cells it has no whole centroids.

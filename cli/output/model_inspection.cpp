@@ -19,7 +19,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr size_t kMaxRows = 50;  // of the table; the JSON has all models
+constexpr size_t kMaxRows = 50;     // of a table; the JSON has all
+constexpr int64_t kMaxColumns = 8;  // likewise
 
 // The summary in a file: load_model() has checked that it is an object, and of nothing else.
 Json summary_of(const ModelFile& file) {
@@ -96,6 +97,41 @@ std::string range_of(const std::vector<Number>& values) {
   return least == most ? shown(least) : fmt::format("{} to {}", shown(least), shown(most));
 }
 
+// Centroids in the units of the file, whatever the scaling was.
+double centroid_at(const ModelFile& file, const StoredModel& model, int64_t k, int64_t j) {
+  const double value = model.prototypes.at(k, j);
+  if (file.scaling.kind == Scale::kNone) return value;
+  return value * file.scaling.divisor[static_cast<size_t>(j)] + file.scaling.offset[static_cast<size_t>(j)];
+}
+
+std::string name_of_column(const ModelFile& file, int64_t j) {
+  const auto at = static_cast<size_t>(j);
+  if (at < file.column_names.size()) return file.column_names[at];
+  const bool numbered = std::ssize(file.source.numbers) == file.models[0].prototypes.columns();
+  return fmt::format("column {}", numbered ? file.source.numbers[at] : j + 1);
+}
+
+std::string centroid_table(const ModelFile& file, const StoredModel& model) {
+  const int64_t rows = std::min(model.k, static_cast<int64_t>(kMaxRows));
+  const int64_t columns = std::min(model.prototypes.columns(), kMaxColumns);
+  std::vector<std::vector<std::string>> cells = {{"cluster", "rows"}};
+  for (int64_t j = 0; j < columns; ++j) cells[0].push_back(name_of_column(file, j));
+  for (int64_t k = 0; k < rows; ++k) {
+    auto& row = cells.emplace_back();
+    row = {std::to_string(k), std::to_string(model.counts[static_cast<size_t>(k)])};
+    for (int64_t j = 0; j < columns; ++j) {
+      const double unit = file.scaling.kind == Scale::kNone ? 0 : file.scaling.divisor[static_cast<size_t>(j)];
+      row.push_back(shown_mean(centroid_at(file, model, k, j), unit));
+    }
+  }
+  std::string out = format_table(std::string(cells[0].size(), 'r'), cells);
+  if (rows < model.k || columns < model.prototypes.columns()) {
+    out += fmt::format("{} of {} clusters, {} of {} columns; --json has all\n", rows, model.k, columns,
+                       model.prototypes.columns());
+  }
+  return out;
+}
+
 std::string text_of_clusters(const ModelFile& file) {
   std::string out;
   for (const BestModel& best : best_models(file)) {
@@ -104,6 +140,7 @@ std::string text_of_clusters(const ModelFile& file) {
     out += fmt::format("clusters of k = {}: {} rows", k_of(model), range_of(model.counts));
     if (!std::ranges::equal(model.weights, model.counts)) out += ", weights " + range_of(model.weights);
     out += " in a cluster\n";
+    if (!file.linear()) out += centroid_table(file, model) + "\n";
   }
   return out;
 }
@@ -172,6 +209,15 @@ Json columns_json(const ModelFile& file) {
           {"decimal", std::string(1, source.decimal)}};
 }
 
+Json centroids_json(const ModelFile& file, const StoredModel& model) {
+  Json rows = Json::array();
+  for (int64_t k = 0; k < model.k; ++k) {
+    Json& row = rows.emplace_back(Json::array());
+    for (int64_t j = 0; j < model.prototypes.columns(); ++j) row.push_back(centroid_at(file, model, k, j));
+  }
+  return rows;
+}
+
 Json model_json(const ModelFile& file, const StoredModel& model, const ModelSummaries& summaries) {
   Json json = {{"k", model.k},
                {"k_requested", asked_for(model)},
@@ -185,6 +231,7 @@ Json model_json(const ModelFile& file, const StoredModel& model, const ModelSumm
                {"best", summaries.best(model)},
                {"counts", model.counts},
                {"weights", model.weights}};
+  if (!model.regression) json["centroids"] = centroids_json(file, model);
   if (model.regression) {
     json["r2"] = json_number(model.regression->r2);
     json["bic"] = json_number(model.regression->bic);

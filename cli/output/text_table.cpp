@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace manymeans::cli {
 
@@ -26,6 +27,13 @@ std::string format_table(const std::string& alignment, std::vector<std::vector<s
     out += "\n";
   }
   return out;
+}
+
+std::string shown_mean(double value, double unit) {
+  constexpr double kNothing = 1e-6;
+  const double size = std::fabs(value);
+  if (size < kNothing * unit) return "0";
+  return size >= 1e6 && size < 1e9 ? fmt::format("{:.0f}", value) : fmt::format("{:.6g}", value);
 }
 
 std::string size_of_points(int64_t rows, int64_t columns) {

@@ -250,8 +250,8 @@ struct AppendedColumn {
   const Labels* labels = nullptr;  ///< null: the column is `values`
   std::span<const double> values = {};
 };
-/// Writes a table again with more columns at its end. Text is copied line by line, or text, Parquet and Arrow files are
-/// written as Parquet or Arrow. There each column keeps its type.
+/// Writes a table again with more columns at its end. Text is copied line by line, and rows of Parquet and Arrow files
+/// become lines, with all digits of their values. Written as Parquet or Arrow, each column keeps its type.
 class AppendedTable {
  public:
   /// To be made before its points are read; `options` are the options of that reading. The ending of `output` says what
@@ -315,11 +315,13 @@ struct TableColumn {
   int64_t empty = 0;                  ///< empty fields and nulls
   int64_t text = 0;                   ///< cells that hold something else
   std::string example;                ///< the first text
+  int64_t gap_words = 0;              ///< of the texts, those that Missing takes for gaps in text files, such as NA
   int64_t dates = 0;                  ///< of the texts, those that look like dates or times
   std::string first_date, last_date;  ///< the earliest and the latest of them, as they are written
   int64_t distinct = 0;               ///< different values, numbers and texts
   bool more_distinct = false;         ///< there are more than `distinct`: counting ended there
   bool wide = false;                  ///< float32 would lose what tells its numbers apart
+  bool id = false;                    ///< by its name or its numbers it tells which row it is, and measures nothing
   ColumnSummary values;               ///< of the numbers
 };
 struct TableSummary {

@@ -70,6 +70,12 @@ struct SearchSummary {
   int64_t rounds = 0;                  ///< rounds that were done; this number of rounds gives the same model again
   bool ended = false;                  ///< there was nothing left to search for
   std::vector<SearchStep> steps = {};  ///< the first one, and every one that found something better
+
+  /// The part of the inertia that the search saved, from the first iterations of k-means to the best model.
+  double gain() const {
+    const double first = steps.empty() ? 0 : steps.front().inertia;
+    return first > 0 ? 1 - steps.back().inertia / first : 0;
+  }
 };
 
 struct SearchResult {

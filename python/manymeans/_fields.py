@@ -266,6 +266,12 @@ def _names(table: Any, widths: list[int]) -> list[str]:
     return names
 
 
+def _short_list(entries: list[str]) -> str:
+    """List max ten entries, and how many more there are."""
+    shown = ", ".join(entries[:10])
+    return shown if len(entries) <= 10 else f"{shown} and {len(entries) - 10} more"
+
+
 def read_fields(path: bytes, format: str, options: dict[str, Any]) -> dict[str, Any]:
     """Read points as the extension module's `read` does."""
     text = os.fsdecode(path)
@@ -275,7 +281,8 @@ def read_fields(path: bytes, format: str, options: dict[str, Any]) -> dict[str, 
     warnings = []
     others = [j for j in columns if _unknown_extension(schema.field(j)) or not _is_number(schema.field(j).type)]
     if others:
-        shown = ", ".join(f"column {j + 1} ('{schema.field(j).name}') ({_shown_type(schema.field(j))})" for j in others)
+        names = [f"column {j + 1} ('{schema.field(j).name}') ({_shown_type(schema.field(j))})" for j in others]
+        shown = _short_list(names)
         if not options["numeric_only"]:
             raise BadDataError(
                 f"[{text}] {shown} holds no numbers; choose with columns=, or leave out all such with numeric_only=True"

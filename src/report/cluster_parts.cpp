@@ -42,7 +42,8 @@ std::string size_bars(const ShownModel& shown) {
 std::string centroid_text(const ModelSummary& summary, int64_t k, int64_t j) {
   constexpr double kNothing = 1e-6;  // of a deviation
   const double value = summary.centroids.at(k, j);
-  return std::fabs(value) < kNothing * summary.columns[static_cast<size_t>(j)].deviation ? "0" : report::shown(value);
+  return std::fabs(value) < kNothing * summary.columns[static_cast<size_t>(j)].deviation ? "0"
+                                                                                         : report::shown(value, 6);
 }
 
 // From white over the colour for as many deviations as are told apart.

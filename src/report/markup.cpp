@@ -76,10 +76,11 @@ std::string px(double value) {
   return text == "-0" ? "0" : text;
 }
 
-std::string shown(double value) {
+std::string shown(double value, int digits) {
   if (std::isnan(value)) return "-";
   const double size = std::fabs(value);
-  return size >= 1e4 && size < 1e9 ? fmt::format("{:.0f}", value) : fmt::format("{:.4g}", value);
+  return size >= std::pow(10, digits) && size < 1e9 ? fmt::format("{:.0f}", value)
+                                                    : fmt::format("{:.{}g}", value, digits);
 }
 
 std::string percent(double share) {

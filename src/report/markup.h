@@ -17,8 +17,8 @@ std::string shortened(std::string_view text, size_t most);
 
 /// A coordinate: a tenth of a pixel is enough.
 std::string px(double value);
-/// Four digits, or all digits before the point of a number that people write out; "-" for NaN.
-std::string shown(double value);
+/// So many digits, or all digits before the point of a number that people write out; "-" for NaN.
+std::string shown(double value, int digits = 4);
 /// "12.3 %"
 std::string percent(double share);
 /// "1,234,567"

@@ -4,6 +4,7 @@
 
 #include "io/arrow/arrow_sink.h"
 #include "io/arrow/arrow_source.h"
+#include "io/arrow/fields_to_text.h"
 #include "io/arrow/text_kinds.h"
 #include "io/table/column_selection.h"
 #include "io/table/text_fields.h"
@@ -126,7 +127,10 @@ class AppendingFile {
 // ------------------------------------------------------------------------------------------------
 bool append_to_file(const RowsWithMore& rows, const std::string& format, OutputFile& file) {
   const bool parquet = rows.file->text().starts_with("PAR1");
-  const auto source = parquet ? open_parquet(rows.file, rows.path) : open_arrow(rows.file, rows.path);
+  auto source = parquet ? open_parquet(rows.file, rows.path) : open_arrow(rows.file, rows.path);
+  if (format == "csv" || format == "tsv") {
+    return append_as_text(rows, *cells_of(std::move(source), rows.path), format == "csv" ? ',' : '\t', file);
+  }
   std::vector<int> fields(static_cast<size_t>(source->schema()->num_fields()));
   std::iota(fields.begin(), fields.end(), 0);
   const auto pieces = std::ssize(source->piece_rows(fields));

@@ -1,4 +1,5 @@
-// The rows of a table with more columns at their ends, as a Parquet or an Arrow file. Includes nothing of Arrow.
+// The rows of a table with more columns at their ends, as a Parquet, an Arrow or a text file. Includes nothing of
+// Arrow.
 #pragma once
 
 #include <manymeans/io.h>
@@ -26,7 +27,8 @@ struct RowsWithMore {
 };
 
 /// Writes them: a field of Parquet or Arrow as it is, a column of text as integers, as numbers, or as text. `format` is
-/// parquet or arrow. Returns false, having written something, where the file does not have that many rows any more.
+/// parquet or arrow; of files of fields also csv or tsv, which are lines of text. Returns false, having written
+/// something, where the file does not have that many rows any more.
 bool append_to_fields(const RowsWithMore& rows, const std::string& format, OutputFile& file);
 
 }  // namespace manymeans

@@ -52,15 +52,19 @@ class ArrowFields : public FieldSource {
 
 }  // namespace
 
+std::unique_ptr<FieldSource> cells_of(std::unique_ptr<ArrowSource> source, const std::string& path) {
+  return std::make_unique<ArrowFields>(std::move(source), path);
+}
+
 Reader make_parquet_reader() {
   const auto open = [](std::shared_ptr<const MappedFile> file, const std::string& path, int) {
-    return std::make_unique<ArrowFields>(open_parquet(std::move(file), path), path);
+    return cells_of(open_parquet(std::move(file), path), path);
   };
   return make_fields_reader(FieldsFormat::kParquet, open, by_arrow);
 }
 Reader make_arrow_reader() {
   const auto open = [](std::shared_ptr<const MappedFile> file, const std::string& path, int) {
-    return std::make_unique<ArrowFields>(open_arrow(std::move(file), path), path);
+    return cells_of(open_arrow(std::move(file), path), path);
   };
   return make_fields_reader(FieldsFormat::kArrow, open, by_arrow);
 }

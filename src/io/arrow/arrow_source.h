@@ -43,6 +43,9 @@ FoundFormat by_arrow();
 std::unique_ptr<ArrowSource> open_parquet(std::shared_ptr<const MappedFile> file, const std::string& path);
 std::unique_ptr<ArrowSource> open_arrow(std::shared_ptr<const MappedFile> file, const std::string& path);
 
+/// The rows of such a file as cells.
+std::unique_ptr<FieldSource> cells_of(std::unique_ptr<ArrowSource> source, const std::string& path);
+
 /// Throws what fail_fields() does, or std::bad_alloc where that was it.
 void check_arrow(const arrow::Status& status, const std::string& path);
 template <class T>

@@ -11,6 +11,7 @@
 #include "io/table/preparation.h"
 #include "io/table/reader.h"
 #include "io/table/row_store.h"
+#include "io/table/short_list.h"
 #include "io/table/table_survey.h"
 
 #include <fmt/format.h>
@@ -118,18 +119,18 @@ std::vector<int64_t> FieldsReader::choose_fields() {
     add_part(*weights, true);
     if (wanted.empty()) fail("no column is left beside the weights; choose at least one");
   }
-  std::string left_out;
+  ShortList left_out;
   std::erase_if(wanted, [&](int64_t field) {
     if (info(field).kind != FieldKind::kOther) return false;
     const std::string text = fmt::format("{} ({})", columns_.label(field), info(field).type);
     if (!options_.numeric_only) {
       fail(text + " holds no numbers; choose columns with --columns, or leave out all such with --numeric-only");
     }
-    left_out += (left_out.empty() ? "" : ", ") + text;
+    left_out.add(text);
     return true;
   });
   if (wanted.empty()) fail("no column is left: none of them holds numbers; points need numbers");
-  if (!left_out.empty()) result_.warnings.push_back("columns that hold no numbers were left out: " + left_out);
+  if (!left_out.empty()) result_.warnings.push_back("columns that hold no numbers were left out: " + left_out.text());
   result_.source = source_columns(columns_, wanted);
   return wanted;
 }

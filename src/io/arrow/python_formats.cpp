@@ -2,6 +2,7 @@
 
 #include "io/arrow/column_cells.h"
 #include "io/arrow/fields_reader.h"
+#include "io/arrow/fields_to_text.h"
 #include "io/arrow/fields_writer.h"
 #include "io/arrow/python_process.h"
 #include "io/arrow/python_source.h"
@@ -212,6 +213,7 @@ class Appending {
 bool append_to_file(const RowsWithMore& rows, const std::string& format, OutputFile& file) {
   const bool parquet = rows.file->text().starts_with("PAR1");
   PythonSource source(parquet ? FieldsFormat::kParquet : FieldsFormat::kArrow, rows.file, rows.path, 0);
+  if (format == "csv" || format == "tsv") return append_as_text(rows, source, format == "csv" ? ',' : '\t', file);
   std::vector<int> fields(source.fields().size());
   std::iota(fields.begin(), fields.end(), 0);
   const std::vector<int64_t> pieces = source.piece_rows(fields);

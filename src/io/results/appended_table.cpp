@@ -40,6 +40,13 @@ bool is_file_of_fields(const std::string& path) {
   return lower.ends_with(".parquet") || lower.ends_with(".arrow") || lower.ends_with(".feather");
 }
 
+// Commas where the name of the output asks for nothing else: a table of fields has no delimiter of its own.
+std::string format_of_fields(const std::string& output) {
+  const std::string lower = lower_case(output);
+  if (is_file_of_fields(output)) return lower.ends_with(".parquet") ? "parquet" : "arrow";
+  return lower.ends_with(".tsv") ? "tsv" : "csv";
+}
+
 // Only a file can be read a second time.
 FileState state_of(const std::string& path) {
   struct stat found = {};
@@ -257,11 +264,6 @@ AppendedTable::AppendedTable(const std::string& path, const std::string& output,
   has_lines_ = kind == TableKind::kLines;
   if (is_file_of_fields(output)) {
     (void)writer_for(output);  // says what is missing
-  } else if (!has_lines_) {
-    throw Error(ErrorCode::kUsage, "append",
-                fmt::format("the columns of '{}' have types, which text would lose; a .parquet, .arrow or .feather "
-                            "file is right, found '{}'",
-                            path, output));
   }
   const FileState state = state_of(path);
   size_ = state.size;
@@ -272,7 +274,7 @@ AppendedTable::AppendedTable(const std::string& path, const std::string& output,
 bool AppendedTable::write_rows(const Dataset& points, std::span<const AppendedColumn> columns, OutputFile& out) const {
   RowsWithMore rows{path_,          MappedFile::open(path_, Access::kOnce),     nullptr, columns,
                     points.dropped, points.view.n + std::ssize(points.dropped), memory_};
-  const std::string format = lower_case(output_).ends_with(".parquet") ? "parquet" : "arrow";
+  const std::string format = format_of_fields(output_);
   if (!has_lines_) return append_to_fields(rows, format, out);
   ByteBuffer unpacked;
   std::string_view text = rows.file->text();

@@ -203,6 +203,8 @@ std::string to_json(const SearchResult& result) {
       steps.push_back({{"round", step.round}, {"seconds", step.seconds}, {"inertia", step.inertia}});
     }
     json["models"][i]["rounds"] = result.searches[i].rounds;
+    const bool gains = !steps.empty() && result.fit.models[i].init != "optimal";
+    json["models"][i]["gain"] = gains ? Json(result.searches[i].gain()) : Json();
     json["models"][i]["search"] = std::move(steps);
   }
   json["provenance"]["options"] = options_json(result.options);

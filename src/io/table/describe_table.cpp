@@ -5,9 +5,11 @@
 #include "core/data_type.h"
 #include "core/fp_environment.h"
 #include "core/mapped_range.h"
+#include "data/id_names.h"
 #include "io/table/reader.h"
 #include "io/table/table_survey.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace manymeans {
@@ -53,6 +55,36 @@ TableSummary survey_points(const Dataset& points, const ReadOptions& options) {
   return table;
 }
 
+bool has_whole_range(const TableColumn& column) {
+  return column.text == 0 && std::trunc(column.values.min) == column.values.min &&
+         std::trunc(column.values.max) == column.values.max;
+}
+
+// Returns true for consecutive integers in any order: their range, mean and deviation are those of n in a row.
+bool numbers_rows(const TableColumn& column, int64_t rows) {
+  constexpr int64_t kMinRows = 10;  // below, numbers in order are nothing to wonder about
+  constexpr double kRounding = 1e-6;
+  const ColumnSummary& values = column.values;
+  const auto n = static_cast<double>(rows);
+  const double deviation = std::sqrt((n * n - 1) / 12);
+  return rows >= kMinRows && has_whole_range(column) && values.max - values.min == n - 1 &&
+         std::fabs(values.mean - (values.min + values.max) / 2) <= kRounding &&
+         std::fabs(values.deviation - deviation) <= kRounding * deviation;
+}
+
+bool looks_like_id(const TableColumn& column, int64_t rows, bool others_named) {
+  if (is_named_like_id(column.name)) return true;
+  const bool one_each = column.more_distinct || column.distinct == rows;
+  const bool unnamed_index = column.name.empty() && others_named;
+  if (one_each && has_whole_range(column) && (unnamed_index || may_be_named_like_id(column.name))) return true;
+  return one_each && numbers_rows(column, rows);
+}
+
+void mark_ids(TableSummary& table) {
+  const bool named = std::ranges::any_of(table.columns, [](const TableColumn& column) { return !column.name.empty(); });
+  for (TableColumn& column : table.columns) column.id = looks_like_id(column, table.rows, named);
+}
+
 }  // namespace
 
 TableSummary describe_table(const std::string& path, const ReadOptions& options) {
@@ -63,6 +95,7 @@ TableSummary describe_table(const std::string& path, const ReadOptions& options)
     if (table.rows == 0 || table.columns.empty()) {
       throw Error(ErrorCode::kBadData, path, "no rows or no columns were found; at least one of each is needed");
     }
+    mark_ids(table);
     return table;
   });
 }

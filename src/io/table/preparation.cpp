@@ -5,6 +5,7 @@
 #include "core/data_type.h"
 #include "core/threads.h"
 #include "io/table/preparation_rules.h"
+#include "io/table/short_list.h"
 
 #include <fmt/format.h>
 
@@ -17,6 +18,7 @@
 namespace manymeans {
 namespace {
 
+constexpr double kMostlyFilled = 0.5;  // of the cells of a column
 constexpr int64_t kRowsOfPiece = 1024;
 constexpr int64_t kNone = std::numeric_limits<int64_t>::max();
 
@@ -235,22 +237,24 @@ void Preparation::warn(Dataset& result, const Tally& tally) const {
     result.warnings.push_back(fmt::format("{} of {} rows have gaps and were left out, first {}; they have no label",
                                           dropped_.size(), table_.view.n, row_name(dropped_[0])));
   }
-  std::string filled, unknown;
+  ShortList filled, unknown, mostly;
   std::vector<std::string> labels;
   for (size_t f = 0; f < rules_.columns.size(); ++f) {
     const PreparedColumn& column = rules_.columns[f];
     labels.push_back(raw_of(column).label());
     const std::string by = column.rule.categorical ? "no category" : fmt::format("{}", column.rule.fill.value_or(0));
-    if (tally.filled[f] > 0) {
-      filled += fmt::format("{}{} in {} by {}", filled.empty() ? "" : ", ", tally.filled[f], labels.back(), by);
-    }
-    if (tally.unknown[f] > 0) {
-      unknown += fmt::format("{}{} in {}", unknown.empty() ? "" : ", ", tally.unknown[f], labels.back());
-    }
+    if (tally.filled[f] > 0) filled.add(fmt::format("{} in {} by {}", tally.filled[f], labels.back(), by));
+    if (tally.unknown[f] > 0) unknown.add(fmt::format("{} in {}", tally.unknown[f], labels.back()));
+    const double share = static_cast<double>(tally.filled[f]) / static_cast<double>(std::ssize(kept_));
+    if (!options_.like && share > kMostlyFilled) mostly.add(fmt::format("{} ({:.0f} %)", labels.back(), 100 * share));
   }
-  if (!filled.empty()) result.warnings.push_back("gaps were filled: " + filled);
+  if (!mostly.empty()) {
+    result.warnings.push_back("most values are filled gaps, and make rows look alike, in " + mostly.text() +
+                              "; leave out with --exclude what is mostly empty");
+  }
+  if (!filled.empty()) result.warnings.push_back("gaps were filled: " + filled.text());
   if (!unknown.empty()) {
-    result.warnings.push_back("texts that the fit had not seen belong to no category: " + unknown);
+    result.warnings.push_back("texts that the fit had not seen belong to no category: " + unknown.text());
   }
   const std::string place = table_.first_line > 0 ? "line" : "row";
   std::vector<std::string> all_labels;

@@ -3,6 +3,7 @@
 #include <manymeans/error.h>
 
 #include "core/data_type.h"
+#include "io/table/short_list.h"
 #include "io/table/text_advice.h"
 #include "io/table/text_fields.h"
 
@@ -119,13 +120,12 @@ PreparationRules rules_from_table(const RawTable& table, const ReadOptions& opti
   PreparationRules rules;
   rules.drops_gaps = options.rules.missing == Missing::kDrop;
   const Fills fills(table, options);
-  std::string left_out;
+  ShortList left_out;
   for (size_t place = 0; place < table.columns.size(); ++place) {
     const RawColumn& column = table.columns[place];
     if (column.categorical && !options.rules.one_hot) {
       if (!options.numeric_only) refuse_text(table, column);
-      left_out += fmt::format("{}{} ('{}' in {})", left_out.empty() ? "" : ", ", column.label(), column.example,
-                              row_of_example(table, column));
+      left_out.add(fmt::format("{} ('{}' in {})", column.label(), column.example, row_of_example(table, column)));
       continue;
     }
     PreparedColumn& prepared = rules.columns.emplace_back();
@@ -139,7 +139,7 @@ PreparationRules rules_from_table(const RawTable& table, const ReadOptions& opti
     }
     prepared.rule.fill = fills.of(place);
   }
-  if (!left_out.empty()) rules.warnings.push_back("columns that hold text were left out: " + left_out);
+  if (!left_out.empty()) rules.warnings.push_back("columns that hold text were left out: " + left_out.text());
   if (rules.columns.empty()) {
     throw Error(ErrorCode::kBadData, table.path, "no column is left: all of them hold text; points need numbers");
   }

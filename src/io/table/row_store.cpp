@@ -3,6 +3,7 @@
 #include <manymeans/error.h>
 
 #include "core/data_type.h"
+#include "io/table/short_list.h"
 
 #include <fmt/format.h>
 
@@ -134,18 +135,14 @@ void LostIntegers::merge(const LostIntegers& other) {
 
 std::optional<std::string> lost_integers_warning(const LostIntegers& lost, std::span<const std::string> labels,
                                                  DataType type, const std::string& row_word) {
-  constexpr size_t kMaxNamed = 10;
-  std::string list;
-  size_t count = 0;
+  ShortList list;
   for (size_t j = 0; j < lost.columns.size(); ++j) {
-    if (!lost.seen(j) || ++count > kMaxNamed) continue;
+    if (!lost.seen(j)) continue;
     const LostIntegers::Place& place = lost.columns[j];
-    list +=
-        fmt::format("{}{} (first: {} in {} {})", count == 1 ? "" : ", ", labels[j], place.value, row_word, place.row);
+    list.add(fmt::format("{} (first: {} in {} {})", labels[j], place.value, row_word, place.row));
   }
-  if (count == 0) return std::nullopt;
-  if (count > kMaxNamed) list += fmt::format(" and {} more", count - kMaxNamed);
-  return fmt::format("integers that {} cannot hold were rounded in {}{}", name_of(type), list,
+  if (list.empty()) return std::nullopt;
+  return fmt::format("integers that {} cannot hold were rounded in {}{}", name_of(type), list.text(),
                      type == DataType::kFloat64 ? "; ids are left out by --exclude, or name the rows by --id"
                                                 : "; dtype float64 keeps integers up to 2^53");
 }

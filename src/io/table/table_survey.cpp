@@ -49,6 +49,7 @@ void DistinctCounter::merge(const DistinctCounter& other) {
 
 void ColumnSurvey::add_text(std::string_view cell, int64_t line) {
   ++text;
+  gap_words += is_gap(cell) ? 1 : 0;
   distinct.add_text(cell);
   if (const auto order = date_order(cell)) {
     ++dates;
@@ -72,6 +73,7 @@ void ColumnSurvey::merge(const ColumnSurvey& other) {
   numbers += other.numbers;
   empty += other.empty;
   text += other.text;
+  gap_words += other.gap_words;
   dates += other.dates;
   for (const DateFound* date : {&other.first_date, &other.last_date}) {
     if (!date->text.empty()) add_date(date->order, date->text);
@@ -86,6 +88,7 @@ void ColumnSurvey::describe(TableColumn& column, const ColumnSummary& values) co
   column.numbers = numbers;
   column.empty = empty;
   column.text = text;
+  column.gap_words = gap_words;
   column.example = example;
   column.dates = dates;
   column.first_date = first_date.text;

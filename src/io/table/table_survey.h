@@ -50,6 +50,7 @@ struct DateFound {
 /// One column, as one thread has seen it.
 struct ColumnSurvey {
   int64_t numbers = 0, empty = 0, text = 0;
+  int64_t gap_words = 0;      // of the texts
   int64_t example_line = -1;  ///< of the first text; -1: none
   std::string example;
   int64_t dates = 0;  // of the texts

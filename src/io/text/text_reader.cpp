@@ -7,6 +7,7 @@
 #include "io/table/column_selection.h"
 #include "io/table/preparation.h"
 #include "io/table/reader.h"
+#include "io/table/short_list.h"
 #include "io/text/text_layout.h"
 #include "io/text/text_parse.h"
 
@@ -59,13 +60,13 @@ class TextColumns {
   std::optional<std::string> warning(bool fits) {
     if (left_out_.empty()) return std::nullopt;
     std::sort(left_out_.begin(), left_out_.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-    std::string list, gap;
+    ShortList list;
+    std::string gap;
     for (const auto& [column, example] : left_out_) {
       if (gap.empty() && is_gap(example.text)) gap = example.text;
-      list += fmt::format("{}{} ('{}' in line {})", list.empty() ? "" : ", ", layout_.columns.label(column),
-                          example.text, example.line);
+      list.add(fmt::format("{} ('{}' in line {})", layout_.columns.label(column), example.text, example.line));
     }
-    std::string warning = "columns that hold text were left out: " + list;
+    std::string warning = "columns that hold text were left out: " + list.text();
     if (fits && !gap.empty()) warning += "; numbers with gaps such as '" + gap + "' stay with --missing";
     if (const std::string advice = comma_advice(layout_); !advice.empty()) warning += "; " + advice;
     return warning;
@@ -88,16 +89,18 @@ int threads_for(const TextLayout& layout, int threads) {
 // A number such as 1.500 has a point between thousands only by what --decimal says.
 void warn_of_thousands(const TextLayout& layout, const TextPlan& plan, const TextPoints& points,
                        std::vector<std::string>& warnings) {
+  ShortList list;
   for (size_t j = 0; j < plan.columns.size(); ++j) {
     const TextExample& example = points.thousands[j];
     if (example.line < 0 || (plan.categories != nullptr && points.survey[j].text > 0)) continue;
     std::string whole = example.text;
     std::erase(whole, '.');
-    warnings.push_back(
-        fmt::format("{} has points between thousands and no decimal comma: '{}' in line {} was read as {}; "
-                    "if these are decimal points, leave --decimal , out",
-                    layout.columns.label(plan.columns[j]), example.text, example.line, whole));
+    list.add(fmt::format("{} ('{}' in line {} was read as {})", layout.columns.label(plan.columns[j]), example.text,
+                         example.line, whole));
   }
+  if (list.empty()) return;
+  warnings.push_back("points between thousands, and no decimal comma: " + list.text() +
+                     "; if these are decimal points, leave --decimal , out");
 }
 
 TextPlan make_plan(const TextLayout& layout, const ReadOptions& options, const std::string& path) {

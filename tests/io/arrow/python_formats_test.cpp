@@ -276,6 +276,17 @@ TEST_F(PythonFormats, AppendAsArrowDoes) {
         EXPECT_FALSE(append(append_by_python, folder / "wrong"));
       }
     }
+    SCOPED_TRACE(name + " as text");
+    RowsWithMore rows{stored(name), MappedFile::open(stored(name), Access::kOnce), nullptr, columns, dropped, 7};
+    const auto lines = [&](auto function) {
+      return outcome([&] {
+        OutputFile file(folder / "lines.csv");
+        function(rows, "csv", file);
+        file.commit();
+        return content_of(folder / "lines.csv");
+      });
+    };
+    EXPECT_EQ(lines(append_to_fields), lines(append_by_python));
   }
 }
 
@@ -293,6 +304,21 @@ TEST_F(PythonFormats, AppendToTextAsArrowDoes) {
     return shown(describe_table(path));
   };
   EXPECT_EQ(append(append_to_fields, folder / "a.parquet"), append(append_by_python, folder / "p.parquet"));
+  // And back to lines: each value with all its digits.
+  const RowsWithMore fields{
+      folder / "a.parquet", MappedFile::open(folder / "a.parquet", Access::kOnce), nullptr, {}, {}, 3};
+  const auto lines = [&](auto function, const std::string& format) {
+    OutputFile file(folder / "lines");
+    EXPECT_TRUE(function(fields, format, file));
+    file.commit();
+    return content_of(folder / "lines");
+  };
+  const std::string expected =
+      "i,n,t,b,z,c,u,cluster\n1,0.5,\"a, \"\"b\"\"\",\xff,007,1e5,18446744073709551615,0\n"
+      "-3,,,x,008,2e7,,0\n,1000,ü,y,,NA,3,0\n";
+  EXPECT_EQ(lines(append_to_fields, "csv"), expected);
+  EXPECT_EQ(lines(append_by_python, "csv"), expected);
+  EXPECT_EQ(lines(append_to_fields, "tsv"), lines(append_by_python, "tsv"));
 }
 
 // Whatever is in its place, the error says what is wrong, in one line, and nothing is left behind.

@@ -1,0 +1,123 @@
+#include "output/fit_to_try.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cctype>
+#include <string_view>
+#include <vector>
+
+namespace manymeans::cli {
+namespace {
+
+constexpr int64_t kMaxCategories = 20;     // more texts in a column are names, or comments
+constexpr double kMaxGaps = 0.5;           // a column of more gaps is made of its fill value
+constexpr double kMaxRatioOfSpreads = 2;   // of columns that may have one unit
+constexpr double kSpreadOfCategory = 0.5;  // of a column of 0 and 1, at most
+constexpr size_t kMaxNames = 8;            // of columns to exclude; more are ranges of numbers
+
+int64_t texts(const TableColumn& column) {
+  return column.text - column.gap_words;
+}
+
+int64_t gaps(const TableColumn& column) {
+  return column.empty + column.gap_words + column.values.missing;
+}
+
+// Returns true for a column that can be fitted and may say something.
+bool is_fitted(const TableColumn& column, int64_t rows) {
+  if (column.id || column.dates > 0 || column.values.constant || column.values.infinite > 0) return false;
+  if (column.distinct < 2 || static_cast<double>(gaps(column)) > kMaxGaps * static_cast<double>(rows)) return false;
+  return texts(column) == 0 || (column.distinct <= kMaxCategories && 2 * column.distinct <= rows);
+}
+
+std::string quoted(const std::string& text) {
+  const auto plain = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+           std::string_view("_-./:,=+@%").find(c) != std::string_view::npos;
+  };
+  if (!text.empty() && std::ranges::all_of(text, plain)) return text;
+  std::string out = "'";
+  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+
+// A name that --exclude cannot take for a number, a range or several names, else the number.
+std::string name_or_number(const TableColumn& column, const TableSummary& table) {
+  const auto same = [&](const TableColumn& other) { return other.name == column.name; };
+  const bool plain = std::ranges::all_of(
+      column.name, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.'; });
+  const bool word = !column.name.empty() && std::isdigit(static_cast<unsigned char>(column.name[0])) == 0;
+  const bool unique = std::ranges::count_if(table.columns, same) == 1;
+  return plain && word && unique ? column.name : std::to_string(column.number);
+}
+
+std::string ranges_of(const std::vector<const TableColumn*>& columns) {
+  std::vector<std::string> ranges;
+  for (size_t i = 0; i < columns.size();) {
+    size_t end = i + 1;
+    while (end < columns.size() && columns[end]->number - columns[end - 1]->number <= 1) ++end;
+    const int64_t first = columns[i]->number, last = columns[end - 1]->number;
+    ranges.push_back(first == last ? fmt::format("{}", first) : fmt::format("{}-{}", first, last));
+    i = end;
+  }
+  return fmt::format("{}", fmt::join(ranges, ","));
+}
+
+// Names of few columns; ranges of numbers of many.
+std::string list_of(const std::vector<const TableColumn*>& columns, const TableSummary& table) {
+  if (columns.size() > kMaxNames) return ranges_of(columns);
+  std::vector<std::string> names;
+  for (const TableColumn* column : columns) names.push_back(name_or_number(*column, table));
+  return fmt::format("{}", fmt::join(names, ","));
+}
+
+bool need_scaling(const std::vector<const TableColumn*>& columns) {
+  std::vector<double> spreads;
+  for (const TableColumn* column : columns) {
+    spreads.push_back(texts(*column) > 0 ? kSpreadOfCategory : column->values.deviation);
+  }
+  const auto [smallest, largest] = std::ranges::minmax(spreads);
+  return largest > kMaxRatioOfSpreads * smallest;
+}
+
+// How the table was read.
+std::string reading_flags(const ReadOptions& options) {
+  std::string flags;
+  const auto add = [&](const char* flag, const std::string& value) {
+    flags += fmt::format(" {} {}", flag, quoted(value));
+  };
+  if (options.format != "auto") add("--format", options.format);
+  if (options.dtype) add("--dtype", std::string(name_of(*options.dtype)));
+  if (!options.columns.empty()) add("--columns", fmt::format("{}", fmt::join(options.columns, ",")));
+  if (options.numeric_only) flags += " --numeric-only";
+  if (options.header != Header::kAuto) add("--header", options.header == Header::kYes ? "yes" : "no");
+  if (options.decimal == ',') add("--decimal", ",");
+  return flags;
+}
+
+}  // namespace
+
+std::string fit_to_try(const std::string& path, const ReadOptions& options, const TableSummary& table) {
+  std::vector<const TableColumn*> used, left_out;
+  for (const TableColumn& column : table.columns) {
+    (is_fitted(column, table.rows) ? used : left_out).push_back(&column);
+  }
+  if (used.empty()) return "";
+  constexpr int64_t kClusters = 3;
+  std::string command =
+      fmt::format("manymeans fit {} -k {}", quoted(path), std::min(kClusters, table.rows)) + reading_flags(options);
+  std::vector<std::string> excluded = options.exclude;
+  if (!left_out.empty()) excluded.push_back(list_of(left_out, table));
+  if (!excluded.empty()) command += " --exclude " + quoted(fmt::format("{}", fmt::join(excluded, ",")));
+  if (std::ranges::any_of(used, [](const TableColumn* column) { return gaps(*column) > 0; }))
+    command += " --missing median";
+  if (std::ranges::any_of(used, [](const TableColumn* column) { return texts(*column) > 0; })) {
+    command += " --categories onehot";
+  }
+  if (need_scaling(used)) command += " --scale standard";
+  return command;
+}
+
+}  // namespace manymeans::cli
