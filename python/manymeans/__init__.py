@@ -3,7 +3,8 @@
 `KMeans`, `BisectingKMeans` and `MiniBatchKMeans` are drop-ins for scikit-learn's, `EnsembleKMeans` fits many models at
 once, the clusters of `RegressionClustering` are linear models, `HierarchicalKMeans` fits very many clusters, and
 `ProductQuantizer` and `ResidualQuantizer` fit codebooks; `fit`, `fit_each`, `search`, `predict`, `compare`, `criteria`,
-`choose_k`, `consensus`, `optimal_1d`, `report`, `kmeans_plusplus`, `multiply`, `read` and `info` do without estimators.
+`choose_k`, `summary`, `consensus`, `optimal_1d`, `report`, `kmeans_plusplus`, `multiply`, `read` and `info` do without
+estimators.
 The tutorial is docs/user/python.md.
 """
 
@@ -21,6 +22,7 @@ from ._choose import Choice, choose_k
 from ._compare import Comparison, compare
 from ._consensus import Consensus, consensus
 from ._criteria import Criteria, criteria
+from ._describing import summary
 from ._errors import (
     BadDataError,
     Error,
@@ -103,6 +105,7 @@ __all__ = [
     "report",
     "search",
     "solve",
+    "summary",
 ]
 
 __version__ = _manymeans.info(devices=False)["version"]

@@ -498,6 +498,8 @@ def _fitted(given: dict[str, Any], *, search: bool = False) -> FitResult:
         )  # fmt: skip
     if ranks is None and not search:
         result.warnings[:0] = _column_warnings(points)
+    if ranks is None:  # one rank does not have all rows
+        result._remember(given["X"], sample_weight)
     for text in result.warnings:
         warn(text)
     return result
