@@ -607,7 +607,7 @@ class _Clusterer(_BaseEstimator):
         """
         return self._score(X, sample_weight, self._fitted_centers())
 
-    def summary(self, X: Any = None, sample_weight: Any = None) -> Any:
+    def summary(self, X: Any = None, sample_weight: Any = None, *, profile: Any = None) -> Any:
         """Describe the clusters in the units of the points.
 
         Parameters
@@ -617,6 +617,8 @@ class _Clusterer(_BaseEstimator):
             their weights. Lists are not remembered.
         sample_weight : array-like of shape (n_samples,), default=None
             Their weights.
+        profile : frame, Series, array or dict, default=None
+            Other columns of the same rows.
 
         Returns
         -------
@@ -624,7 +626,7 @@ class _Clusterer(_BaseEstimator):
             As `manymeans.summary` gives it.
 
         """
-        return self._profile(X, sample_weight).table()
+        return self._profile(X, sample_weight).table(profile)
 
     def _profile(self, X: Any, sample_weight: Any) -> Profile:
         self._check_fitted()
@@ -637,11 +639,10 @@ class _Clusterer(_BaseEstimator):
         # Centres that were set by hand have neither.
         fitted = on_host(getattr(self, "labels_", None)), getattr(self, "inertia_", math.nan)
         found = labelled(measured, weights, centers, fitted, None if own else lambda: on_host(self.predict(X)))
-        names = getattr(self, "feature_names_in_", None)
         result: FitResult | None = getattr(self, "result_", None)
-        if result is None:
-            return Profile(weights, found, centers).of_points(points, names)
-        return Profile(weights, found, result._unscaled(centers)).of_points(result._described(points, measured), names)
+        if result is not None:
+            points, centers = result._described(points, measured), result._unscaled(centers)
+        return Profile(X, weights, found, centers).of_points(points, getattr(self, "feature_names_in_", None))
 
 
 class _WithoutResult(_Clusterer):

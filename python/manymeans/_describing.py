@@ -2,21 +2,76 @@
 
 from __future__ import annotations
 
-import numbers
-from typing import Any, cast
+from collections.abc import Iterable
+from typing import Any, NamedTuple, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from ._choose import Choice
+from ._columns import columns_of
 from ._errors import UsageError
-from ._input import is_gap, is_scipy_sparse
+from ._parameters import integer
 from ._profile import Profile
 from ._result import FitResult
-from ._tables import Dataset
+from ._wording import printable
+
+#: Min distance from the mean of all rows, in deviations, min test value, and max columns of each on a card.
+_MIN_APART, _MIN_SURPRISE, _MAX_SHOWN = 0.1, 2.0, 5
 
 
-def summary(model: Any, X: Any = None, y: Any = None, *, k: int | None = None, sample_weight: Any = None) -> Any:
+class Card(NamedTuple):
+    """A cluster in a few lines; `str` and `print` write them.
+
+    Attributes
+    ----------
+    cluster : int
+        Its number.
+    size : int
+        Its rows.
+    share : float
+        Its share of the weight.
+    spread : float
+        Root of the mean squared distance to the centre, in the units of the fit.
+    columns : list of (str, float, float, float)
+        Name, centre, mean of all rows, and their distance in standard deviations of the column. These are the columns
+        with the largest distances, max five, all of 0.1 or more.
+    profile : list of (str, float, float, float)
+        Name, mean or share in the cluster, mean or share of all rows, and test value. These are the most surprising
+        columns of `profile`, max five, all with a test value of 2 or more either way.
+    typical : list
+        The rows nearest to the centre: their labels in the index of a frame, their identifiers, or their numbers.
+    more : dict of str to float
+        Of a linear model: r2, intercept and coefficients.
+
+    """
+
+    cluster: int
+    size: int
+    share: float
+    spread: float
+    columns: list[tuple[str, float, float, float]]
+    profile: list[tuple[str, float, float, float]]
+    typical: list[Any]
+    more: dict[str, float]
+
+    def __str__(self) -> str:
+        lines = [f"cluster {self.cluster}: {self.size} rows ({100 * self.share:.1f} %), spread {self.spread:.6g}"]
+        lines += [f"{name}: {value:.6g}" for name, value in self.more.items()]
+        lines += [f"{name}: {here:.6g}, all rows {mean:.6g} ({sd:+.1f} sd)" for name, here, mean, sd in self.columns]
+        lines += [f"{name}: {here:.6g}, all rows {mean:.6g} (z {z:+.1f})" for name, here, mean, z in self.profile]
+        lines.append("typical rows: " + ", ".join(map(str, self.typical)))
+        return printable("\n  ".join(lines))
+
+
+def summary(
+    model: Any,
+    X: Any = None,
+    y: Any = None,
+    *,
+    k: int | None = None,
+    sample_weight: Any = None,
+    profile: Any = None,
+) -> Any:
     """Describe clusters in the units of the points, whatever has fitted them.
 
     The estimators, `FitResult` and `Model` have a method ``summary``, which gives the same. A `Pipeline` of
@@ -36,6 +91,9 @@ def summary(model: Any, X: Any = None, y: Any = None, *, k: int | None = None, s
         The number of clusters whose best model is described; needed where there are models of several k.
     sample_weight : array-like of shape (n_samples,), optional
         Weights of the rows of `X`.
+    profile : frame, Series, array or dict, optional
+        Other columns of the same rows, of numbers or of texts: what was not fitted, such as an outcome or an origin. A
+        frame is one of pandas, polars or pyarrow.
 
     Returns
     -------
@@ -49,16 +107,28 @@ def summary(model: Any, X: Any = None, y: Any = None, *, k: int | None = None, s
         For linear models, ``spread`` is the root of the mean squared residual, and ``r2`` the share of the target's
         variance in the cluster that its model explains. ``intercept`` and ``"name (coef)"`` are the model. The columns
         of features and target have their means.
+        A column of numbers in `profile` adds ``"name (mean)"``. A column of texts, truth values or categories adds
+        columns for each value. ``"name=value"`` is its share of the rows, and ``"name=value (lift)"`` that share
+        divided by the share of all rows. Rows with a gap are left out. ``"name (z)"`` is the test value: how surprising
+        the mean or share is.
 
     Raises
     ------
     UsageError
-        For points of the fit that are gone or have changed, and for a `model` that is something else.
+        For points of the fit that are gone or have changed, and for a `model` that is something else. For a `profile`
+        of another number of rows, or with more than 100 different texts in a column.
 
     Notes
     -----
     The points of the fit have its labels, other points have the labels of ``predict``. Time O(n_samples n_features),
     without ``predict``; memory O(n_samples).
+
+    The test value of a cluster with n_k of the n rows is (m_k - m) / sqrt(s^2 / n_k (n - n_k) / (n - 1)). The means of
+    the column are m_k in the cluster and m in all rows, and s is its deviation, divided by n. A text is a column of 0
+    and 1. The root is the standard deviation of the mean of n_k rows that are drawn without replacement. A test value
+    beyond 2 or 3 is surprising if the column played no part in the fit. Each row counts once, without its weight
+    (Lebart, Morineau and Piron, Statistique exploratoire multidimensionnelle, 1995). For a text the test value is
+    sqrt((n - 1) / n) times the adjusted residual (Haberman, Biometrics 29, 1973).
 
     Examples
     --------
@@ -70,10 +140,83 @@ def summary(model: Any, X: Any = None, y: Any = None, *, k: int | None = None, s
     ([1.0, 10.0], [0.5, 0.5])
 
     """
-    return profile_of(model, X, y, k, sample_weight).table()
+    return _profile_of(model, X, y, k, sample_weight).table(profile)
 
 
-def profile_of(model: Any, X: Any, y: Any, k: int | None, sample_weight: Any) -> Profile:
+def cards(
+    model: Any,
+    X: Any = None,
+    y: Any = None,
+    *,
+    k: int | None = None,
+    sample_weight: Any = None,
+    profile: Any = None,
+    rows: int = 3,
+) -> list[Card]:
+    r"""Describe each cluster on a card: its size, what sets it apart, and its typical rows.
+
+    Parameters
+    ----------
+    model, X, y, k, sample_weight, profile : optional
+        As for `summary`.
+    rows : int, default=3
+        Number of typical rows.
+
+    Returns
+    -------
+    cards : list of Card
+        A card for each cluster. ``print(*cards, sep="\n")`` writes them out.
+
+    Raises
+    ------
+    UsageError
+        As `summary`.
+
+    Notes
+    -----
+    Time O(n_samples (n_features + log n_samples)), without ``predict``; memory O(n_samples).
+
+    Examples
+    --------
+    >>> import manymeans
+    >>> import numpy as np
+    >>> X = np.array([[1.0, 2], [1, 4], [1, 0], [10, 2], [10, 4], [10, 0]])
+    >>> result = manymeans.fit(X, 2, init=X[[0, 3]])
+    >>> colours = ["red", "red", "red", "blue", "blue", "blue"]
+    >>> print(manymeans.cards(result, X, profile={"colour": colours}, rows=1)[0])
+    cluster 0: 3 rows (50.0 %), spread 1.63299
+      x0: 1, all rows 5.5 (-1.0 sd)
+      colour=blue: 0, all rows 0.5 (z -2.2)
+      colour=red: 1, all rows 0.5 (z +2.2)
+      typical rows: 0
+
+    """
+    rows = integer("rows", rows, 0)
+    found = _profile_of(model, X, y, k, sample_weight)
+    table, differences = found.of_clusters(), found.differences
+    traits, typical = found.traits(profile), found.typical(rows)
+    made = []
+    for cluster, (size, share, spread) in enumerate(zip(*table.values(), strict=True)):
+        centers = zip(found.names, found.centers[cluster], found.mean, differences[cluster], strict=True)
+        others = [(trait.name, trait.values[cluster], trait.overall, trait.z[cluster]) for trait in traits]
+        more = {name: float(values[cluster]) for name, values in found.more.items()}
+        made.append(
+            Card(
+                cluster, int(size), float(share), float(spread), _largest(centers, _MIN_APART),
+                _largest(others, _MIN_SURPRISE), typical[cluster], more,
+            )
+        )  # fmt: skip
+    return made
+
+
+def _largest(values: Iterable[tuple[Any, ...]], least: float) -> list[tuple[str, float, float, float]]:
+    """Give the columns whose last number is largest, either way."""
+    found = [(name, float(here), float(everywhere), float(far)) for name, here, everywhere, far in values]
+    found = [one for one in found if abs(one[3]) >= least]
+    return sorted(found, key=lambda one: -abs(one[3]))[:_MAX_SHOWN]
+
+
+def _profile_of(model: Any, X: Any, y: Any, k: int | None, sample_weight: Any) -> Profile:
     """Describe the clusters of whatever has fitted them."""
     if hasattr(model, "named_steps"):
         return _of_pipeline(model, X, y, k, sample_weight)
@@ -104,61 +247,11 @@ def _of_pipeline(model: Any, X: Any, y: Any, k: int | None, sample_weight: Any) 
     if X is None:
         raise UsageError("[X] is missing; a Pipeline does not keep the points of its fit, so pass them as X")
     points = model[:-1].transform(X) if len(model.steps) > 1 else X
-    profile = profile_of(model.steps[-1][1], points, y, k, sample_weight)
+    profile = _profile_of(model.steps[-1][1], points, y, k, sample_weight)
+    profile.X = X
     found = {name: values for name, values in columns_of(X).items() if values.dtype == np.float64}
     if not found:  # a text, or a sparse matrix: what the last step has seen
         return profile
     target = [] if y is None else [(profile.names[-1], np.asarray(y, dtype=np.float64))]
     names, columns = zip(*found.items(), *target, strict=True)
     return profile.of_columns(list(names), list(columns))
-
-
-def columns_of(given: Any) -> dict[str, npt.NDArray[Any]]:
-    """Give the columns of a frame (pandas, polars, pyarrow), a Dataset, an array, or a single column.
-
-    Returns
-    -------
-    columns : dict of str to ndarray of shape (n_samples,)
-        float64 for numbers, whose gaps are NaN; else objects. A sparse matrix has no columns here.
-
-    Raises
-    ------
-    UsageError
-        Where two columns have one name.
-
-    """
-    if is_scipy_sparse(given):
-        return {}
-    pairs = [(str(name), _values_of(column)) for name, column in _pairs_of(given)]
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise UsageError("[X] names of columns are there twice, so that a table cannot have them; rename some")
-    return found
-
-
-def _pairs_of(given: Any) -> list[tuple[Any, Any]]:
-    if isinstance(given, Dataset):
-        names = given.column_names or [f"x{j}" for j in range(given.points.shape[1])]
-        return list(zip(names, given.points.T, strict=True))
-    if hasattr(given, "iloc"):  # pandas, whose columns may have any names
-        frame = given if given.ndim == 2 else given.to_frame()
-        return [(name, frame.iloc[:, j]) for j, name in enumerate(frame.columns)]
-    named = getattr(given, "column_names", None) or getattr(given, "columns", None)  # pyarrow, polars
-    if named is not None:
-        return [(name, given[name]) for name in named]
-    array = np.asarray(given)
-    if array.ndim == 2:
-        return [(f"x{j}", column) for j, column in enumerate(array.T)]
-    return [(getattr(given, "name", None) or "x", array)]
-
-
-def _values_of(column: Any) -> npt.NDArray[Any]:
-    values = np.asarray(column)
-    if values.dtype.kind in "iuf":
-        return values.astype(np.float64)
-    values = values.astype(object)
-    gaps = np.array([is_gap(value) or value != value for value in values], dtype=bool)
-    values[gaps] = np.nan
-    if all(isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_)) for value in values):
-        return values.astype(np.float64)
-    return values

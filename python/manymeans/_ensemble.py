@@ -360,7 +360,7 @@ class EnsembleKMeans(Clustering, _BaseEstimator):
         check_is_fitted(self)
         return self._score(X, sample_weight, self._centers_of(k))
 
-    def summary(self, X: Any = None, sample_weight: Any = None, k: int | None = None) -> Any:
+    def summary(self, X: Any = None, sample_weight: Any = None, k: int | None = None, *, profile: Any = None) -> Any:
         """Describe the clusters of the best model in the units of the points.
 
         Parameters
@@ -371,6 +371,8 @@ class EnsembleKMeans(Clustering, _BaseEstimator):
             Their weights.
         k : int, default=None
             Take the best model of this number of clusters; None: `best_`.
+        profile : frame, Series, array or dict, default=None
+            Other columns of the same rows.
 
         Returns
         -------
@@ -379,7 +381,7 @@ class EnsembleKMeans(Clustering, _BaseEstimator):
 
         """
         check_is_fitted(self)
-        return (self.best_ if k is None else self.result_.best(k)).summary(X, sample_weight)
+        return (self.best_ if k is None else self.result_.best(k)).summary(X, sample_weight, profile=profile)
 
     def _profile(self, X: Any, sample_weight: Any) -> Profile:
         check_is_fitted(self)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -10,11 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ._columns import TWICE, Trait, mean_of_column, traits_of
 from ._errors import BadDataError, UsageError
 from ._imports import importing
 from ._input import Points
 from ._opening import NAMES_OF_FILES
-from ._tables import naming
+from ._tables import Dataset, naming
 
 _BLOCK = 1 << 15  # rows of which copies may be made
 _VALUES = 1 << 24  # that a copy of sparse rows may have
@@ -211,6 +211,8 @@ class Profile:
 
     Attributes
     ----------
+    X : object
+        The rows as the user gave them.
     labels : ndarray of shape (n_samples,)
         The cluster of each row.
     weights : ndarray of shape (n_samples,) or None
@@ -230,12 +232,13 @@ class Profile:
 
     def __init__(
         self,
+        X: Any,
         weights: npt.NDArray[np.float64] | None,
         labelled: Labelled,
         centers: npt.NDArray[Any],
         more: dict[str, npt.NDArray[Any]] | None = None,
     ) -> None:
-        self.weights = weights
+        self.X, self.weights = X, weights
         self.labels, self.squares = labelled
         self.centers = centers.astype(np.float64)
         self.more = more or {}
@@ -249,7 +252,7 @@ class Profile:
 
     def of_columns(self, names: list[str], columns: list[npt.NDArray[Any]]) -> Profile:
         """Describe columns of the rows by the means of each cluster; gaps are left out."""
-        found = [_of_column(values, self.labels, self.weights, len(self.centers)) for values in columns]
+        found = [mean_of_column(values, self.labels, self.weights, len(self.centers)) for values in columns]
         self.names = names
         self.centers = np.column_stack([means for means, _, _ in found])
         self.mean, self.deviation = (np.array([one[i] for one in found]) for i in (1, 2))
@@ -272,33 +275,38 @@ class Profile:
             spread = np.sqrt(np.bincount(self.labels, far, minlength=k) / mass)
         return {"size": size, "share": mass / mass.sum(), "spread": spread}
 
-    def table(self) -> Any:
+    def traits(self, profile: Any) -> list[Trait]:
+        """Describe the clusters by other columns of the rows, if there are any."""
+        if profile is None:
+            return []
+        return traits_of(profile, self.X, self.labels, self.weights, len(self.centers))
+
+    def typical(self, count: int) -> list[list[Any]]:
+        """Give the rows of each cluster that are nearest to its centre, by their index or identifier, or number."""
+        order = np.lexsort((self.squares, self.labels))
+        ends = np.cumsum(np.bincount(self.labels, minlength=len(self.centers)))
+        chosen = [rows[:count] for rows in np.split(order, ends[:-1])]
+        if isinstance(self.X, Dataset) and self.X.ids:
+            ids = np.delete(np.asarray(self.X.ids, dtype=object), self.X.dropped)
+            return [ids[rows].tolist() for rows in chosen]
+        return [(self.X.index[rows] if hasattr(self.X, "iloc") else rows).tolist() for rows in chosen]
+
+    def table(self, profile: Any = None) -> Any:
         """Give a DataFrame of pandas with a row for each cluster, or a dict of lists where pandas is not installed."""
         found: dict[str, Any] = self.of_clusters() | self.more
-        first = len(found)
+        count = len(found) + 2 * len(self.names)
         for j, name in enumerate(self.names):
             found[f"{name} (center)" if name in found else name] = self.centers[:, j]
         for name, differences in zip(self.names, self.differences.T, strict=True):
             found[f"{name} (sd)"] = differences
-        if len(found) != first + 2 * len(self.names):
-            raise UsageError("[X] names of columns are there twice, so that a table cannot have them; rename some")
+        for columns in (trait.columns() for trait in self.traits(profile)):
+            found |= columns
+            count += len(columns)
+        if len(found) != count:
+            raise UsageError(f"[X] {TWICE}")
         try:
             with importing:
                 import pandas
         except ImportError:
             return {name: values.tolist() for name, values in found.items()}
         return pandas.DataFrame(found, index=pandas.RangeIndex(len(self.centers), name="cluster"))
-
-
-def _of_column(
-    values: npt.NDArray[np.float64], labels: npt.NDArray[Any], weights: npt.NDArray[np.float64] | None, k: int
-) -> tuple[npt.NDArray[np.float64], float, float]:
-    """Give the mean of a column in each cluster, and mean and deviation in all rows, by weight and without gaps."""
-    known = ~np.isnan(values)
-    values, labels = values[known], labels[known]
-    masses = np.ones(len(values)) if weights is None else weights[known]
-    with np.errstate(invalid="ignore", divide="ignore"):
-        mean = float((masses * values).sum() / masses.sum())
-        variance = float((masses * (values - mean) ** 2).sum() / masses.sum())
-        sums = np.bincount(labels, masses * (values - mean), minlength=k)  # of small numbers, which round less
-        return mean + sums / np.bincount(labels, masses, minlength=k), mean, math.sqrt(variance)

@@ -363,7 +363,7 @@ class RegressionClustering(Fitting, RegressorMixin, _FittingEstimator):
         weights = None if sample_weight is None else plain_numbers(sample_weight, "sample_weight")
         return float(super().score(X, plain_numbers(y, "y"), weights))
 
-    def summary(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> Any:
+    def summary(self, X: Any = None, y: Any = None, sample_weight: Any = None, *, profile: Any = None) -> Any:
         """Describe the linear models and the rows of each.
 
         Parameters
@@ -374,6 +374,8 @@ class RegressionClustering(Fitting, RegressorMixin, _FittingEstimator):
             Target.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights.
+        profile : frame, Series, array or dict, default=None
+            Other columns of the same rows.
 
         Returns
         -------
@@ -381,7 +383,7 @@ class RegressionClustering(Fitting, RegressorMixin, _FittingEstimator):
             As `manymeans.summary` gives it.
 
         """
-        return self._profile(X, y, sample_weight).table()
+        return self._profile(X, y, sample_weight).table(profile)
 
     def _profile(self, X: Any, y: Any, sample_weight: Any) -> Profile:
         check_is_fitted(self)
@@ -400,7 +402,7 @@ class RegressionClustering(Fitting, RegressorMixin, _FittingEstimator):
         coefficients = {f"{name} (coef)": values for name, values in zip(terms or [], self.coef_.T, strict=True)}
         r2 = _r2_of_clusters(values, labels, squares, masses, len(self.coef_))
         profile = Profile(
-            weights, (labels, squares), self.coef_, {"r2": r2, "intercept": self.intercept_} | coefficients
+            X, weights, (labels, squares), self.coef_, {"r2": r2, "intercept": self.intercept_} | coefficients
         )
         return profile.of_columns([*names, target.name], [*points.numbers.T, values])
 

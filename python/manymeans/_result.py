@@ -149,7 +149,7 @@ class Model:
         result.models, result._fitted_to = [self], self._fitted_to
         return result
 
-    def summary(self, X: Any = None, sample_weight: Any = None) -> Any:
+    def summary(self, X: Any = None, sample_weight: Any = None, *, profile: Any = None) -> Any:
         """Describe the clusters in the units of the points.
 
         Parameters
@@ -158,6 +158,8 @@ class Model:
             Points; by default the points of the fit, as long as the program keeps them.
         sample_weight : array-like of shape (n_samples,), optional
             Their weights.
+        profile : frame, Series, array or dict, optional
+            Other columns of the same rows.
 
         Returns
         -------
@@ -165,7 +167,7 @@ class Model:
             As `manymeans.summary` gives it.
 
         """
-        return self._profile(X, sample_weight).table()
+        return self._profile(X, sample_weight).table(profile)
 
     def _profile(self, X: Any, sample_weight: Any) -> Profile:
         return self._alone()._profile(X, sample_weight)
@@ -336,7 +338,7 @@ class FitResult:
         ]
         return labels
 
-    def summary(self, X: Any = None, sample_weight: Any = None, k: int | None = None) -> Any:
+    def summary(self, X: Any = None, sample_weight: Any = None, k: int | None = None, *, profile: Any = None) -> Any:
         """Describe the clusters of the best model in the units of the points.
 
         Parameters
@@ -347,6 +349,8 @@ class FitResult:
             Their weights.
         k : int, optional
             The number of clusters; needed where there are models of several.
+        profile : frame, Series, array or dict, optional
+            Other columns of the same rows.
 
         Returns
         -------
@@ -354,7 +358,7 @@ class FitResult:
             As `manymeans.summary` gives it.
 
         """
-        return self._profile(X, sample_weight, k).table()
+        return self._profile(X, sample_weight, k).table(profile)
 
     def _profile(self, X: Any, sample_weight: Any, k: int | None = None) -> Profile:
         best = self._of_kind(linear=False).best(k)
@@ -371,7 +375,7 @@ class FitResult:
             return predict_points(measured, centers, _manymeans.Predictor(centers))[0]
 
         found = labelled(measured, weights, centers, (best.labels, best.inertia), None if own else predict)
-        profile = Profile(weights, found, self._unscaled(centers))
+        profile = Profile(X, weights, found, self._unscaled(centers))
         return profile.of_points(self._described(points, measured), self.column_names or points.names)
 
     def _remember(self, X: Any, sample_weight: Any) -> Remembered:

@@ -9,6 +9,7 @@ import pandas
 import polars
 import pyarrow
 import pytest
+import scipy.sparse
 from sklearn.compose import make_column_transformer
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.impute import SimpleImputer
@@ -226,3 +227,145 @@ def test_weights_that_are_gone_are_named(mixture):
     kmeans = KMeans(2, random_state=0).fit(X, sample_weight=np.ones(len(X)))
     with pytest.raises(manymeans.UsageError, match=r"or their weights are gone.*pass them as X and sample_weight"):
         kmeans.summary()
+
+
+@pytest.fixture
+def outcome(frame):
+    random = np.random.default_rng(1)
+    return pandas.DataFrame(
+        {
+            "origin": pandas.Categorical(np.where(frame["age"] > frame["age"].median(), "here", "there")),
+            "spent": np.where(random.random(len(frame)) < 0.1, np.nan, random.normal(40, 9, len(frame))),
+            "churn": random.random(len(frame)) < 0.3,
+        }
+    )
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_profile_by_other_columns(weighted, frame, outcome):
+    outcome.loc[5, "origin"] = None
+    weights = np.random.default_rng(0).random(len(frame)) if weighted else None
+    fitted = KMeans(3, random_state=0).fit(frame, sample_weight=weights)
+    found = fitted.summary(profile=outcome)
+    assert found.iloc[:, :9].equals(fitted.summary())
+    assert found.columns[9:].tolist() == [
+        "origin=here", "origin=here (lift)", "origin=here (z)",
+        "origin=there", "origin=there (lift)", "origin=there (z)",
+        "spent (mean)", "spent (z)",
+        "churn=False", "churn=False (lift)", "churn=False (z)",
+        "churn=True", "churn=True (lift)", "churn=True (z)",
+    ]  # fmt: skip
+    labels, mass = fitted.labels_, np.ones(len(frame)) if weights is None else weights
+    known = outcome["spent"].notna().to_numpy()
+    spent = outcome["spent"].to_numpy()
+    for cluster in range(3):
+        rows = known & (labels == cluster)
+        assert found["spent (mean)"][cluster] == pytest.approx(np.average(spent[rows], weights=mass[rows]))
+        n, size, s = known.sum(), rows.sum(), spent[known].std()
+        error = np.sqrt(s**2 / size * (n - size) / (n - 1))
+        assert found["spent (z)"][cluster] == pytest.approx((spent[rows].mean() - spent[known].mean()) / error)
+    # Texts: the adjusted residuals of the table of counts.
+    known = outcome["origin"].notna().to_numpy()
+    here = (outcome["origin"] == "here").to_numpy()
+    counts = np.array([np.bincount(labels[known & ~here]), np.bincount(labels[here])])
+    n = counts.sum()
+    p, q = counts.sum(axis=1, keepdims=True) / n, counts.sum(axis=0, keepdims=True) / n
+    residuals = (counts - n * p * q) / np.sqrt(n * p * q * (1 - p) * (1 - q))
+    np.testing.assert_allclose(found["origin=here (z)"], residuals[1] * np.sqrt((n - 1) / n))
+    np.testing.assert_allclose(found["origin=there (z)"], residuals[0] * np.sqrt((n - 1) / n))
+    shares = np.bincount(labels[here], mass[here]) / np.bincount(labels[known], mass[known])
+    np.testing.assert_allclose(found["origin=here"], shares)
+    np.testing.assert_allclose(found["origin=here (lift)"], shares / (mass[here].sum() / mass[known].sum()))
+
+
+def test_test_values_are_deviations_over_random_clusters(frame):
+    fitted = KMeans(4, random_state=0).fit(frame)
+    random = np.random.default_rng(0)
+    values = random.exponential(size=len(frame))
+    found = np.array([
+        fitted.summary(profile=pandas.Series(random.permutation(values), name="v"))["v (z)"] for _ in range(400)
+    ])  # fmt: skip
+    assert np.abs(found.mean(axis=0)).max() < 0.2 and np.abs(found.std(axis=0) - 1).max() < 0.15
+
+
+def test_kinds_of_profiles(frame, outcome):
+    result = manymeans.fit(frame, 3)
+    expected = result.summary(profile=outcome)
+    names = outcome.columns.tolist()
+    table = {name: outcome[name].tolist() for name in names}
+    for profile in polars.DataFrame(table), pyarrow.table(table), table:
+        pandas.testing.assert_frame_equal(result.summary(profile=profile), expected)
+    one = manymeans.summary(result.best(), profile=outcome["spent"])
+    pandas.testing.assert_frame_equal(one, expected[one.columns])
+    assert result.summary(profile=outcome[["spent"]].to_numpy()).columns[-2:].tolist() == ["x0 (mean)", "x0 (z)"]
+    assert result.summary(profile=outcome["spent"].to_numpy()).columns[-2:].tolist() == ["x (mean)", "x (z)"]
+    days = pandas.Series(pandas.to_datetime(["2024-01-01", "2024-01-02", None] * len(frame))[: len(frame)], name="day")
+    assert result.summary(profile=days).columns[9::3].str.startswith("day=2024-01-0").tolist() == [True, True]
+    lines = RegressionClustering(2, random_state=0).fit(frame[["age"]].to_numpy(), frame["income"])
+    assert "spent (z)" in manymeans.summary(lines, frame[["age"]].to_numpy(), frame["income"], profile=outcome)
+    assert "spent (z)" in EnsembleKMeans([2, 3]).fit(frame).summary(k=3, profile=outcome)
+
+
+def test_profiles_that_are_wrong(frame, outcome):
+    fitted = KMeans(2).fit(frame)
+    wrong = {
+        r"^\[profile\] 'spent' has the shape \(10,\); a value for each of": outcome["spent"][:10],
+        r"^\[profile\] 'name' has \d+ different texts; at most 100": {"name": [f"n{i}" for i in range(len(frame))]},
+        r"^\[profile\] is a sparse matrix": scipy.sparse.eye(len(frame)),
+        r"^\[profile\] names of columns are there twice": pandas.concat([outcome, outcome], axis=1),
+    }
+    for words, profile in wrong.items():
+        with pytest.raises(manymeans.UsageError, match=words):
+            fitted.summary(profile=profile)
+    frame.index, outcome.index = frame.index + 7, outcome.index[::-1] + 7
+    with pytest.raises(manymeans.BadDataError, match=r"^\[profile\] its index has the labels of X's index"):
+        fitted.summary(frame, profile=outcome)
+    constant = fitted.summary(profile={"one": np.full(len(frame), 0.1), "gone": np.full(len(frame), np.nan)})
+    assert (constant["one (z)"] == 0).all() and constant["gone (mean)"].isna().all()
+
+
+def test_cards(frame, outcome):
+    frame.index = [f"row {i}" for i in range(len(frame))]
+    fitted = KMeans(3, random_state=0).fit(frame)
+    table, cards = fitted.summary(profile=outcome), manymeans.cards(fitted, profile=outcome)
+    distances = fitted.transform(frame)
+    for cluster, card in enumerate(cards):
+        assert (card.cluster, card.size, card.more) == (cluster, table["size"][cluster], {})
+        assert (card.share, card.spread) == (table["share"][cluster], table["spread"][cluster])
+        assert [abs(one[3]) for one in card.columns] == sorted((abs(one[3]) for one in card.columns), reverse=True)
+        for name, center, mean, far in card.columns:
+            assert (mean, far) == pytest.approx((frame[name].mean(), table[f"{name} (sd)"][cluster]))
+            assert center == table["size (center)" if name == "size" else name][cluster] and abs(far) >= 0.1
+        for name, here, everywhere, z in card.profile:
+            assert z == table[f"{name} (z)"][cluster] and abs(z) >= 2
+            assert here == table[name if "=" in name else f"{name} (mean)"][cluster]
+            if name == "origin=here":
+                assert everywhere == pytest.approx((outcome["origin"] == "here").mean())
+        own = np.flatnonzero(fitted.labels_ == cluster)
+        nearest = own[np.argsort(distances[own, cluster], kind="stable")[:3]]
+        assert card.typical == frame.index[nearest].tolist()
+        lines = str(card).split("\n  ")
+        assert lines[0].startswith(f"cluster {cluster}: {card.size} rows (")
+        assert len(lines) == 2 + len(card.columns) + len(card.profile)
+        assert lines[-1] == "typical rows: " + ", ".join(card.typical)
+    wide = np.random.default_rng(0).normal(size=(60, 20)) + np.repeat([[0], [5]], 30, axis=0)
+    assert [len(card.columns) for card in manymeans.cards(KMeans(2).fit(wide))] == [5, 5]
+    assert [len(card.typical) for card in manymeans.cards(KMeans(2).fit(wide), rows=7)] == [7, 7]
+
+
+def test_cards_of_linear_models_and_of_files(frame, tmp_path):
+    X, y = frame[["age", "income"]], frame["size"]
+    fitted = RegressionClustering(2, random_state=0).fit(X, y)
+    card = manymeans.cards(fitted)[1]
+    assert list(card.more) == ["r2", "intercept", "age (coef)", "income (coef)"]
+    assert card.more["intercept"] == fitted.intercept_[1] and "\n  intercept: " in str(card)
+    frame.insert(0, "who", [f"p{i}" for i in range(len(frame))])
+    frame.loc[3, "age"] = np.nan
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    with pytest.warns(UserWarning):
+        data = manymeans.read(tmp_path / "t.csv", id="who", missing="drop")
+    card = manymeans.cards(manymeans.fit(data, 1), rows=len(frame))[0]
+    assert set(card.typical) == set(frame["who"]) - {"p3"}
+    where = dict(zip(frame["who"], frame[["age", "income", "size"]].to_numpy(), strict=True))
+    far = [((where[who] - data.points.mean(axis=0)) ** 2).sum() for who in card.typical]
+    assert np.all(np.diff(far) > -1e-3 * max(far))
