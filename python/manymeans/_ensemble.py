@@ -227,7 +227,7 @@ class EnsembleKMeans(Clustering, _BaseEstimator):
             raise _UnclearError(
                 f"{name} is that of one model, but there are models for k = "
                 f"{', '.join(map(str, self.result_.k_values))}, and the inertia falls with k whatever the points are: "
-                "give predict, transform and score a k, use best_of_k_[k], or set criterion before fit or in load"
+                "give the method a k, use best_of_k_[k], or set criterion before fit or in load"
             )
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 

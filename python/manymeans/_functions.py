@@ -23,7 +23,7 @@ from ._ranks import Ranks
 from ._result import Criterion, FitResult, Model
 from ._seeds import seed_of
 from ._tables import Source, check_output, files_of, naming
-from ._wording import in_python, of_read, shown
+from ._wording import in_python, of_array, of_read, shown
 
 _MOST_SEED = 2**64 - 1
 _OF_CHECKPOINTS = ("checkpoint", "checkpoint_every", "resume")
@@ -515,8 +515,7 @@ def _column_warnings(points: Points) -> list[str]:
     texts = [in_python(text) for text in _manymeans.table_warnings(points.array, points.names or [], source.as_dict())]
     if points.source is not None:
         return [of_read(text) for text in texts]
-    advice = "leave it out"  # behind that stand parameters of read()
-    return [text.rpartition(advice)[0].replace("their place in the file", "their place") + advice for text in texts]
+    return [of_array(text) for text in texts]
 
 
 def _checkpoint_of(

@@ -298,8 +298,8 @@ class FitResult:
         if k is None and criterion is None and len(self.k_values) > 1:
             raise UsageError(
                 f"[k] there are models for k = {known}, and the inertia falls with k whatever the points are; say "
-                f'which k, as in result.best({self.k_values[0]}), or by which criterion: "inertia", or a function '
-                "of a model of which the least wins"
+                f"which k, as in result.best({self.k_values[0]}), or let a function of a model decide, of which the "
+                'least wins: result.best(criterion="inertia")'
             )
         if k is not None and integer("k", k) not in self.k_values:
             raise UsageError(f"[k] k is {k}; there are models for k = {known}")
