@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import os
 import re
 import tempfile
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -29,17 +31,24 @@ def opened(X: Any, like: Any = None) -> Any:
 
     Anything else is given as it is.
     """
-    ruled = like is not None and like._source.rules and is_frame(X)
+    ruled = like is not None and (like._source.rules or like._source.drops_gaps) and is_frame(X)
     if not (ruled or isinstance(X, NAMES_OF_FILES)):
         return X
     options = PLAIN | {"threads": _threads.effective(None), "like": None if like is None else like._points_of_fit()}
-    try:
+    with whose_parameters():
         table = dataset_of_frame(X, options) if ruled else dataset_of(path_of("X", X), options)
-    except Error as error:
-        raise type(error)(of_read(str(error))) from None
     for text in table.warnings:
         warn(of_read(text))
     return table
+
+
+@contextlib.contextmanager
+def whose_parameters() -> Iterator[None]:
+    """Let errors say which of the parameters that they name are of `read`."""
+    try:
+        yield
+    except Error as error:
+        raise type(error)(of_read(str(error))) from None
 
 
 def is_frame(X: Any) -> bool:

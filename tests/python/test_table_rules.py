@@ -165,3 +165,32 @@ def test_numbers_of_frames_are_kept(people):
     narrow = manymeans.read(ages.astype("f4")).points
     assert narrow.dtype == np.float32 and np.array_equal(narrow, ages.astype("f4"))
     assert manymeans.fit(ages, 2).digest == manymeans.fit(manymeans.read(ages), 2).digest
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("fit", [manymeans.fit, lambda X, k, **more: manymeans.search(X, k, rounds=1, **more)])
+def test_fit_prepares_tables(fit, people, tmp_path):
+    people.to_csv(tmp_path / "t.csv", index=False)
+    rules = {"exclude": "who", "categories": "onehot", "missing": "median"}
+    expected = fit(manymeans.read(people, **rules), 3)
+    for X in people, polars.from_pandas(people), tmp_path / "t.csv":
+        result = fit(X, 3, **rules)
+        assert result.column_names == expected.column_names
+        assert np.array_equal(result.predict(X), result.best().labels)
+        assert result.summary()["size"].tolist() == result.best().counts.tolist()
+    assert fit(people, 3, **rules).digest == expected.digest
+    dropped = fit(people, 2, numeric_only=True, missing="drop")
+    assert dropped.best().counts.sum() == 59 and np.array_equal(dropped.predict(people), dropped.best().labels)
+
+
+def test_rules_without_a_table(people):
+    X = people[["age"]].fillna(40).to_numpy()
+    for name, value in {"exclude": [1], "numeric_only": True, "missing": 0, "categories": "drop"}.items():
+        for what in (lambda **more: manymeans.fit(X, 2, **more), lambda **more: manymeans.search(X, 2, **more),
+                     lambda **more: manymeans.fit(X, 2, groups=[0, 30, 60], **more)):  # fmt: skip
+            with pytest.raises(manymeans.UsageError, match=rf"^\[{name}\] is not for .*; leave it out"):
+                what(**{name: value})
+    with pytest.raises(manymeans.UsageError, match=r"^\[missing\]"):
+        manymeans.fit(people, 2, missing="mode")
+    with pytest.raises(manymeans.BadDataError, match=r"manymeans\.read\(path, exclude=\.\.\.\)"):
+        manymeans.fit(people, 2, exclude="who")
