@@ -3,7 +3,8 @@
 `KMeans`, `BisectingKMeans` and `MiniBatchKMeans` are drop-ins for scikit-learn's, `EnsembleKMeans` fits many models at
 once, the clusters of `RegressionClustering` are linear models, `HierarchicalKMeans` fits very many clusters, and
 `ProductQuantizer` and `ResidualQuantizer` fit codebooks; `fit`, `fit_each`, `search`, `predict`, `compare`, `criteria`,
-`choose_k`, `consensus`, `optimal_1d`, `report`, `kmeans_plusplus`, `multiply`, `read` and `info` do without estimators.
+`choose_k`, `summary`, `cards`, `consensus`, `optimal_1d`, `report`, `kmeans_plusplus`, `multiply`, `read` and `info` do
+without estimators.
 The tutorial is docs/user/python.md.
 """
 
@@ -21,6 +22,7 @@ from ._choose import Choice, choose_k
 from ._compare import Comparison, compare
 from ._consensus import Consensus, consensus
 from ._criteria import Criteria, criteria
+from ._describing import Card, cards, summary
 from ._errors import (
     BadDataError,
     Error,
@@ -57,6 +59,7 @@ __all__ = [
     "BadDataError",
     "BatchResult",
     "BisectingKMeans",
+    "Card",
     "Choice",
     "Comparison",
     "Consensus",
@@ -86,6 +89,7 @@ __all__ = [
     "StoppedWarning",
     "UnavailableError",
     "UsageError",
+    "cards",
     "choose_k",
     "compare",
     "consensus",
@@ -103,6 +107,7 @@ __all__ = [
     "report",
     "search",
     "solve",
+    "summary",
 ]
 
 __version__ = _manymeans.info(devices=False)["version"]

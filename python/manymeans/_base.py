@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import sys
 import warnings
 from collections.abc import Iterator
@@ -54,12 +55,11 @@ from ._labelling import PreparedCenters, as_measured, predict_points, transform_
 from ._outside import Ranges, warn_of_outside
 from ._parameters import Check, integer, real, text_of
 from ._placing import PlacedCenters, Result, Room, copied_like, hosted_state, placed
-from ._profile import Profile, Remembered
+from ._profile import NOTHING, Profile, labelled
 from ._progress import Callback
 from ._result import FitResult, Model
 from ._seeds import seed_of
 from ._sklearn import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
-from ._tables import columns_by_name
 from ._wording import printable
 
 # Newer versions import this for their first fit, where a fork might come between.
@@ -380,17 +380,21 @@ class _BaseEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterM
 
     def _test_points(self, X: Any) -> Points:
         self._check_fitted()
-        points = self._points(X, reset=False)
+        return self._measured(self._points(X, reset=False))
+
+    def _measured(self, points: Points, *, compare: bool = True) -> Points:
+        """Give points as the fit measures them; `compare` warns of those far outside the points of the fit."""
         result: FitResult | None = getattr(self, "result_", None)  # none where a user has set cluster_centers_
         if result is None:
-            warn_of_outside(points, self._ranges)
+            if compare:
+                warn_of_outside(points, self._ranges)
             metric = getattr(self, "metric", "euclidean")
             return as_measured(points, metric, self._fitted_centers(), self.n_threads)
         centers = vars(self).get("cluster_centers_")  # a user may have set others since
         there = self._placed_centers()
         own = centers is None or (there is not None and centers is there.array)
         own = own or any(model.cluster_centers is centers for model in result.models)
-        return result._scaled(points, self.n_threads, compare=own)
+        return result._scaled(points, self.n_threads, compare=compare and own)
 
     def _take_metric(self, metric: str) -> None:
         """Be an estimator of the metric of a model file."""
@@ -502,7 +506,7 @@ def warn_of_few(distinct: int, n_clusters: int) -> None:
 class _Clusterer(_BaseEstimator):
     """The methods of scikit-learn's clusterers of k-means, for one model."""
 
-    _fitted_to: Remembered | None = None
+    _fitted_to = NOTHING
 
     def predict(self, X: Any, *, out: Any = None) -> Any:
         """Label points by the nearest centre, ties to the lowest index.
@@ -603,65 +607,42 @@ class _Clusterer(_BaseEstimator):
         """
         return self._score(X, sample_weight, self._fitted_centers())
 
-    def summary(self, X: Any = None, sample_weight: Any = None) -> Any:
+    def summary(self, X: Any = None, sample_weight: Any = None, *, profile: Any = None) -> Any:
         """Describe the clusters in the units of the points.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), default=None
-            Points to describe the clusters by, read twice. By default the points of the fit, as long as the program
-            keeps them and their weights. Lists are not remembered.
+            Points to describe the clusters by. By default the points of the fit, as long as the program keeps them and
+            their weights. Lists are not remembered.
         sample_weight : array-like of shape (n_samples,), default=None
             Their weights.
+        profile : frame, Series, array or dict, default=None
+            Other columns of the same rows.
 
         Returns
         -------
         summary : pandas.DataFrame
-            A row for each cluster; a dict of lists where pandas is not installed. ``size`` is the number of rows,
-            ``share`` their share of the weight, ``spread`` the root of the mean squared distance to the centre. Each
-            feature has a column of its name with the centres, and one named ``"name (sd)"``. This one has the distance
-            of the centre from the mean of all rows, in standard deviations of the column.
+            As `manymeans.summary` gives it.
 
         """
+        return self._profile(X, sample_weight).table(profile)
+
+    def _profile(self, X: Any, sample_weight: Any) -> Profile:
         self._check_fitted()
         own = X is None
         if own:
-            kept = None if self._fitted_to is None else self._fitted_to.objects()
-            if kept is None:
-                raise UsageError(
-                    "[X] the points of the fit or their weights are gone, or they were lists, which are not kept; pass "
-                    "them as X and sample_weight"
-                )
-            X, sample_weight = kept
-        points = self._points(X, reset=False)
+            X, sample_weight = self._fitted_to.objects()
+        points, centers = self._points(X, reset=False), self._fitted_centers()
         weights = self._weights(sample_weight, points, X)
+        measured = self._measured(points, compare=False)
+        # Centres that were set by hand have neither.
+        fitted = on_host(getattr(self, "labels_", None)), getattr(self, "inertia_", math.nan)
+        found = labelled(measured, weights, centers, fitted, None if own else lambda: on_host(self.predict(X)))
         result: FitResult | None = getattr(self, "result_", None)
-        if result is not None and result.metric != "euclidean":
-            points = result._scaled(points, self.n_threads)
-        elif result is not None:
-            points = points._replace(array=columns_by_name(points.array, points.names, result.column_names))
-        labels = np.asarray(on_host(self.labels_ if own else self.predict(X)))  # those of sizes are not the nearest
-        profile = Profile(points, weights, labels, self._centers_in_units_of_points())
-        if own and not (self._is_unscaled() and np.isclose(profile.inertia, self.inertia_, rtol=1e-6, atol=1e-300)):
-            raise UsageError("[X] the points of the fit have changed since; pass those that are meant as X")
-        return profile.table(self._names_of_features())
-
-    def _is_unscaled(self) -> bool:
-        result: FitResult | None = getattr(self, "result_", None)
-        return result is None or bool(result.scaling["kind"] == "none") or result.metric != "euclidean"
-
-    def _centers_in_units_of_points(self) -> npt.NDArray[Any]:
-        centers = self._fitted_centers()
-        if self._is_unscaled():
-            return centers
-        offset, divisor = (np.asarray(self.result_.scaling[name]) for name in ("offset", "divisor"))
-        scaled: npt.NDArray[Any] = centers * divisor + offset
-        return scaled
-
-    def _names_of_features(self) -> list[str]:
-        names = getattr(self, "feature_names_in_", None)
-        columns = self._fitted_centers().shape[1]
-        return [f"x{j}" for j in range(columns)] if names is None else [str(name) for name in names]
+        if result is not None:
+            points, centers = result._described(points, measured), result._unscaled(centers)
+        return Profile(X, weights, found, centers).of_points(points, getattr(self, "feature_names_in_", None))
 
 
 class _WithoutResult(_Clusterer):

@@ -26,6 +26,7 @@ from ._errors import UsageError
 from ._functions import k_list, library_options, run_fit
 from ._initial import initial_models
 from ._kmeans import _describe_input
+from ._profile import Profile
 from ._result import Criterion, FitResult
 from ._sklearn import checks_parameters
 
@@ -200,6 +201,7 @@ class EnsembleKMeans(Clustering, _BaseEstimator):
             options = given.in_options(options)
             initial = initial_of(given.rows, np.float64 if points.wide else np.float32)
         result = run_fit(points, weights, options, initial=initial, search=bool(search), **self._shown())
+        result._remember(X, sample_weight)
         self._keep_all(result, X)
         self._warn(result.warnings)
         return self
@@ -225,7 +227,7 @@ class EnsembleKMeans(Clustering, _BaseEstimator):
             raise _UnclearError(
                 f"{name} is that of one model, but there are models for k = "
                 f"{', '.join(map(str, self.result_.k_values))}, and the inertia falls with k whatever the points are: "
-                "give predict, transform and score a k, use best_of_k_[k], or set criterion before fit or in load"
+                "give the method a k, use best_of_k_[k], or set criterion before fit or in load"
             )
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
@@ -357,6 +359,33 @@ class EnsembleKMeans(Clustering, _BaseEstimator):
         """
         check_is_fitted(self)
         return self._score(X, sample_weight, self._centers_of(k))
+
+    def summary(self, X: Any = None, sample_weight: Any = None, k: int | None = None, *, profile: Any = None) -> Any:
+        """Describe the clusters of the best model in the units of the points.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), default=None
+            Points; by default the points of the fit, as long as the program keeps them and their weights.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Their weights.
+        k : int, default=None
+            Take the best model of this number of clusters; None: `best_`.
+        profile : frame, Series, array or dict, default=None
+            Other columns of the same rows.
+
+        Returns
+        -------
+        summary : pandas.DataFrame
+            As `manymeans.summary` gives it.
+
+        """
+        check_is_fitted(self)
+        return (self.best_ if k is None else self.result_.best(k)).summary(X, sample_weight, profile=profile)
+
+    def _profile(self, X: Any, sample_weight: Any) -> Profile:
+        check_is_fitted(self)
+        return self.best_._profile(X, sample_weight)
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
         """Give the names of the columns that `transform` makes of the best model.

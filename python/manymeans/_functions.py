@@ -16,16 +16,18 @@ from ._errors import UsageError, warn, warn_of_stop
 from ._initial import initial_of_fit
 from ._input import Points, Target, in_order, plain_centers, plain_points, plain_weights
 from ._labelling import predict_points
-from ._opening import NAMES_OF_FILES, opened, weights_of
+from ._opening import NAMES_OF_FILES, is_frame, opened, weights_of, whose_parameters
 from ._parameters import Check, between, check_callback, integer, optional, path_of, real, switch, text_of
 from ._progress import Callback, Reporter
 from ._ranks import Ranks
+from ._reading import read
 from ._result import Criterion, FitResult, Model
 from ._seeds import seed_of
 from ._tables import Source, check_output, files_of, naming
-from ._wording import in_python, of_read, shown
+from ._wording import in_python, of_array, of_read, shown
 
 _MOST_SEED = 2**64 - 1
+_OF_TABLES = {"exclude": (), "numeric_only": False, "missing": "error", "categories": "error"}
 _OF_CHECKPOINTS = ("checkpoint", "checkpoint_every", "resume")
 
 
@@ -241,6 +243,10 @@ def fit(
     checkpoint: str | bytes | os.PathLike[Any] | None = None,
     checkpoint_every: int = 0,
     resume: bool = False,
+    exclude: str | int | Iterable[str | int] = (),
+    numeric_only: bool = False,
+    missing: str | float = "error",
+    categories: str = "error",
     comm: Any = None,
 ) -> FitResult:
     """Fit an ensemble of k-means models to the same points.
@@ -311,6 +317,9 @@ def fit(
     resume : bool, default=False
         Continue from `checkpoint`, if it exists, to the result of a fit without interruption. `X`, the weights and all
         parameters must be the same, but for those that never change the answer, `time_limit` and `callback`.
+    exclude, numeric_only, missing, categories : optional
+        As in `read`, for the name of a file or a frame of pandas, polars or pyarrow: what becomes of columns of text,
+        and of gaps.
     comm : mpi4py.MPI.Intracomm, optional
         The ranks that share the points: `X` and `sample_weight` are the rows of this one, and the ranks have them in
         their order. All ranks call `fit` with the same parameters. This rank gets the `labels` of its rows. All else of
@@ -356,6 +365,7 @@ def fit(
         if errors != "raise":
             raise UsageError(f"[errors] is {shown(errors)}; it is for many problems: X of three dimensions, or groups")
         return _fitted(given)
+    _check_tables({name: given.pop(name) for name in _OF_TABLES}, "many problems")
     if comm is not None:
         raise UsageError("[X] holds many problems, which no ranks share; leave comm out")
     # Type checkers know the result of one problem; fit_each() has the type of many.
@@ -485,6 +495,12 @@ def _fitted(given: dict[str, Any], *, search: bool = False) -> FitResult:
         saved = _checkpoint_of((X, sample_weight, init), *(given[name] for name in _OF_CHECKPOINTS))
         if ranks is not None and isinstance(X, NAMES_OF_FILES):
             raise UsageError(f"[X] is {shown(X)}; with comm, the rows of this rank are right")
+        rules = {name: given[name] for name in _OF_TABLES}
+        if ranks is None and (is_frame(X) or isinstance(X, NAMES_OF_FILES)):
+            with whose_parameters():
+                X = read(X, **rules) if _rules_in(rules) else X
+        else:
+            _check_tables(rules, "the rows of one rank" if ranks else "an X that is no frame and no name of a file")
         X = opened(X)
         points = plain_points(X, empty=ranks is not None, keep_sparse=True)
         weights = plain_weights(weights_of(X, sample_weight), points.array.shape[0], X)
@@ -498,9 +514,23 @@ def _fitted(given: dict[str, Any], *, search: bool = False) -> FitResult:
         )  # fmt: skip
     if ranks is None and not search:
         result.warnings[:0] = _column_warnings(points)
+    if ranks is None:  # one rank does not have all rows
+        result._remember(given["X"], sample_weight)
     for text in result.warnings:
         warn(text)
     return result
+
+
+def _rules_in(given: dict[str, Any]) -> list[str]:
+    """Give the names of what is not as by default."""
+    return [name for name, default in _OF_TABLES.items() if type(given[name]) is not type(default) or
+            given[name] != default]  # fmt: skip
+
+
+def _check_tables(given: dict[str, Any], what: str) -> None:
+    """Refuse rules for a table where there is none."""
+    for name in _rules_in(given):
+        raise UsageError(f"[{name}] is not for {what}; leave it out, or prepare the points first")
 
 
 def _column_warnings(points: Points) -> list[str]:
@@ -513,8 +543,7 @@ def _column_warnings(points: Points) -> list[str]:
     texts = [in_python(text) for text in _manymeans.table_warnings(points.array, points.names or [], source.as_dict())]
     if points.source is not None:
         return [of_read(text) for text in texts]
-    advice = "leave it out"  # behind that stand parameters of read()
-    return [text.rpartition(advice)[0].replace("their place in the file", "their place") + advice for text in texts]
+    return [of_array(text) for text in texts]
 
 
 def _checkpoint_of(
@@ -557,6 +586,10 @@ def search(
     checkpoint: str | bytes | os.PathLike[Any] | None = None,
     checkpoint_every: int = 0,
     resume: bool = False,
+    exclude: str | int | Iterable[str | int] = (),
+    numeric_only: bool = False,
+    missing: str | float = "error",
+    categories: str = "error",
 ) -> FitResult:
     """Search for the k-means model of lowest inertia.
 
@@ -590,6 +623,9 @@ def search(
         kept.
     checkpoint, checkpoint_every, resume : optional
         As in `fit`; a round counts as an iteration. `time` covers all runs that a checkpoint joins.
+    exclude, numeric_only, missing, categories : optional
+        As in `read`, for the name of a file or a frame of pandas, polars or pyarrow: what becomes of columns of text,
+        and of gaps.
 
     Returns
     -------

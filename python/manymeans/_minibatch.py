@@ -18,7 +18,7 @@ from ._declaring import parameter, parameters
 from ._input import Points, in_order
 from ._labelling import PreparedCenters, predict_points
 from ._outside import ranges_of
-from ._profile import Remembered, check_finite, check_weights, moments
+from ._profile import NOTHING, Remembered, check_finite, check_weights, moments
 from ._seeds import seed_of
 from ._sklearn import checks_parameters
 from ._tables import naming
@@ -172,7 +172,7 @@ class MiniBatchKMeans(_WithoutResult):
         if not self.compute_labels:
             whole = float(n) if weights is None else float(weights.sum())
             self.inertia_ = (0.0 if watch.smoothed is None else watch.smoothed) * whole
-        self._fitted_to = Remembered(X, sample_weight) if self.compute_labels else None
+        self._fitted_to = Remembered(X, sample_weight) if self.compute_labels else NOTHING
         return self
 
     @checks_parameters
@@ -210,7 +210,7 @@ class MiniBatchKMeans(_WithoutResult):
             self.cluster_centers_ = self.cluster_centers_.astype(np.float64)  # a batch of float64 loses nothing
         self._step(points, weights)
         self.n_steps_ += 1
-        self._fitted_to = Remembered(X, sample_weight) if self.compute_labels else None
+        self._fitted_to = Remembered(X, sample_weight) if self.compute_labels else NOTHING
         self._label(points, weights)
         return self
 

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import csv
 import os
+import re
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from . import _manymeans, _threads
-from ._errors import Error, UsageError, warn
+from ._errors import BadDataError, Error, UsageError, warn
 from ._fields import PLAIN, format_by_pyarrow, read_fields
+from ._imports import importing
 from ._input import Points
 from ._parameters import path_of
 from ._tables import Dataset, Source
@@ -16,19 +23,84 @@ from ._wording import in_python, of_read
 #: Types of what names a file.
 NAMES_OF_FILES = (str, bytes, os.PathLike)
 
+_LINE = re.compile(r" \(line \d+\)")
+
 
 def opened(X: Any, like: Any = None) -> Any:
-    """Read points where the name of their file is given, as the FitResult `like` asks; give anything else as it is."""
-    if not isinstance(X, NAMES_OF_FILES):
+    """Read points as the FitResult `like` asks: of a file whose name is given, and of a frame if the fit has rules.
+
+    Anything else is given as it is.
+    """
+    ruled = like is not None and (like._source.rules or like._source.drops_gaps) and is_frame(X)
+    if not (ruled or isinstance(X, NAMES_OF_FILES)):
         return X
     options = PLAIN | {"threads": _threads.effective(None), "like": None if like is None else like._points_of_fit()}
-    try:
-        table = dataset_of(path_of("X", X), options)
-    except Error as error:
-        raise type(error)(of_read(str(error))) from None
+    with whose_parameters():
+        table = dataset_of_frame(X, options) if ruled else dataset_of(path_of("X", X), options)
     for text in table.warnings:
         warn(of_read(text))
     return table
+
+
+@contextlib.contextmanager
+def whose_parameters() -> Iterator[None]:
+    """Let errors say which of the parameters that they name are of `read`."""
+    try:
+        yield
+    except Error as error:
+        raise type(error)(of_read(str(error))) from None
+
+
+def is_frame(X: Any) -> bool:
+    """Return whether this is a frame of pandas or polars, or a table of pyarrow."""
+    return type(X).__module__.split(".")[0] in ("pandas", "polars", "pyarrow") and getattr(X, "shape", ())[1:] != ()
+
+
+def dataset_of_frame(X: Any, options: dict[str, Any]) -> Dataset:
+    """Read a frame by a temporary file, so that it becomes what its file would become.
+
+    Numbers are float32 if all columns of numbers are, else float64.
+
+    Raises
+    ------
+    BadDataError
+        As for a file; the message names the row from 0 and the column.
+
+    """
+    options = options | {"header": "yes", "decimal": "."}
+    if options["dtype"] is None and options["like"] is None:
+        options["dtype"] = _type_of(X)
+    with tempfile.TemporaryDirectory(prefix="manymeans-") as folder:
+        path = os.path.join(folder, "X.csv")
+        try:
+            _write(X, path)
+        except Exception as error:  # polars and pyarrow have their own, of columns of lists for instance
+            if isinstance(error, OSError):
+                raise
+            raise BadDataError(f"[X] {error}; columns of numbers, texts, truth values and dates are right") from None
+        try:
+            found = dataset_of(os.fsencode(path), options)
+        except Error as error:
+            raise type(error)(_LINE.sub("", str(error).replace(path, "X"))) from None
+    texts = [_LINE.sub("", text.replace(path, "X")) for text in found.warnings]
+    return replace(found, warnings=texts, source=replace(found.source, path=b"", first_line=0))
+
+
+def _type_of(X: Any) -> str:
+    types = {str(dtype).lower() for dtype in (X.dtypes if hasattr(X, "dtypes") else X.schema.types)}
+    numbers = {name for name in types if name.startswith(("int", "uint", "float", "double", "half", "decimal"))}
+    return "float32" if numbers and numbers <= {"float32", "float"} else "float64"
+
+
+def _write(X: Any, path: str) -> None:
+    if hasattr(X, "to_csv"):
+        X.to_csv(path, index=False, quoting=csv.QUOTE_NONNUMERIC)
+    elif hasattr(X, "write_csv"):
+        X.write_csv(path)
+    else:
+        with importing:
+            from pyarrow.csv import write_csv
+        write_csv(X, path)
 
 
 def weights_of(X: Any, sample_weight: Any) -> Any:

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ._columns import TWICE, Trait, mean_of_column, traits_of
 from ._errors import BadDataError, UsageError
 from ._imports import importing
 from ._input import Points
-from ._tables import naming
+from ._opening import NAMES_OF_FILES
+from ._tables import Dataset, naming
 
 _BLOCK = 1 << 15  # rows of which copies may be made
 _VALUES = 1 << 24  # that a copy of sparse rows may have
-_OF_CLUSTER = ("size", "share", "spread")
+
+#: Labels of rows, and the squared distance of each row to the centre of its cluster.
+Labelled = tuple[npt.NDArray[Any], npt.NDArray[np.float64]]
 
 
 def blocks(points: Points) -> Iterator[tuple[slice, npt.NDArray[Any]]]:
@@ -102,75 +106,207 @@ def _sum(block: npt.NDArray[np.float64], weights: npt.NDArray[np.float64] | None
 
 
 class Remembered:
-    """The data of an estimator's fit, as long as the caller keeps them. A copy or a pickle has nothing."""
+    """The data of a fit, as long as the caller keeps them; names of files always. A copy or a pickle has nothing."""
 
     def __init__(self, *objects: Any) -> None:
         self._references: list[Any] | None
         try:
-            self._references = [one if one is None else weakref.ref(one) for one in objects]
+            self._references = [_reference(one) for one in objects]
         except TypeError:  # a list, for instance
             self._references = None
 
     def __reduce__(self) -> tuple[type[Remembered], tuple[Any, ...]]:
         return Remembered, ([],)  # of a list nothing is kept
 
-    def objects(self) -> list[Any] | None:
-        """Give the objects, or None where one of them is gone."""
-        if self._references is None:
-            return None
-        found = [None if reference is None else reference() for reference in self._references]
-        gone = [one is None for one in found] != [reference is None for reference in self._references]
-        return None if gone else found
+    def objects(self) -> list[Any]:
+        """Give the objects.
+
+        Raises
+        ------
+        UsageError
+            Where one of them is gone.
+
+        """
+        references = self._references
+        found = None if references is None else [None if one is None else one() for one in references]
+        if found is None or any(a is None and b is not None for a, b in zip(found, references or (), strict=True)):
+            raise UsageError(
+                "[X] the points of the fit or their weights are gone, or they were lists, which are not kept; pass "
+                "them as X and sample_weight (and y, where there is a target)"
+            )
+        return found
+
+
+def _reference(one: Any) -> Callable[[], Any] | None:
+    if isinstance(one, NAMES_OF_FILES):
+        return lambda: one
+    return None if one is None else weakref.ref(one)
+
+
+#: For estimators without a fit.
+NOTHING = Remembered([])
+
+
+def without_points(state: dict[str, Any]) -> dict[str, Any]:
+    """Leave out of a state to pickle what points the fit was made of."""
+    return {name: value for name, value in state.items() if name != "_fitted_to"}
+
+
+def labelled(
+    measured: Points,
+    weights: npt.NDArray[np.float64] | None,
+    centers: npt.NDArray[Any],
+    fitted: tuple[Any, float],
+    predict: Callable[[], Any] | None,
+) -> Labelled:
+    """Give rows of the fit its labels, and other rows the labels of `predict`.
+
+    A fit with sizes does not label rows by the nearest centre.
+
+    Parameters
+    ----------
+    measured : Points
+        As the fit measures them.
+    weights : ndarray of shape (n_samples,) or None
+        Their weights.
+    centers : ndarray of shape (k, n_features)
+        The centres.
+    fitted : tuple of (ndarray or None, float)
+        Labels and inertia of the fit.
+    predict : callable or None
+        Gives labels; None: only rows of the fit are right.
+
+    Returns
+    -------
+    labels, squares : ndarray of shape (n_samples,)
+        Labels and squared distances.
+
+    Raises
+    ------
+    UsageError
+        Where the rows have changed since the fit.
+
+    """
+    labels, inertia = fitted
+    if labels is not None and len(labels) == measured.array.shape[0]:
+        squares = _squares(measured, labels, centers)
+        total = squares.sum() if weights is None else squares @ weights
+        if np.isclose(total, inertia, rtol=1e-6, atol=1e-300):
+            return labels, squares
+    if predict is None:
+        raise UsageError("[X] the points of the fit have changed since; pass those that are meant as X")
+    labels = np.asarray(predict())
+    return labels, _squares(measured, labels, centers)
+
+
+def _squares(measured: Points, labels: npt.NDArray[Any], centers: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    centers, found = centers.astype(np.float64), np.empty(len(labels))
+    for rows, block in blocks(measured):
+        found[rows] = ((block - centers[labels[rows]]) ** 2).sum(axis=1)
+    return found
 
 
 class Profile:
-    """The clusters of some points.
+    """The clusters of some rows.
 
     Attributes
     ----------
-    inertia : float
-        Weighted sum of squared distances of the rows to the centre of their cluster.
+    X : object
+        The rows as the user gave them.
+    labels : ndarray of shape (n_samples,)
+        The cluster of each row.
+    weights : ndarray of shape (n_samples,) or None
+        Their weights.
+    squares : ndarray of shape (n_samples,)
+        Squared distance of each row to the centre of its cluster, or its squared residual, in the units of the fit.
+    names : list of str
+        Of the columns.
+    centers : ndarray of shape (k, n_columns)
+        In the units of the columns.
+    mean, deviation : ndarray of shape (n_columns,)
+        Of all rows, by weight; the deviation is divided by the weight of all rows.
+    more : dict of str to ndarray of shape (k,)
+        What else is known of each cluster.
 
     """
 
     def __init__(
         self,
-        points: Points,
+        X: Any,
         weights: npt.NDArray[np.float64] | None,
-        labels: npt.NDArray[Any],
+        labelled: Labelled,
         centers: npt.NDArray[Any],
+        more: dict[str, npt.NDArray[Any]] | None = None,
     ) -> None:
-        k = len(centers)
-        self._centers = centers.astype(np.float64)
-        self._size = np.bincount(labels, minlength=k)
-        self._mass = self._size if weights is None else np.bincount(labels, weights, minlength=k)
-        squares = np.zeros(k)
-        for rows, block in blocks(points):
-            far = ((block - self._centers[labels[rows]]) ** 2).sum(axis=1)
-            far = far if weights is None else far * weights[rows]
-            squares += np.bincount(labels[rows], far, minlength=k)
-        self.inertia = float(squares.sum())
-        with np.errstate(invalid="ignore", divide="ignore"):
-            self._spread = np.sqrt(squares / self._mass)  # NaN for what is empty
-        self._mean, variance = moments(points, weights)
-        self._deviation = np.sqrt(variance)
+        self.X, self.weights = X, weights
+        self.labels, self.squares = labelled
+        self.centers = centers.astype(np.float64)
+        self.more = more or {}
 
-    def table(self, names: list[str]) -> Any:
+    def of_points(self, points: Points, names: Sequence[str] | None) -> Profile:
+        """Describe the columns of points. They are read twice."""
+        self.mean, variance = moments(points, self.weights)
+        self.deviation = np.sqrt(variance)
+        self.names = [f"x{j}" for j in range(len(self.mean))] if names is None else [str(name) for name in names]
+        return self
+
+    def of_columns(self, names: list[str], columns: list[npt.NDArray[Any]]) -> Profile:
+        """Describe columns of the rows by the means of each cluster; gaps are left out."""
+        found = [mean_of_column(values, self.labels, self.weights, len(self.centers)) for values in columns]
+        self.names = names
+        self.centers = np.column_stack([means for means, _, _ in found])
+        self.mean, self.deviation = (np.array([one[i] for one in found]) for i in (1, 2))
+        return self
+
+    @property
+    def differences(self) -> npt.NDArray[np.float64]:
+        """Distance of the centres from the mean of all rows, in deviations; 0 where a column is constant."""
+        constant = self.deviation == 0
+        apart: npt.NDArray[np.float64] = (self.centers - self.mean) / np.where(constant, 1.0, self.deviation)
+        return np.where(constant, 0.0, apart)
+
+    def of_clusters(self) -> dict[str, npt.NDArray[Any]]:
+        """Give size, share of the weight, and spread of each cluster; the spread of an empty one is NaN."""
+        k = len(self.centers)
+        size = np.bincount(self.labels, minlength=k)
+        mass = size if self.weights is None else np.bincount(self.labels, self.weights, minlength=k)
+        far = self.squares if self.weights is None else self.squares * self.weights
+        with np.errstate(invalid="ignore", divide="ignore"):
+            spread = np.sqrt(np.bincount(self.labels, far, minlength=k) / mass)
+        return {"size": size, "share": mass / mass.sum(), "spread": spread}
+
+    def traits(self, profile: Any) -> list[Trait]:
+        """Describe the clusters by other columns of the rows, if there are any."""
+        if profile is None:
+            return []
+        return traits_of(profile, self.X, self.labels, self.weights, len(self.centers))
+
+    def typical(self, count: int) -> list[list[Any]]:
+        """Give the rows of each cluster that are nearest to its centre, by their index or identifier, or number."""
+        order = np.lexsort((self.squares, self.labels))
+        ends = np.cumsum(np.bincount(self.labels, minlength=len(self.centers)))
+        chosen = [rows[:count] for rows in np.split(order, ends[:-1])]
+        if isinstance(self.X, Dataset) and self.X.ids:
+            ids = np.delete(np.asarray(self.X.ids, dtype=object), self.X.dropped)
+            return [ids[rows].tolist() for rows in chosen]
+        return [(self.X.index[rows] if hasattr(self.X, "iloc") else rows).tolist() for rows in chosen]
+
+    def table(self, profile: Any = None) -> Any:
         """Give a DataFrame of pandas with a row for each cluster, or a dict of lists where pandas is not installed."""
-        found: dict[str, Any] = {
-            "size": self._size, "share": self._mass / self._mass.sum(), "spread": self._spread,
-        }  # fmt: skip
-        constant = self._deviation == 0
-        apart = np.where(constant, 0.0, (self._centers - self._mean) / np.where(constant, 1.0, self._deviation))
-        for j, name in enumerate(names):
-            found[f"{name} (center)" if name in found else name] = self._centers[:, j]
-        for j, name in enumerate(names):
-            found[f"{name} (sd)"] = apart[:, j]
-        if len(found) != len(_OF_CLUSTER) + 2 * len(names):
-            raise UsageError("[X] names of columns are there twice, so that a table cannot have them; rename some")
+        found: dict[str, Any] = self.of_clusters() | self.more
+        count = len(found) + 2 * len(self.names)
+        for j, name in enumerate(self.names):
+            found[f"{name} (center)" if name in found else name] = self.centers[:, j]
+        for name, differences in zip(self.names, self.differences.T, strict=True):
+            found[f"{name} (sd)"] = differences
+        for columns in (trait.columns() for trait in self.traits(profile)):
+            found |= columns
+            count += len(columns)
+        if len(found) != count:
+            raise UsageError(f"[X] {TWICE}")
         try:
             with importing:
                 import pandas
         except ImportError:
             return {name: values.tolist() for name, values in found.items()}
-        return pandas.DataFrame(found, index=pandas.RangeIndex(len(self._centers), name="cluster"))
+        return pandas.DataFrame(found, index=pandas.RangeIndex(len(self.centers), name="cluster"))

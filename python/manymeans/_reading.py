@@ -10,7 +10,7 @@ import numpy as np
 
 from . import _threads
 from ._errors import UsageError, warn
-from ._opening import dataset_of
+from ._opening import dataset_of, dataset_of_frame, is_frame
 from ._parameters import choice, integer, path_of, real, switch, text_of
 from ._result import FitResult
 from ._tables import Dataset, files_of
@@ -18,7 +18,7 @@ from ._wording import shown
 
 
 def read(
-    path: str | bytes | os.PathLike[Any],
+    path: Any,
     *,
     format: str = "auto",
     dtype: Any = None,
@@ -39,8 +39,10 @@ def read(
 
     Parameters
     ----------
-    path : str, bytes or path-like
+    path : str, bytes, path-like or frame
         The file; ``"file:name"`` is one of several arrays in a ``.npz`` or ``.h5``. `info` lists what this build reads.
+        A frame of pandas, polars or pyarrow becomes what its ``.csv`` would become: a temporary one is written. Its
+        numbers are float32 if all columns of numbers are, else float64.
     format : str, default="auto"
         A reader's name (see `info`), or auto: by the file's ending.
     dtype : str or dtype, optional
@@ -79,7 +81,8 @@ def read(
     Returns
     -------
     dataset : Dataset
-        Points, names of columns, weights. `fit` and `predict` take it in place of an array. A warning names what was
+        Points, names of columns, weights. `fit` and `predict` take it in place of an array. A model of it applies its
+        rules for gaps and texts to the frames that `FitResult.predict` gets. A warning names what was
         left out or filled in, and ``dataset.warnings`` holds it.
 
     Raises
@@ -102,7 +105,7 @@ def read(
 
     """
     name = None if dtype is None else _name_of_type(dtype)
-    file = path_of("path", path)
+    file = b"" if is_frame(path) else path_of("path", path)
     if like is not None and not isinstance(like, FitResult):
         raise UsageError(f"[like] is {shown(like)}; a FitResult is right (result_ of an estimator, or FitResult.load)")
     chosen = _listed("columns", columns)
@@ -131,7 +134,7 @@ def read(
         "like": None if like is None else like._points_of_fit(),
     }
     others = (*(os.path.abspath(path) for path in files_of(weights or None)),)
-    table = dataset_of(file, options, others)
+    table = dataset_of(file, options, others) if file else dataset_of_frame(path, options)
     for warning in table.warnings:
         warn(warning)
     return table

@@ -21,6 +21,7 @@ from ._functions import run_regress
 from ._input import Points, Target, in_order, plain_numbers, readable
 from ._labelling import matching
 from ._outside import warn_of_outside
+from ._profile import NOTHING, Profile, Remembered
 from ._result import FitResult, Model
 from ._sklearn import RegressorMixin, checks_parameters
 from ._tables import columns_by_name, naming
@@ -92,6 +93,7 @@ class RegressionClustering(Fitting, RegressorMixin, _FittingEstimator):
 
     """
 
+    _fitted_to = NOTHING
     n_clusters: int = parameter(default=2, accepts=[at_least(1)], kw_only=False, text="Number of linear models.")
     n_init: int = parameter(
         default=8, accepts=[at_least(1)], text="Fits from different seeds, of which the one of lowest error is kept."
@@ -192,6 +194,7 @@ class RegressionClustering(Fitting, RegressorMixin, _FittingEstimator):
         result = run_regress(points, target, weights, options, initial=initial, **self._shown())
         result = result._of_terms(terms, [*names, target.name] if names else [])
         self._keep(result, result.best())
+        self._fitted_to = Remembered(X, y, sample_weight)
         self._warn(result.warnings)
         return self
 
@@ -360,6 +363,49 @@ class RegressionClustering(Fitting, RegressorMixin, _FittingEstimator):
         weights = None if sample_weight is None else plain_numbers(sample_weight, "sample_weight")
         return float(super().score(X, plain_numbers(y, "y"), weights))
 
+    def summary(self, X: Any = None, y: Any = None, sample_weight: Any = None, *, profile: Any = None) -> Any:
+        """Describe the linear models and the rows of each.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), default=None
+            Features; by default those of the fit, as long as the program keeps them, the target and the weights.
+        y : array-like of shape (n_samples,), default=None
+            Target.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights.
+        profile : frame, Series, array or dict, default=None
+            Other columns of the same rows.
+
+        Returns
+        -------
+        summary : pandas.DataFrame
+            As `manymeans.summary` gives it.
+
+        """
+        return self._profile(X, y, sample_weight).table(profile)
+
+    def _profile(self, X: Any, y: Any, sample_weight: Any) -> Profile:
+        check_is_fitted(self)
+        own = X is None
+        if own:
+            X, y, sample_weight = self._fitted_to.objects()
+        points = self._points(X, reset=False)
+        names = points.names or [f"x{j}" for j in range(points.array.shape[1])]
+        target, weights = self._target(y, points, X), self._weights(sample_weight, points, X)
+        labels, values = self.predict_cluster(X, y), target.values[:, 0]
+        squares = (values - self.predict(X, gating="columns")[np.arange(len(labels)), labels]) ** 2
+        masses = np.ones(len(labels)) if weights is None else weights
+        if own and not np.isclose(squares @ masses, self.inertia_, rtol=1e-6, atol=1e-12 * (values**2 @ masses)):
+            raise UsageError("[X] the rows of the fit have changed since; pass those that are meant as X and y")
+        terms = self._in_terms(points._replace(names=names), self.result_._terms, self._model.cluster_centers).names
+        coefficients = {f"{name} (coef)": values for name, values in zip(terms or [], self.coef_.T, strict=True)}
+        r2 = _r2_of_clusters(values, labels, squares, masses, len(self.coef_))
+        profile = Profile(
+            X, weights, (labels, squares), self.coef_, {"r2": r2, "intercept": self.intercept_} | coefficients
+        )
+        return profile.of_columns([*names, target.name], [*points.numbers.T, values])
+
     def __getstate__(self) -> Any:
         """Give what pickling keeps: of the fits the best one, and the digest of all."""
         return self._state_of_best(dict(super().__getstate__()))
@@ -410,6 +456,17 @@ class RegressionClustering(Fitting, RegressorMixin, _FittingEstimator):
         if result.column_names:
             estimator.feature_names_in_ = np.asarray(result.column_names[:-1], dtype=object)
         return estimator
+
+
+def _r2_of_clusters(
+    target: npt.NDArray[Any], labels: npt.NDArray[Any], squares: npt.NDArray[Any], masses: npt.NDArray[Any], k: int
+) -> npt.NDArray[np.float64]:
+    """Give the share of the target's variance in each cluster that its model explains; NaN where there is none."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        means = np.bincount(labels, masses * target, minlength=k) / np.bincount(labels, masses, minlength=k)
+        around = np.bincount(labels, masses * (target - means[labels]) ** 2, minlength=k)
+        found: npt.NDArray[np.float64] = 1 - np.bincount(labels, masses * squares, minlength=k) / around
+    return np.where(around > 0, found, np.nan)
 
 
 #: Names in a model file of the parameters that it may hold.

@@ -15,12 +15,13 @@ import numpy.typing as npt
 from . import _manymeans
 from ._errors import StoppedError, UsageError
 from ._imports import importing
-from ._input import Points, plain_points, restore
+from ._input import Points, plain_points, plain_weights, restore
 from ._labelling import as_measured, predict_points, scaled
-from ._opening import existing, opened
+from ._opening import existing, opened, weights_of
 from ._outside import UNSCALED, Ranges, warn_of_outside
 from ._page import fragment
 from ._parameters import integer, path_of, real
+from ._profile import NOTHING, Profile, Remembered, labelled, without_points
 from ._summary import provenance_of_answer, read_provenance, read_summary, written_provenance
 from ._tables import Source, check_output, columns_by_name, columns_of_fit, files_of
 from ._wording import in_python, shown
@@ -88,6 +89,7 @@ class Model:
     _metric = "euclidean"
     _column_names: Sequence[str] = ()
     _scaling: dict[str, Any] = UNSCALED
+    _fitted_to = NOTHING
 
     def __init__(self, values: dict[str, Any], digest: str | None = None) -> None:
         self.k: int = values["k"]
@@ -133,7 +135,8 @@ class Model:
     def __getstate__(self) -> dict[str, Any]:
         """Keep what equal models share, so that their pickles are the same bytes."""
         search = None if self.search is None else [(step, math.nan, inertia) for step, _, inertia in self.search]
-        return vars(self) | {"seconds": math.nan, "search": search, "_digest": self.digest}
+        lasting = {"seconds": math.nan, "search": search, "_digest": self.digest}
+        return without_points(vars(self) | lasting)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         restore(self, state)
@@ -143,8 +146,31 @@ class Model:
         values = {"models": [], "warnings": [], "interrupted": False, "provenance": "", "metric": self._metric,
                   "scaling": self._scaling}  # fmt: skip
         result = FitResult(values, list(self._column_names))
-        result.models = [self]
+        result.models, result._fitted_to = [self], self._fitted_to
         return result
+
+    def summary(self, X: Any = None, sample_weight: Any = None, *, profile: Any = None) -> Any:
+        """Describe the clusters in the units of the points.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), Dataset or path, optional
+            Points; by default the points of the fit, as long as the program keeps them.
+        sample_weight : array-like of shape (n_samples,), optional
+            Their weights.
+        profile : frame, Series, array or dict, optional
+            Other columns of the same rows.
+
+        Returns
+        -------
+        summary : pandas.DataFrame
+            As `manymeans.summary` gives it.
+
+        """
+        return self._profile(X, sample_weight).table(profile)
+
+    def _profile(self, X: Any, sample_weight: Any) -> Profile:
+        return self._alone()._profile(X, sample_weight)
 
     def _as_dict(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in (*_FIELDS, *(_LINEAR_FIELDS if self.linear else ()))}
@@ -180,6 +206,7 @@ class FitResult:
     # What older pickles do not have.
     _ranges: Ranges | None = None
     _terms: tuple[int, bool] = (1, True)  # degree, products
+    _fitted_to = NOTHING
 
     def __init__(
         self, values: dict[str, Any], column_names: list[str] | None = None, source: Source | None = None
@@ -206,7 +233,7 @@ class FitResult:
             "warnings": self._warnings_of_answer(),
             "_source": self._source.of_answer(),
         }
-        return vars(self) | lasting
+        return without_points(vars(self) | lasting)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         restore(self, state)
@@ -271,8 +298,8 @@ class FitResult:
         if k is None and criterion is None and len(self.k_values) > 1:
             raise UsageError(
                 f"[k] there are models for k = {known}, and the inertia falls with k whatever the points are; say "
-                f'which k, as in result.best({self.k_values[0]}), or by which criterion: "inertia", or a function '
-                "of a model of which the least wins"
+                f"which k, as in result.best({self.k_values[0]}), or let a function of a model decide, of which the "
+                'least wins: result.best(criterion="inertia")'
             )
         if k is not None and integer("k", k) not in self.k_values:
             raise UsageError(f"[k] k is {k}; there are models for k = {known}")
@@ -310,6 +337,67 @@ class FitResult:
             0
         ]
         return labels
+
+    def summary(self, X: Any = None, sample_weight: Any = None, k: int | None = None, *, profile: Any = None) -> Any:
+        """Describe the clusters of the best model in the units of the points.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), Dataset or path, optional
+            Points; by default the points of the fit, as long as the program keeps them.
+        sample_weight : array-like of shape (n_samples,), optional
+            Their weights.
+        k : int, optional
+            The number of clusters; needed where there are models of several.
+        profile : frame, Series, array or dict, optional
+            Other columns of the same rows.
+
+        Returns
+        -------
+        summary : pandas.DataFrame
+            As `manymeans.summary` gives it.
+
+        """
+        return self._profile(X, sample_weight, k).table(profile)
+
+    def _profile(self, X: Any, sample_weight: Any, k: int | None = None) -> Profile:
+        best = self._of_kind(linear=False).best(k)
+        own = X is None
+        if own:
+            X, sample_weight = self._fitted_to.objects()
+        X = opened(X, self)
+        points = plain_points(columns_of_fit(X, self.column_names), keep_sparse=True)
+        weights = plain_weights(weights_of(X, sample_weight), points.array.shape[0], X)
+        measured, centers = self._scaled(points, compare=False), best.cluster_centers
+
+        def predict() -> Any:
+            warn_of_outside(self._described(points, points), self._ranges, self.scaling)
+            return predict_points(measured, centers, _manymeans.Predictor(centers))[0]
+
+        found = labelled(measured, weights, centers, (best.labels, best.inertia), None if own else predict)
+        profile = Profile(X, weights, found, self._unscaled(centers))
+        return profile.of_points(self._described(points, measured), self.column_names or points.names)
+
+    def _remember(self, X: Any, sample_weight: Any) -> Remembered:
+        """Know the points of the fit as long as the caller keeps them."""
+        self._fitted_to = Remembered(X, sample_weight)
+        for model in self.models:
+            model._fitted_to = self._fitted_to
+        return self._fitted_to
+
+    def _unscaled(self, centers: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Give centres in the units of the points."""
+        if self.scaling["kind"] == "none" or self.metric != "euclidean":
+            return centers
+        offset, divisor = (np.asarray(self.scaling[name]) for name in ("offset", "divisor"))
+        units: npt.NDArray[Any] = centers * divisor + offset
+        return units
+
+    def _described(self, points: Points, measured: Points) -> Points:
+        """Give the columns that describe clusters: those of the fit, or of the rows of length one."""
+        if self.metric != "euclidean":
+            return measured
+        return points._replace(array=columns_by_name(points.array, points.names, self.column_names))
 
     def _points_of(self, X: Any, n_threads: int | None = None) -> Points:
         """Give points as the models measure them, of a frame the columns of the fit alone."""

@@ -19,6 +19,7 @@ _PHRASES = {
     "--missing mean, median or a number": 'missing="mean", missing="median" or a number',
     "--scale standard": "sklearn.preprocessing.StandardScaler",
     "--numeric-only": "numeric_only=True",
+    "--shard reads all files of a pattern": "one file is read",
     "a wider --dtype": "a wider dtype",
 }
 _NAMES = {"clusters": "k", "device": "backend", "threads": "n_threads", "device_memory": "memory"}
@@ -33,6 +34,7 @@ _TOKEN = re.compile(
     r"|\b(?P<of>rows?) (?P<row>\d+)(?: and (?P<other>\d+) on)?(?!\d|,? (?:to|counted))(?P<line> \(line \d+\))?"
     r"(?:, column (?P<column>\d+)(?! \('|\d))?"
     r"|(?P<phrase>" + "|".join(map(re.escape, _PHRASES)) + ")"
+    r"|--(?:long|arrow)\b"  # flags of other programs
     rf"|--(?P<flag>[a-z][a-z-]*)(?: (?P<value>(?:{_VALUES})(?!\w)|,(?!\w)))?"
 )
 _PLACE = re.compile(
@@ -115,6 +117,30 @@ def of_read(text: str) -> str:
         lambda found: f"manymeans.read(path, {found['name']}={found['value'] or '...'})" if found["name"] else found[0],
         text,
     )
+
+
+# Advice that names parameters of `read`, of columns that are left out.
+_OF_COLUMNS = re.compile(
+    r"(?:: | \()(?:exclude=|columns= chooses others)\)?|, or id=, which lets it name the rows"
+    "|(?<=their place) in the file"
+)
+
+
+def of_array(text: str) -> str:
+    """Leave the parameters of `read` out of a warning about a column, where the points are no file.
+
+    Parameters
+    ----------
+    text : str
+        A message in the words of Python.
+
+    Returns
+    -------
+    text : str
+        For ``leave it out: exclude=, or make numbers of days of it`` this is ``leave it out, or make ...``.
+
+    """
+    return _OF_COLUMNS.sub("", text)
 
 
 def _said(token: re.Match[str], *, of_array: bool) -> str:

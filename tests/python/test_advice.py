@@ -105,6 +105,9 @@ def test_files_for_a_model(what, result, tmp_path):
     path.write_text(FILES[what][0].replace("word", "y2"))
     calls = {
         manymeans.FitResult.predict: result.predict,
+        manymeans.FitResult.summary: result.summary,
+        manymeans.summary: lambda path: manymeans.summary(result, path),
+        manymeans.cards: lambda path: manymeans.cards(result, path),
         manymeans.report: lambda path: manymeans.report(result, path),
         manymeans.consensus: lambda path: manymeans.consensus(result, 2, path),
         manymeans.criteria: lambda path: manymeans.criteria(path, [0] * 40),
@@ -112,6 +115,22 @@ def test_files_for_a_model(what, result, tmp_path):
     for function, call in calls.items():
         for message in messages(lambda call=call: call(path)):
             check_names(message, function)
+
+
+def test_several_k():
+    X = RANDOM.normal(size=(30, 2))
+    several, ensemble = manymeans.fit(X, [2, 3]), manymeans.EnsembleKMeans([2, 3]).fit(X)
+    for call in (
+        several.summary,
+        lambda: several.predict(X),
+        ensemble.summary,
+        lambda: ensemble.transform(X),
+        lambda: manymeans.cards(several),
+        lambda: manymeans.summary(ensemble),
+    ):
+        (said,) = messages(call)
+        check_names(said, manymeans.summary)
+        assert "k = 2, 3" in said
 
 
 def test_a_file_in_the_place_of_a_model(result, tmp_path):

@@ -265,7 +265,8 @@ def test_files_of_the_command_line_are_read_here(program, points_file, mixture, 
     assert EnsembleKMeans.load(model, criterion="inertia").best_.k == 6
     assert not hasattr(loaded, "best_")
     with pytest.raises(
-        manymeans.UsageError, match=r"k = 3, 6.*say which k, as in result.best\(3\), or by which criterion"
+        manymeans.UsageError,
+        match=r"k = 3, 6.*say which k, as in result.best\(3\), or let a function of a model decide",
     ):
         KMeans.load(model)
     with pytest.raises(manymeans.UsageError, match=r"k = 3, 6.*set criterion before fit or in load"):

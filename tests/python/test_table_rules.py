@@ -2,6 +2,8 @@
 
 import numpy as np
 import pandas
+import polars
+import pyarrow
 import pytest
 
 import manymeans
@@ -92,3 +94,103 @@ def test_what_is_no_rule(path, wrong, name):
 def test_what_no_rule_provides_for(path, rules, message):
     with pytest.raises(manymeans.BadDataError, match=message):
         manymeans.read(path, **rules)
+
+
+@pytest.fixture
+def people():
+    random = np.random.default_rng(0)
+    frame = pandas.DataFrame(
+        {
+            "who": [f"p{i}" for i in range(60)],
+            "age": random.normal(40, 9, 60),
+            "town": random.choice(["a", "b", "c, d; e"], 60),
+            "member": random.random(60) < 0.5,
+        }
+    )
+    frame.loc[3, "age"] = np.nan
+    return frame
+
+
+RULES = {"categories": "onehot", "missing": "mean", "id": "who"}
+
+
+@pytest.mark.filterwarnings("ignore:gaps were filled")
+@pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
+def test_frames_are_read_as_their_files_are(kind, people, tmp_path):
+    frame = {"pandas": lambda X: X, "polars": polars.from_pandas, "pyarrow": pyarrow.Table.from_pandas}[kind](people)
+    people.to_csv(tmp_path / "t.csv", index=False)
+    expected = manymeans.read(tmp_path / "t.csv", dtype="float64", **RULES)
+    found = manymeans.read(frame, **RULES)
+    assert found.points.dtype == np.float64 and np.array_equal(found.points, expected.points)
+    assert (found.column_names, found.ids, found.warnings) == (expected.column_names, expected.ids, expected.warnings)
+    assert found.column_names == ["age", "town=a", "town=b", "town=c, d; e", "member"]
+    result = manymeans.fit(found, 3)
+    assert result.digest == manymeans.fit(expected, 3).digest
+    result.save(tmp_path / "m.npz")
+    for model in result, manymeans.FitResult.load(tmp_path / "m.npz"):
+        assert np.array_equal(model.predict(frame), result.best().labels)
+        assert np.array_equal(manymeans.predict(model, frame), result.best().labels)
+    assert result.summary(frame)["size"].tolist() == result.best().counts.tolist()
+    other = people.iloc[::-1].assign(town="elsewhere", age=None)[
+        ["member", "town", "age"]
+    ]  # filled with the fit's mean
+    assert len(result.predict(other)) == 60
+
+
+def test_messages_about_frames(people):
+    cases = {
+        r"^\[X\] row 0, column 'who': 'p0' is not a number.*categories=\"onehot\"": {},
+        r"^\[X\] row 3, column 'age': the field is empty; fill gaps with missing=": {"exclude": "who,town"},
+        r"^\[columns\] there is no column 'x'": {"columns": "x"},
+    }
+    for words, options in cases.items():
+        with pytest.raises(manymeans.Error, match=words) as caught:
+            manymeans.read(people, **options)
+        assert "line" not in str(caught.value) and "csv" not in str(caught.value)
+    with pytest.warns(UserWarning, match=r"column 'who'.*column 'town'.*left out|left out.*'who'") as caught:
+        assert manymeans.read(people, numeric_only=True, missing=0).column_names == ["age", "member"]
+    assert "csv" not in str(caught[0].message)
+
+
+def test_frames_of_lists_are_refused(people):
+    lists = [[1.5, 2.5]] * 60
+    for frame in polars.DataFrame({"a": lists}), pyarrow.table({"a": lists}), people[["age"]].assign(a=lists):
+        with pytest.raises(manymeans.BadDataError, match=r"^\[X\]"):
+            manymeans.read(frame, missing="drop")
+
+
+def test_numbers_of_frames_are_kept(people):
+    ages = people[["age"]].dropna()
+    assert np.array_equal(manymeans.read(ages).points, ages)
+    narrow = manymeans.read(ages.astype("f4")).points
+    assert narrow.dtype == np.float32 and np.array_equal(narrow, ages.astype("f4"))
+    assert manymeans.fit(ages, 2).digest == manymeans.fit(manymeans.read(ages), 2).digest
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("fit", [manymeans.fit, lambda X, k, **more: manymeans.search(X, k, rounds=1, **more)])
+def test_fit_prepares_tables(fit, people, tmp_path):
+    people.to_csv(tmp_path / "t.csv", index=False)
+    rules = {"exclude": "who", "categories": "onehot", "missing": "median"}
+    expected = fit(manymeans.read(people, **rules), 3)
+    for X in people, polars.from_pandas(people), tmp_path / "t.csv":
+        result = fit(X, 3, **rules)
+        assert result.column_names == expected.column_names
+        assert np.array_equal(result.predict(X), result.best().labels)
+        assert result.summary()["size"].tolist() == result.best().counts.tolist()
+    assert fit(people, 3, **rules).digest == expected.digest
+    dropped = fit(people, 2, numeric_only=True, missing="drop")
+    assert dropped.best().counts.sum() == 59 and np.array_equal(dropped.predict(people), dropped.best().labels)
+
+
+def test_rules_without_a_table(people):
+    X = people[["age"]].fillna(40).to_numpy()
+    for name, value in {"exclude": [1], "numeric_only": True, "missing": 0, "categories": "drop"}.items():
+        for what in (lambda **more: manymeans.fit(X, 2, **more), lambda **more: manymeans.search(X, 2, **more),
+                     lambda **more: manymeans.fit(X, 2, groups=[0, 30, 60], **more)):  # fmt: skip
+            with pytest.raises(manymeans.UsageError, match=rf"^\[{name}\] is not for .*; leave it out"):
+                what(**{name: value})
+    with pytest.raises(manymeans.UsageError, match=r"^\[missing\]"):
+        manymeans.fit(people, 2, missing="mode")
+    with pytest.raises(manymeans.BadDataError, match=r"manymeans\.read\(path, exclude=\.\.\.\)"):
+        manymeans.fit(people, 2, exclude="who")

@@ -32,6 +32,8 @@ WORDS = {
     "are read with --decimal ,": 'are read with decimal=","',
     "OpenCL's headers; use --backend cpu": 'OpenCL\'s headers; use backend="cpu"',
     "with --most-categories, or --missing 0": "with most_categories=, or missing=0",
+    "pack it again without --long, or with --long=27": "pack it again without --long, or with --long=27",
+    "there is no such file; --shard reads all files of a pattern": "there is no such file; one file is read",
     "say 'manymeans fit --model'": "say 'manymeans fit --model'",
 }  # fmt: skip
 

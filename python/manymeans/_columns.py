@@ -1,0 +1,189 @@
+"""Columns of rows that were not fitted, and how surprising their values are in clusters."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ._alignment import check_rows
+from ._errors import UsageError
+from ._input import is_gap, is_scipy_sparse
+from ._tables import Dataset
+
+TWICE = "names of columns are there twice, so that a table cannot have them; rename some"
+_MOST_TEXTS = 100  # different ones in a column
+
+
+class Trait(NamedTuple):
+    """What a column of numbers, or one text of a column, says of each cluster.
+
+    Attributes
+    ----------
+    name : str
+        Name of the column; ``"name=text"`` for a text.
+    values : ndarray of shape (k,)
+        Mean of the numbers, or share of the text, by weight and among rows without a gap.
+    overall : float
+        Mean or share of all rows.
+    z : ndarray of shape (k,)
+        Test value.
+    is_text : bool
+        True if `values` are shares.
+
+    """
+
+    name: str
+    values: npt.NDArray[np.float64]
+    overall: float
+    z: npt.NDArray[np.float64]
+    is_text: bool
+
+    def columns(self) -> dict[str, npt.NDArray[np.float64]]:
+        """Give the columns of a table."""
+        z = {f"{self.name} (z)": self.z}
+        if not self.is_text:
+            return {f"{self.name} (mean)": self.values} | z
+        return {self.name: self.values, f"{self.name} (lift)": self.values / self.overall} | z
+
+
+def traits_of(
+    given: Any, X: Any, labels: npt.NDArray[Any], weights: npt.NDArray[np.float64] | None, k: int
+) -> list[Trait]:
+    """Describe clusters by the columns of `profile`; X are the points.
+
+    Raises
+    ------
+    UsageError
+        For columns of another number of rows, and for very many different texts.
+    BadDataError
+        For an index with the labels of X's index in another order.
+
+    """
+    if is_scipy_sparse(given):
+        raise UsageError("[profile] is a sparse matrix; a frame, a Series, an array or a dict of columns is right")
+    check_rows("profile", given, X)
+    traits = []
+    for name, values in columns_of(given, "profile").items():
+        if values.shape != labels.shape:
+            raise UsageError(
+                f"[profile] '{name}' has the shape {values.shape}; a value for each of the {len(labels)} rows is right"
+            )
+        if values.dtype == np.float64:
+            traits.append(_trait(name, values, labels, weights, k, is_text=False))
+            continue
+        gaps = np.array([_is_missing(value) for value in values], dtype=bool)
+        texts, codes = np.unique(values[~gaps].astype(str), return_inverse=True)
+        if len(texts) > _MOST_TEXTS:
+            raise UsageError(
+                f"[profile] '{name}' has {len(texts)} different texts; at most {_MOST_TEXTS} are right, so group "
+                "them or leave the column out"
+            )
+        for code, text in enumerate(texts):
+            is_it = np.full(len(values), np.nan)
+            is_it[~gaps] = codes == code
+            traits.append(_trait(f"{name}={text}", is_it, labels, weights, k, is_text=True))
+    return traits
+
+
+def _trait(
+    name: str,
+    values: npt.NDArray[np.float64],
+    labels: npt.NDArray[Any],
+    weights: npt.NDArray[np.float64] | None,
+    k: int,
+    *,
+    is_text: bool,
+) -> Trait:
+    means, overall, _ = mean_of_column(values, labels, weights, k)
+    known = ~np.isnan(values)
+    return Trait(name, means, overall, _test_values(values[known], labels[known], k), is_text)
+
+
+def _test_values(values: npt.NDArray[np.float64], labels: npt.NDArray[Any], k: int) -> npt.NDArray[np.float64]:
+    """Give the distance of each mean from the mean of all rows, in its deviation over random clusters of its size."""
+    n, sizes = len(values), np.bincount(labels, minlength=k)
+    if n < 2 or np.ptp(values) == 0:
+        return np.where(sizes > 0, 0.0, np.nan)
+    centred = values - values.mean()
+    with np.errstate(invalid="ignore", divide="ignore"):
+        error = np.sqrt((centred**2).mean() / sizes * (n - sizes) / (n - 1))
+        found: npt.NDArray[np.float64] = np.bincount(labels, centred, minlength=k) / sizes / error
+    return np.where(sizes == n, 0.0, found)
+
+
+def columns_of(given: Any, parameter: str = "X") -> dict[str, npt.NDArray[Any]]:
+    """Give the columns of a frame (pandas, polars, pyarrow), a Dataset, a dict, an array, or a single column.
+
+    Returns
+    -------
+    columns : dict of str to ndarray of shape (n_samples,)
+        float64 for numbers, whose gaps are NaN; else objects. A sparse matrix has no columns here.
+
+    Raises
+    ------
+    UsageError
+        Where two columns have one name.
+
+    """
+    if is_scipy_sparse(given):
+        return {}
+    pairs = [(str(name), _values_of(column)) for name, column in _pairs_of(given)]
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise UsageError(f"[{parameter}] {TWICE}")
+    return found
+
+
+def _pairs_of(given: Any) -> list[tuple[Any, Any]]:
+    if isinstance(given, Dataset):
+        names = given.column_names or [f"x{j}" for j in range(given.points.shape[1])]
+        return list(zip(names, given.points.T, strict=True))
+    if isinstance(given, dict):
+        return list(given.items())
+    if hasattr(given, "iloc"):  # pandas, whose columns may have any names
+        frame = given if given.ndim == 2 else given.to_frame()
+        return [(name, frame.iloc[:, j]) for j, name in enumerate(frame.columns)]
+    named = getattr(given, "column_names", None) or getattr(given, "columns", None)  # pyarrow, polars
+    if named is not None:
+        return [(name, given[name]) for name in named]
+    array = np.asarray(given)
+    if array.ndim == 2:
+        return [(f"x{j}", column) for j, column in enumerate(array.T)]
+    return [(getattr(given, "name", None) or "x", array)]
+
+
+def _is_missing(value: Any) -> bool:
+    if isinstance(value, numbers.Number):
+        return value != value
+    return is_gap(value) or (isinstance(value, str) and value == "NaT")  # the text of a missing date
+
+
+def _values_of(column: Any) -> npt.NDArray[Any]:
+    values = np.asarray(column)
+    if values.dtype.kind in "iuf":
+        return values.astype(np.float64)
+    if values.dtype.kind in "mM":  # as objects they may be numbers of nanoseconds
+        values = values.astype(str)
+    values = values.astype(object)
+    values[[_is_missing(value) for value in values]] = np.nan
+    if all(isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_)) for value in values):
+        return values.astype(np.float64)
+    return values
+
+
+def mean_of_column(
+    values: npt.NDArray[np.float64], labels: npt.NDArray[Any], weights: npt.NDArray[np.float64] | None, k: int
+) -> tuple[npt.NDArray[np.float64], float, float]:
+    """Give the mean of a column in each cluster, and mean and deviation in all rows, by weight and without gaps."""
+    known = ~np.isnan(values)
+    values, labels = values[known], labels[known]
+    masses = np.ones(len(values)) if weights is None else weights[known]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = float((masses * values).sum() / masses.sum())
+        variance = float((masses * (values - mean) ** 2).sum() / masses.sum())
+        sums = np.bincount(labels, masses * (values - mean), minlength=k)  # of small numbers, which round less
+        return mean + sums / np.bincount(labels, masses, minlength=k), mean, math.sqrt(variance)

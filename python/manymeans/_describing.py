@@ -1,0 +1,257 @@
+"""Descriptions of clusters, whatever has fitted them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+
+from ._choose import Choice
+from ._columns import columns_of
+from ._errors import UsageError
+from ._parameters import integer
+from ._profile import Profile
+from ._result import FitResult
+from ._wording import printable
+
+#: Min distance from the mean of all rows, in deviations, min test value, and max columns of each on a card.
+_MIN_APART, _MIN_SURPRISE, _MAX_SHOWN = 0.1, 2.0, 5
+
+
+class Card(NamedTuple):
+    """A cluster in a few lines; `str` and `print` write them.
+
+    Attributes
+    ----------
+    cluster : int
+        Its number.
+    size : int
+        Its rows.
+    share : float
+        Its share of the weight.
+    spread : float
+        Root of the mean squared distance to the centre, in the units of the fit.
+    columns : list of (str, float, float, float)
+        Name, centre, mean of all rows, and their distance in standard deviations of the column. These are the columns
+        with the largest distances, max five, all of 0.1 or more.
+    profile : list of (str, float, float, float)
+        Name, mean or share in the cluster, mean or share of all rows, and test value. These are the most surprising
+        columns of `profile`, max five, all with a test value of 2 or more either way.
+    typical : list
+        The rows nearest to the centre: their labels in the index of a frame, their identifiers, or their numbers.
+    more : dict of str to float
+        Of a linear model: r2, intercept and coefficients.
+
+    """
+
+    cluster: int
+    size: int
+    share: float
+    spread: float
+    columns: list[tuple[str, float, float, float]]
+    profile: list[tuple[str, float, float, float]]
+    typical: list[Any]
+    more: dict[str, float]
+
+    def __str__(self) -> str:
+        lines = [f"cluster {self.cluster}: {self.size} rows ({100 * self.share:.1f} %), spread {self.spread:.6g}"]
+        lines += [f"{name}: {value:.6g}" for name, value in self.more.items()]
+        lines += [f"{name}: {here:.6g}, all rows {mean:.6g} ({sd:+.1f} sd)" for name, here, mean, sd in self.columns]
+        lines += [f"{name}: {here:.6g}, all rows {mean:.6g} (z {z:+.1f})" for name, here, mean, z in self.profile]
+        lines.append("typical rows: " + ", ".join(map(str, self.typical)))
+        return printable("\n  ".join(lines))
+
+
+def summary(
+    model: Any,
+    X: Any = None,
+    y: Any = None,
+    *,
+    k: int | None = None,
+    sample_weight: Any = None,
+    profile: Any = None,
+) -> Any:
+    """Describe clusters in the units of the points, whatever has fitted them.
+
+    The estimators, `FitResult` and `Model` have a method ``summary``, which gives the same. A `Pipeline` of
+    scikit-learn has none. This function describes its clusters by the columns of `X` that hold numbers, before other
+    steps change them. Its centres are the means of the rows of each cluster; gaps are left out.
+
+    Parameters
+    ----------
+    model : FitResult, Model, Choice, fitted estimator, or Pipeline that ends with one
+        Estimators of this package, also `RegressionClustering`.
+    X : array-like of shape (n_samples, n_features), Dataset or path, optional
+        Points to describe the clusters by. By default the points of the fit, as long as the program keeps them and
+        their weights. Lists are not remembered, nor what the steps of a pipeline make of points.
+    y : array-like of shape (n_samples,), optional
+        The target of a `RegressionClustering`; needed with `X`.
+    k : int, optional
+        The number of clusters whose best model is described; needed where there are models of several k.
+    sample_weight : array-like of shape (n_samples,), optional
+        Weights of the rows of `X`.
+    profile : frame, Series, array or dict, optional
+        Other columns of the same rows, of numbers or of texts: what was not fitted, such as an outcome or an origin. A
+        frame is one of pandas, polars or pyarrow.
+
+    Returns
+    -------
+    summary : pandas.DataFrame
+        A row for each cluster; a dict of lists where pandas is not installed. ``size`` is the number of rows,
+        ``share`` their share of the weight. ``spread`` is the root of the mean squared distance to the centre, in the
+        units of the fit: scaled ones for a scaled model. Each feature has a column of its name with the centres in its
+        own units, and one named ``"name (sd)"``. This one has the distance of the centre from the mean of all rows, in
+        standard deviations of the column. The program's ``--summary`` has the same numbers. With
+        ``metric="cosine"``, the rows have length one.
+        For linear models, ``spread`` is the root of the mean squared residual, and ``r2`` the share of the target's
+        variance in the cluster that its model explains. ``intercept`` and ``"name (coef)"`` are the model. The columns
+        of features and target have their means.
+        A column of numbers in `profile` adds ``"name (mean)"``. A column of texts, truth values or categories adds
+        columns for each value. ``"name=value"`` is its share of the rows, and ``"name=value (lift)"`` that share
+        divided by the share of all rows. Rows with a gap are left out. ``"name (z)"`` is the test value: how surprising
+        the mean or share is.
+
+    Raises
+    ------
+    UsageError
+        For points of the fit that are gone or have changed, and for a `model` that is something else. For a `profile`
+        of another number of rows, or with more than 100 different texts in a column.
+
+    Notes
+    -----
+    The points of the fit have its labels, other points have the labels of ``predict``. Time O(n_samples n_features),
+    without ``predict``; memory O(n_samples).
+
+    The test value of a cluster with n_k of the n rows is (m_k - m) / sqrt(s^2 / n_k (n - n_k) / (n - 1)). The means of
+    the column are m_k in the cluster and m in all rows, and s is its deviation, divided by n. A text is a column of 0
+    and 1. The root is the standard deviation of the mean of n_k rows that are drawn without replacement. A test value
+    beyond 2 or 3 is surprising if the column played no part in the fit. Each row counts once, without its weight
+    (Lebart, Morineau and Piron, Statistique exploratoire multidimensionnelle, 1995). For a text the test value is
+    sqrt((n - 1) / n) times the adjusted residual (Haberman, Biometrics 29, 1973).
+
+    Examples
+    --------
+    >>> import manymeans
+    >>> import numpy as np
+    >>> X = np.array([[1.0, 2], [1, 4], [1, 0], [10, 2], [10, 4], [10, 0]])
+    >>> table = manymeans.summary(manymeans.fit(X, 2), X)
+    >>> sorted(table["x0"]), list(table["share"])
+    ([1.0, 10.0], [0.5, 0.5])
+
+    """
+    return _profile_of(model, X, y, k, sample_weight).table(profile)
+
+
+def cards(
+    model: Any,
+    X: Any = None,
+    y: Any = None,
+    *,
+    k: int | None = None,
+    sample_weight: Any = None,
+    profile: Any = None,
+    rows: int = 3,
+) -> list[Card]:
+    r"""Describe each cluster on a card: its size, what sets it apart, and its typical rows.
+
+    Parameters
+    ----------
+    model, X, y, k, sample_weight, profile : optional
+        As for `summary`.
+    rows : int, default=3
+        Number of typical rows.
+
+    Returns
+    -------
+    cards : list of Card
+        A card for each cluster. ``print(*cards, sep="\n")`` writes them out.
+
+    Raises
+    ------
+    UsageError
+        As `summary`.
+
+    Notes
+    -----
+    Time O(n_samples (n_features + log n_samples)), without ``predict``; memory O(n_samples).
+
+    Examples
+    --------
+    >>> import manymeans
+    >>> import numpy as np
+    >>> X = np.array([[1.0, 2], [1, 4], [1, 0], [10, 2], [10, 4], [10, 0]])
+    >>> result = manymeans.fit(X, 2, init=X[[0, 3]])
+    >>> colours = ["red", "red", "red", "blue", "blue", "blue"]
+    >>> print(manymeans.cards(result, X, profile={"colour": colours}, rows=1)[0])
+    cluster 0: 3 rows (50.0 %), spread 1.63299
+      x0: 1, all rows 5.5 (-1.0 sd)
+      colour=blue: 0, all rows 0.5 (z -2.2)
+      colour=red: 1, all rows 0.5 (z +2.2)
+      typical rows: 0
+
+    """
+    rows = integer("rows", rows, 0)
+    found = _profile_of(model, X, y, k, sample_weight)
+    table, differences = found.of_clusters(), found.differences
+    traits, typical = found.traits(profile), found.typical(rows)
+    made = []
+    for cluster, (size, share, spread) in enumerate(zip(*table.values(), strict=True)):
+        centers = zip(found.names, found.centers[cluster], found.mean, differences[cluster], strict=True)
+        others = [(trait.name, trait.values[cluster], trait.overall, trait.z[cluster]) for trait in traits]
+        more = {name: float(values[cluster]) for name, values in found.more.items()}
+        made.append(
+            Card(
+                cluster, int(size), float(share), float(spread), _largest(centers, _MIN_APART),
+                _largest(others, _MIN_SURPRISE), typical[cluster], more,
+            )
+        )  # fmt: skip
+    return made
+
+
+def _largest(values: Iterable[tuple[Any, ...]], least: float) -> list[tuple[str, float, float, float]]:
+    """Give the columns whose last number is largest, either way."""
+    found = [(name, float(here), float(everywhere), float(far)) for name, here, everywhere, far in values]
+    found = [one for one in found if abs(one[3]) >= least]
+    return sorted(found, key=lambda one: -abs(one[3]))[:_MAX_SHOWN]
+
+
+def _profile_of(model: Any, X: Any, y: Any, k: int | None, sample_weight: Any) -> Profile:
+    """Describe the clusters of whatever has fitted them."""
+    if hasattr(model, "named_steps"):
+        return _of_pipeline(model, X, y, k, sample_weight)
+    if isinstance(model, Choice):
+        model, k = model.result, model.k if k is None else k
+    if k is not None:
+        model = _result_of(model).best(k)
+    if hasattr(model, "predict_cluster"):
+        return cast("Profile", model._profile(X, y, sample_weight))
+    if y is not None:
+        raise UsageError("[y] is the target of a RegressionClustering; other models have none, so leave it out")
+    if not hasattr(model, "_profile"):
+        raise UsageError(
+            f"[model] is {type(model).__name__}; a FitResult, a Model, a Choice, a fitted clusterer of manymeans, or a "
+            "Pipeline that ends with one is right"
+        )
+    return cast("Profile", model._profile(X, sample_weight))
+
+
+def _result_of(model: Any) -> FitResult:
+    result = getattr(model, "result_", model)
+    if not isinstance(result, FitResult):
+        raise UsageError(f"[k] chooses among models, and {type(model).__name__} is one; leave it out")
+    return result
+
+
+def _of_pipeline(model: Any, X: Any, y: Any, k: int | None, sample_weight: Any) -> Profile:
+    if X is None:
+        raise UsageError("[X] is missing; a Pipeline does not keep the points of its fit, so pass them as X")
+    points = model[:-1].transform(X) if len(model.steps) > 1 else X
+    profile = _profile_of(model.steps[-1][1], points, y, k, sample_weight)
+    profile.X = X
+    found = {name: values for name, values in columns_of(X).items() if values.dtype == np.float64}
+    if not found:  # a text, or a sparse matrix: what the last step has seen
+        return profile
+    target = [] if y is None else [(profile.names[-1], np.asarray(y, dtype=np.float64))]
+    names, columns = zip(*found.items(), *target, strict=True)
+    return profile.of_columns(list(names), list(columns))
