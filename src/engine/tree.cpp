@@ -22,7 +22,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <cstring>
 #include <numeric>
 #include <utility>
@@ -339,27 +338,6 @@ void check(const TreeOptions& options) {
     throw usage("sample", fmt::format("{} rows cannot make {} leaves; at least {} are right, or 0 for all rows",
                                       options.sample, options.k[0], options.k[0]));
   }
-}
-
-TreeBalance TreeResult::balance() const {
-  const std::vector<int64_t>& sizes = fit.models[0].counts;
-  TreeBalance balance;
-  balance.smallest = *std::ranges::min_element(sizes);
-  balance.largest = *std::ranges::max_element(sizes);
-  balance.empty = std::ranges::count(sizes, 0);
-  const double k = static_cast<double>(sizes.size());
-  const double mean = static_cast<double>(std::accumulate(sizes.begin(), sizes.end(), int64_t{0})) / k;
-  double squares = 0;
-  for (const int64_t size : sizes) squares += (static_cast<double>(size) - mean) * (static_cast<double>(size) - mean);
-  balance.variation = std::sqrt(squares / k) / mean;
-  balance.max_to_mean = static_cast<double>(balance.largest) / mean;
-  return balance;
-}
-
-std::string TreeResult::digest() const {
-  std::vector<std::string> all = splits;
-  all.push_back(fit.models[0].digest());
-  return combined_digest(all);
 }
 
 TreeResult fit_tree(const PointsView& points, std::span<const double> weights, const TreeOptions& options,
