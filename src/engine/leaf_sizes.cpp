@@ -1,15 +1,11 @@
 #include "engine/leaf_sizes.h"
 
+#include "backend/assigned_inertia.h"
 #include "backend/balanced/balanced_upload.h"
-#include "backend/row_queries.h"
-#include "core/data_type.h"
 #include "data/gather.h"
 #include "data/input.h"
-#include "data/row_blocks.h"
 #include "data/unit_rows.h"
 #include "engine/stop_flag.h"
-#include "prototype/centroid.h"
-#include "prototype/prototype.h"
 
 #include <algorithm>
 #include <cmath>
@@ -134,29 +130,8 @@ class LeafSizes {
     }
     leaves_.counts = sizes_;
     leaves_.labels.write(0, rows_.points.n, labels_.data());
-    leaves_.inertia = inertia_of(input, pool).rounded(input.weight_exponent);
-  }
-
-  InertiaSum inertia_of(const Input& input, ThreadPool& pool) const {
-    const Matrix& prototypes = leaves_.prototypes;
-    std::vector<double> d2(labels_.size());
-    as_float_type(input.points.type, [&]<class T>(T) {
-      for_each_block<T>(input.points, {}, pool, [&](int, int64_t first, int64_t rows, const T* x) {
-        const uint32_t* labels = labels_.data() + first;
-        centroid().rows<T>().distances(
-            {x, rows, input.points.d, prototypes.values<T>().data(), prototypes.rows(), labels}, d2.data() + first);
-      });
-    });
-    InertiaSum sum;
-    for (size_t i = 0; i < d2.size(); ++i) {
-      if (input.weight(static_cast<int64_t>(i)) > 0) sum.farthest = std::max(sum.farthest, d2[i]);
-    }
-    sum.format = distance_format(input, sum.farthest);
-    sum.limbs.resize(static_cast<size_t>(sum.format.limbs));
-    for (size_t i = 0; i < d2.size(); ++i) {
-      add_term(input.weight(static_cast<int64_t>(i)) * d2[i], sum.format, 1, sum.limbs.data());
-    }
-    return sum;
+    const std::vector<double> d2 = assigned_distances(input, leaves_.prototypes, leaves_.labels, pool);
+    leaves_.inertia = inertia_of_distances(input, d2).rounded(input.weight_exponent);
   }
 
   const LeafRows& rows_;

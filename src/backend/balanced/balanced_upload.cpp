@@ -2,6 +2,7 @@
 
 #include <manymeans/error.h>
 
+#include "backend/assigned_inertia.h"
 #include "core/data_type.h"
 #include "core/fixed_point.h"
 #include "core/label_term.h"
@@ -54,7 +55,7 @@ class BalancedSession final : public Session, public RowQueries {
   std::vector<DistantRow> farthest_rows(int slot, const Matrix& prototypes, int64_t count) override;
   std::vector<InertiaSum> inertias(std::span<const ModelPrototypes> models) override;
   std::vector<int64_t> inertia_limbs(int slot, const Matrix& prototypes, const SumFormat& format) override {
-    return limbs_of(distances(slot, prototypes), format);
+    return limbs_of_distances(input_, distances(slot, prototypes), format);
   }
   std::vector<double> distances(int slot, const Matrix& prototypes) override;
   void transform(const Matrix& prototypes, Matrix& distances) override {
@@ -76,7 +77,6 @@ class BalancedSession final : public Session, public RowQueries {
   double find_costs(const Matrix& prototypes);
   std::vector<int64_t> costs_of_all_ranks(int64_t k) const;
   void take_labels_of(PassModel& pass, const std::vector<uint32_t>& labels);
-  std::vector<int64_t> limbs_of(std::span<const double> d2, const SumFormat& format) const;
   void add_row(Statistics& statistics, const double* terms, int64_t row, int64_t label, int sign) const;
 
   const Input& input_;
@@ -221,39 +221,13 @@ void BalancedSession::move_row(int slot, int64_t row, uint32_t label) {
 }
 
 std::vector<double> BalancedSession::distances(int slot, const Matrix& prototypes) {
-  std::vector<double> d2(static_cast<size_t>(n()));
-  std::vector<uint32_t> labels;
-  as_float_type(input_.points.type, [&]<class T>(T) {
-    for_each_block<T>(input_.host_points(), input_.memory.window, pool_,
-                      [&](int, int64_t begin, int64_t rows, const T* x) {
-                        labels.resize(static_cast<size_t>(rows));
-                        model(slot).labels.read(begin, rows, labels.data());
-                        prototype_.rows<T>().distances(
-                            {x, rows, input_.points.d, prototypes.values<T>().data(), prototypes.rows(), labels.data()},
-                            d2.data() + begin);
-                      });
-  });
-  return d2;
-}
-
-std::vector<int64_t> BalancedSession::limbs_of(std::span<const double> d2, const SumFormat& format) const {
-  std::vector<int64_t> limbs(static_cast<size_t>(format.limbs));
-  for (int64_t i = 0; i < n(); ++i) {
-    add_term(input_.weight(i) * d2[static_cast<size_t>(i)], format, 1, limbs.data());
-  }
-  return limbs;
+  return assigned_distances(input_, prototypes, model(slot).labels, pool_);
 }
 
 std::vector<InertiaSum> BalancedSession::inertias(std::span<const ModelPrototypes> models) {
   std::vector<InertiaSum> sums;
   for (const ModelPrototypes& asked : models) {
-    const std::vector<double> d2 = distances(asked.slot, *asked.prototypes);
-    double farthest = 0;
-    for (int64_t i = 0; i < n(); ++i) {
-      if (input_.weight(i) > 0) farthest = std::max(farthest, d2[static_cast<size_t>(i)]);
-    }
-    const SumFormat format = distance_format(input_, farthest);
-    sums.push_back({farthest, format, limbs_of(d2, format)});
+    sums.push_back(inertia_of_distances(input_, distances(asked.slot, *asked.prototypes)));
   }
   return sums;
 }
