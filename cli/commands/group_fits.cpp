@@ -79,10 +79,8 @@ std::string model_path(const std::string& pattern, const std::string& group) {
 }
 
 void check_models(const FitJob& job, const GroupedTable& table) {
-  CommandFiles files = {.outputs = {{"--labels", job.labels, kTableEndings}, {"--checkpoint", job.checkpoint.path, {}}},
-                        .inputs = job.data.all(),
-                        .prints = (job.json || !job.quiet) && !job.streams_table};
-  files.inputs.push_back(job.reading.weights);
+  CommandFiles files = files_of(job);
+  files.outputs.erase(files.outputs.begin());
   for (const std::string& name : table.names) {
     files.outputs.push_back({"--model", model_path(job.model, name), {".npz"}});
   }

@@ -112,11 +112,7 @@ void note_given(const Command& app, FitJob& job) {
   job.models_given = app.given("--models");
 }
 
-void check_job(FitJob& job, const FitOptions& options, bool initial_file) {
-  job.streams_table = use_standard_output(
-      {{"--labels", &job.labels}, {"--append", &job.append.path}, {"--summary", &job.summary}}, job.json);
-  job.reading.threads = options.threads;
-  job.reading.memory = options.memory.bytes;
+CommandFiles files_of(const FitJob& job) {
   CommandFiles files = {.outputs = {{"--model", job.model, {".npz"}},
                                     {"--labels", job.labels, kTableEndings},
                                     {"--append", job.append.path, kAppendEndings},
@@ -126,8 +122,17 @@ void check_job(FitJob& job, const FitOptions& options, bool initial_file) {
                         .inputs = job.data.all(),
                         .prints = (job.json || !job.quiet) && !job.streams_table};
   files.outputs.insert(files.outputs.end(), job.others.begin(), job.others.end());
-  check_id(job.reading, {&job.labels, &job.append.path}, job.ranks != nullptr);
   files.inputs.push_back(job.reading.weights);
+  return files;
+}
+
+void check_job(FitJob& job, const FitOptions& options, bool initial_file) {
+  job.streams_table = use_standard_output(
+      {{"--labels", &job.labels}, {"--append", &job.append.path}, {"--summary", &job.summary}}, job.json);
+  job.reading.threads = options.threads;
+  job.reading.memory = options.memory.bytes;
+  check_id(job.reading, {&job.labels, &job.append.path}, job.ranks != nullptr);
+  CommandFiles files = files_of(job);
   if (initial_file) files.inputs.push_back(options.init);
   check_files(files);
   check_append(job.append, job.data, job.reading, job.ranks != nullptr);

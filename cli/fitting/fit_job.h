@@ -57,6 +57,9 @@ void bind_job_flags(const Command& app, FitJob& job, const JobHelp& help);
 /// Sets FitJob::k_given and models_given.
 void note_given(const Command& app, FitJob& job);
 
+/// The files that a completed job reads and writes; --model comes first.
+CommandFiles files_of(const FitJob& job);
+
 /// Checks everything that does not need the points, before any of them is read. Completes `job`. `initial_file`:
 /// whether --init names a file.
 void check_job(FitJob& job, const FitOptions& options, bool initial_file);
