@@ -229,14 +229,8 @@ class EachFit {
     const auto last_wide = on_cpu ? order_by_work(shared->threads()) : order_by_bytes();
     for (auto b = order_.begin(); b != last_wide; ++b) fit_problem(*b, options.threads, shared);
     const std::span<const int64_t> others(last_wide, order_.end());
-    if (on_cpu) {
-      options.threads = 1;
-      fit_side_by_side(others, options, shared->threads());
-    } else {
-      const int workers = std::min(shared->threads(), device_workers(others));
-      options.threads = std::max(1, shared->threads() / workers);  // which copy points
-      fit_side_by_side(others, options, workers);
-    }
+    options.threads = 1;
+    fit_side_by_side(others, options, on_cpu ? shared->threads() : std::min(shared->threads(), device_workers(others)));
   }
 
   std::shared_ptr<Backend> backend_for(const FitOptions& options) const {
