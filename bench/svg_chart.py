@@ -1,6 +1,6 @@
 """A line chart as an SVG file: linear or logarithmic axes, markers, and a key of the lines.
 
-The key stands at the ends of the lines, or below the plot if its names are long. Standard library.
+The key is at the ends of the lines, or below the plot if its names are long. Standard library.
 """
 
 import math

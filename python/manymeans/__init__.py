@@ -1,10 +1,10 @@
 """manymeans: k-means for ensembles of models; many models, many cores, one answer.
 
-`KMeans`, `BisectingKMeans` and `MiniBatchKMeans` are drop-ins for scikit-learn's, `EnsembleKMeans` fits many models at
-once, the clusters of `RegressionClustering` are linear models, `HierarchicalKMeans` fits very many clusters, and
-`ProductQuantizer` and `ResidualQuantizer` fit codebooks; `fit`, `fit_each`, `search`, `predict`, `compare`, `criteria`,
-`choose_k`, `summary`, `cards`, `consensus`, `optimal_1d`, `report`, `kmeans_plusplus`, `multiply`, `read` and `info` do
-without estimators.
+`KMeans`, `BisectingKMeans` and `MiniBatchKMeans` are drop-ins for scikit-learn's. `EnsembleKMeans` fits many models at
+once. `HierarchicalKMeans` fits very many clusters. The clusters of `RegressionClustering` are linear models.
+`ProductQuantizer` and `ResidualQuantizer` fit codebooks.
+Functions without estimators: `fit`, `fit_each`, `search`, `predict`, `compare`, `criteria`, `choose_k`, `summary`,
+`cards`, `consensus`, `optimal_1d`, `report`, `kmeans_plusplus`, `multiply`, `read` and `info`.
 The tutorial is docs/user/python.md.
 """
 

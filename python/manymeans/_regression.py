@@ -369,7 +369,7 @@ class RegressionClustering(Fitting, RegressorMixin, _FittingEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), default=None
-            Features; by default those of the fit, as long as the program keeps them, the target and the weights.
+            Features; by default the features of the fit, as long as the program keeps them, the target and the weights.
         y : array-like of shape (n_samples,), default=None
             Target.
         sample_weight : array-like of shape (n_samples,), default=None

@@ -60,7 +60,7 @@ bool has_whole_range(const TableColumn& column) {
          std::trunc(column.values.max) == column.values.max;
 }
 
-// Returns true for consecutive integers in any order: their range, mean and deviation are those of n in a row.
+// Returns true for consecutive integers in any order. Range, mean and deviation tell them.
 bool numbers_rows(const TableColumn& column, int64_t rows) {
   constexpr int64_t kMinRows = 10;  // below, numbers in order are nothing to wonder about
   constexpr double kRounding = 1e-6;
