@@ -39,6 +39,7 @@ FOLDERS = {
         "points",
         "queries",
         "pass",
+        "problems",
         "linear",
         ".",
     ],

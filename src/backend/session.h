@@ -37,6 +37,7 @@ struct PassModel {
   PassResult result;                     ///< of the last pass
   std::vector<PassResult> earlier = {};  ///< of the passes before it, where more than one was done
   Matrix last_prototypes = {};           ///< then: the prototypes of the last pass
+  PassLimits limits = {};                ///< of Backend::upload_problems(): its own, but for the number of passes
 };
 
 /// Copies labels to those from row `first` on, of any width that holds them.

@@ -24,6 +24,13 @@ struct Workload {
   std::vector<int64_t> clusters = {};  ///< of each model; empty: of one, max_clusters
 };
 
+/// A model that has rows of its own: neighbouring rows of all points.
+struct ModelRows {
+  int64_t first = 0;
+  int64_t rows = 0;
+  int64_t k = 0;
+};
+
 class Backend;
 class SwapScores;
 class Upload;

@@ -1,8 +1,10 @@
 // Order-free statistics of one model's clusters.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace manymeans {
@@ -32,6 +34,17 @@ struct Statistics {
         counts(static_cast<size_t>(clusters)) {}
   int64_t* row(int64_t cluster) { return sums.data() + cluster * limbs * d; }
   const int64_t* row(int64_t cluster) const { return sums.data() + cluster * limbs * d; }
+
+  /// The statistics of the clusters `kept` (ascending). The others weigh nothing; their rows count under new_label.
+  Statistics renumbered(std::span<const uint32_t> new_label, std::span<const int64_t> kept) const {
+    Statistics after(static_cast<int64_t>(kept.size()), d, limbs);
+    for (size_t to = 0; to < kept.size(); ++to) {
+      std::copy_n(row(kept[to]), limbs * d, after.row(static_cast<int64_t>(to)));
+      after.weights[to] = weights[static_cast<size_t>(kept[to])];
+    }
+    for (size_t label = 0; label < new_label.size(); ++label) after.counts[new_label[label]] += counts[label];
+    return after;
+  }
 };
 
 }  // namespace manymeans

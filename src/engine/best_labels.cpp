@@ -14,17 +14,21 @@ constexpr int64_t kPiece = 1 << 16;  // rows that a thread sums up at a time
 
 }  // namespace
 
+BestLabels::Key BestLabels::key_of(const Member& member) {
+  return {member.own_rows ? member.own_rows->problem : 0, member.result.k_requested};
+}
+
 void BestLabels::add(const Member& member) {
   const std::pair mine(member.result.inertia, member.index);
   const std::lock_guard lock(mutex_);
-  auto& best = best_.try_emplace(member.result.k_requested, mine).first->second;
+  auto& best = best_.try_emplace(key_of(member), mine).first->second;
   best = std::min(best, mine);
 }
 
 bool BestLabels::wants(const Member& member) const {
   if (all_) return true;
   const std::lock_guard lock(mutex_);
-  return best_.at(member.result.k_requested).second == member.index;
+  return best_.at(key_of(member)).second == member.index;
 }
 
 void BestLabels::keep_best(FitResult& result) const {

@@ -31,7 +31,9 @@ class BestLabels {
  private:
   bool all_;
   mutable std::mutex mutex_;
-  std::map<int64_t, std::pair<double, int64_t>> best_;  // of each k, inertia and index
+  using Key = std::pair<int64_t, int64_t>;  // problem and k
+  static Key key_of(const Member& member);
+  std::map<Key, std::pair<double, int64_t>> best_;  // inertia and index
 };
 
 /// ModelResult::label_sum.

@@ -25,7 +25,7 @@
 #include "engine/fit_on.h"
 #include "engine/fit_shard.h"
 #include "engine/gathered_warnings.h"
-#include "engine/given_prototypes.h"
+#include "engine/members.h"
 #include "engine/lloyd.h"
 #include "engine/search_task.h"
 #include "engine/strategies.h"
@@ -93,27 +93,6 @@ void check_balanced(const FitOptions& options, int64_t rows, const Backend& back
                 fmt::format("{} is too little for sizes of clusters: the costs of {} rows in {} clusters take {} bytes",
                             name_of(options.memory), rows, k, bytes));
   }
-}
-
-std::vector<Member> make_members(const Task& task, const Input& input, int64_t swaps) {
-  const FitOptions& options = task.options;
-  const auto init_of = [&](int64_t k) {
-    return find_init(options.init, prototype_of(input), input.shard.all, k, input.points.d).name;
-  };
-  std::vector<Member> members;
-  for (const int64_t k : options.k) {
-    for (int64_t replica = 0; replica < options.models; ++replica) {
-      Member member;
-      member.result.k = member.result.k_requested = k;
-      member.result.replica = replica;
-      member.result.seed = options.model_seed.value_or(member_seed(options.seed, k, replica));
-      member.result.init = task.given() ? "given" : std::string(init_of(k));
-      member.index = static_cast<int64_t>(members.size());
-      if (swaps > 0) begin_search(member);
-      members.push_back(std::move(member));
-    }
-  }
-  return members;
 }
 
 // Made before anything is allocated.
@@ -339,7 +318,10 @@ void Fit::read() {
 // Prepares the models, and what rules, reports and checkpoints need to know of the points.
 void Fit::prepare() {
   if (any_needs(rules_, RuleNeed::kVariance)) variance_ = mean_variance(column_moments(input_, pool_));
-  members_ = make_members(task_, input_, place_.kind.swaps);
+  members_ = make_members(task_.options, task_.given(), input_);
+  for (Member& member : members_) {
+    if (place_.kind.swaps > 0) begin_search(member);
+  }
   if (task_.given()) give_prototypes(task_.hooks.initial, input_, task_.options.metric, members_);
   const bool watched = task_.hooks.progress != nullptr && place_.kind.prototype.euclidean && place_.remote == nullptr;
   if (comm_.max(int64_t{watched}) > 0) estimate_.emplace(input_, pool_);
@@ -490,16 +472,12 @@ void Fit::warn_of_weights(FitResult& result) {
 FitResult Fit::report(const Cost& cost) {
   FitResult result;
   Provenance& provenance = result.provenance;
-  provenance.version = MANYMEANS_VERSION;
-  provenance.backend = backend_->name();
-  provenance.instruction_set = backend_->instruction_set();
-  provenance.plan = labelled().plan();
+  provenance = provenance_of(*backend_, labelled(), task_.options);
   provenance.memory = input_.memory.text;
   provenance.threads = pool_.size();  // the system may have given fewer than asked for
   provenance.rows = input_.shard.all;
   provenance.columns = task_.points.d;
   provenance.type = task_.points.type;
-  provenance.options = task_.options;
   provenance.seconds = std::move(seconds_);
   tell_cost(cost, provenance);
   if (task_.options.metric == Metric::kEuclidean)

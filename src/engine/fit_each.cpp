@@ -1,16 +1,15 @@
 #include <manymeans/fit_each.h>
 
-#include "core/aligned_buffer.h"
 #include "core/fp_environment.h"
 #include "core/memory_space.h"
 #include "core/out_of_memory.h"
 #include "core/sparse_rows.h"
 #include "core/threads.h"
-#include "data/content_hash.h"
-#include "data/input.h"
 #include "engine/checkpoint.h"
 #include "engine/fit_on.h"
 #include "engine/fit_shard.h"
+#include "engine/joined_fits.h"
+#include "engine/problems.h"
 #include "engine/stop_flag.h"
 #include "engine/strategies.h"
 #include "engine/time_left.h"
@@ -28,171 +27,9 @@
 namespace manymeans {
 namespace {
 
-void check_number(const char* what, size_t given, int64_t needed, const char* of) {
-  if (given == 0 || static_cast<int64_t>(given) == needed) return;
-  throw Error(ErrorCode::kUsage, what,
-              fmt::format("has {} numbers; one for each of the {} {} is right", given, needed, of));
-}
-
-void check_groups(std::span<const int64_t> groups, int64_t rows) {
-  if (groups.size() < 2) {
-    throw Error(ErrorCode::kUsage, "groups",
-                fmt::format("{} offsets were given, for no problem; B problems have B + 1", groups.size()));
-  }
-  for (size_t b = 0; b + 1 < groups.size(); ++b) {
-    const int64_t first = groups[b], last = groups[b + 1];
-    if (first >= 0 && first <= last && last <= rows) continue;
-    throw ProblemError(static_cast<int64_t>(b),
-                       {ErrorCode::kUsage, "groups",
-                        fmt::format("its offsets are {} and {}; they must ascend from 0 to {}, the number of rows",
-                                    first, last, rows)});
-  }
-  if (groups.front() == 0 && groups.back() == rows) return;
-  throw Error(ErrorCode::kUsage, "groups",
-              fmt::format("they go from {} to {}; the first must be 0, the last {}, the number of rows", groups.front(),
-                          groups.back(), rows));
-}
-
-// The problems of a call, each as fit() takes it.
-class Problems {
- public:
-  Problems(const PointsView& points, std::span<const double> weights, std::span<const int64_t> groups,
-           const EachOptions& options, const PointsView& initial)
-      : points_(points), weights_(weights), groups_(groups), options_(options), initial_(initial) {
-    check_groups(groups, points.n);
-    check_number("weights", weights.size(), points.n, "rows");
-    check_number("k_each", options.k_each.size(), count(), "problems");
-    check_number("seed_each", options.seed_each.size(), count(), "problems");
-    if (options.model_seed && !options.seed_each.empty()) {
-      throw Error(ErrorCode::kUsage, "model_seed", "it takes the place of seeds; leave it or seed_each out");
-    }
-    FitOptions common = options;
-    if (!options.k_each.empty()) common.k = {1};  // each is checked with its problem
-    check(common);
-    if (initial.data != nullptr) place_initial();
-    if (!points.on_device() || is_sparse(points) || options.backend != "auto" || !are_small()) return;
-    fetch(points_, fetched_);
-    fetch(initial_, fetched_initial_);
-  }
-
-  int64_t count() const { return std::ssize(groups_) - 1; }
-
-  PointsView points(int64_t problem) const {
-    const int64_t first = groups_[static_cast<size_t>(problem)];
-    return rows_of_view(points_, first, groups_[static_cast<size_t>(problem) + 1] - first);
-  }
-
-  // Points of a view of sparse points are a view themselves, which `sparse` keeps.
-  PointsView points(int64_t problem, SparseView& sparse) const {
-    const PointsView mine = points(problem);
-    if (!is_sparse(points_)) return mine;
-    sparse = sparse_view(points_);
-    sparse.starts += groups_[static_cast<size_t>(problem)];
-    sparse.n = mine.n;
-    return sparse.points();
-  }
-
-  std::span<const double> weights(int64_t problem) const {
-    if (weights_.empty()) return weights_;
-    const auto first = static_cast<size_t>(groups_[static_cast<size_t>(problem)]);
-    return weights_.subspan(first, static_cast<size_t>(points(problem).n));
-  }
-
-  FitOptions options(int64_t problem) const {
-    const auto b = static_cast<size_t>(problem);
-    FitOptions options = options_;
-    if (!options_.k_each.empty()) options.k = {options_.k_each[b]};
-    if (!options_.seed_each.empty()) options.seed = options_.seed_each[b];
-    return options;
-  }
-
-  PointsView initial(int64_t problem) const {
-    if (initial_.data == nullptr) return {};
-    const auto b = static_cast<size_t>(problem);
-    return rows_of_view(initial_, initial_ends_[b], initial_ends_[b + 1] - initial_ends_[b]);
-  }
-
-  // Of each problem.
-  size_t models() const {
-    return static_cast<size_t>(options_.models) * (options_.k_each.empty() ? options_.k.size() : 1);
-  }
-
-  FitIdentity identity(ThreadPool& pool) const {
-    Input all;
-    all.points = points_;
-    all.shard.all = points_.n;
-    FitIdentity identity = identity_of(all, weights_, options_, initial_, pool);
-    const auto add = [&](const char* name, const auto& numbers) {
-      const PointsView bytes{numbers.data(), 1, std::ssize(numbers) * 8, DataType::kUInt8};
-      identity.options.emplace_back(name,
-                                    fmt::format("{} numbers ({:032x})", numbers.size(), content_hash(bytes, pool)));
-    };
-    add("groups", groups_);
-    add("k_each", options_.k_each);
-    add("seed_each", options_.seed_each);
-    return identity;
-  }
-
-  // Prototypes of all its models; where k is out of range, those that it may have.
-  int64_t prototypes(int64_t problem) const {
-    const auto within = [](int64_t k) { return std::clamp<int64_t>(k, 0, kMaxClusters); };
-    if (!options_.k_each.empty()) return options_.models * within(options_.k_each[static_cast<size_t>(problem)]);
-    return options_.models * std::accumulate(options_.k.begin(), options_.k.end(), int64_t{0});
-  }
-
- private:
-  static PointsView rows_of_view(const PointsView& all, int64_t first, int64_t rows) {
-    PointsView view = all;
-    view.n = rows;
-    if (is_sparse(all)) return view;
-    view.data = static_cast<const std::byte*>(all.data) +
-                static_cast<size_t>(first) * static_cast<size_t>(all.d) * size_of(all.type);
-    return view;
-  }
-
-  // Telling a device what to do takes longer than a small problem takes a thread of the processor.
-  bool are_small() const {
-    constexpr double kProducts = 5e5;              // of a pass, for each thread: above, a device takes no longer
-    constexpr size_t kMaxBytes = size_t{4} << 30;  // of the copy
-    const double most = kProducts * thread_count(options_.threads);
-    for (int64_t b = 0; b < count(); ++b) {
-      const auto rows = static_cast<double>(points(b).n);
-      if (rows * static_cast<double>(prototypes(b)) * static_cast<double>(points_.d + 8) > most) return false;
-    }
-    return points_.bytes() <= kMaxBytes;
-  }
-
-  static void fetch(PointsView& points, AlignedBuffer<std::byte>& copy) {
-    if (!points.on_device()) return;
-    await_points(points);
-    copy = AlignedBuffer<std::byte>(points.bytes());
-    memory_space(points).fetch_bytes(points, 0, points.bytes(), copy.data());
-    points = {copy.data(), points.n, points.d, points.type};
-  }
-
-  void place_initial() {
-    initial_ends_ = {0};
-    for (int64_t b = 0; b < count() && initial_ends_.back() <= initial_.n; ++b) {
-      initial_ends_.push_back(initial_ends_.back() + prototypes(b));
-    }
-    if (std::ssize(initial_ends_) == count() + 1 && initial_ends_.back() == initial_.n) return;
-    throw Error(ErrorCode::kUsage, "initial",
-                fmt::format("there are {} initial prototypes; k for each model of each of the {} problems are right",
-                            initial_.n, count()));
-  }
-
-  PointsView points_;
-  std::span<const double> weights_;
-  std::span<const int64_t> groups_;
-  const EachOptions& options_;
-  PointsView initial_;
-  std::vector<int64_t> initial_ends_;
-  AlignedBuffer<std::byte> fetched_, fetched_initial_;  // small problems of a device, for the processor
-};
-
 class EachFit {
  public:
-  EachFit(const Problems& problems, const EachOptions& options, const FitHooks& hooks)
+  EachFit(Problems& problems, const EachOptions& options, const FitHooks& hooks)
       : problems_(problems), options_(options), hooks_(hooks), time_(options.time_limit) {
     fit_hooks_.cancel = hooks.cancel;
     fit_hooks_.abort = hooks.abort;
@@ -224,13 +61,37 @@ class EachFit {
  private:
   using Order = std::vector<int64_t>;
 
-  void fit_problems(FitOptions options, const std::shared_ptr<Backend>& shared) {
+  void fit_problems(FitOptions options, std::shared_ptr<Backend> shared) {
+    if (shared->joins_problems() && !checkpoint_) join_problems(*shared);
+    const PointsView& all = problems_.all_points();
+    const bool on_auto = all.on_device() && !is_sparse(all) && options_.backend == "auto";
+    if (on_auto && !order_.empty() && problems_.are_small(order_)) {
+      problems_.fetch_points();
+      shared = backend_for(options);
+    }
     const bool on_cpu = shared->keeps_to_memory();
     const auto last_wide = on_cpu ? order_by_work(shared->threads()) : order_by_bytes();
     for (auto b = order_.begin(); b != last_wide; ++b) fit_problem(*b, options.threads, shared);
     const std::span<const int64_t> others(last_wide, order_.end());
     options.threads = 1;
     fit_side_by_side(others, options, on_cpu ? shared->threads() : std::min(shared->threads(), device_workers(others)));
+  }
+
+  // Fits small problems in common passes. The others stay in order_.
+  void join_problems(Backend& backend) {
+    std::vector<bool> done(result_.fits.size());
+    EachOptions options = options_;
+    for (const std::vector<int64_t>& group : groups_to_join(problems_, order_, options_)) {
+      if (is_over(group.front())) break;
+      options.time_limit = time_.seconds();
+      std::vector<FitResult> found = fit_joined(backend, problems_, group, options, fit_hooks_);
+      for (size_t i = 0; i < found.size(); ++i) {
+        const int64_t problem = group[i];
+        done[static_cast<size_t>(problem)] = true;
+        report(problem, result_.fits[static_cast<size_t>(problem)] = std::move(found[i]));
+      }
+    }
+    std::erase_if(order_, [&](int64_t problem) { return done[static_cast<size_t>(problem)]; });
   }
 
   std::shared_ptr<Backend> backend_for(const FitOptions& options) const {
@@ -354,7 +215,7 @@ class EachFit {
         {"problems", done_, problems_.count(), left, problems_.count(), std::nan(""), 0, seconds.count()});
   }
 
-  const Problems& problems_;
+  Problems& problems_;
   const EachOptions& options_;
   const FitHooks& hooks_;
   TimeLeft time_;
@@ -395,7 +256,7 @@ EachResult fit_each(const PointsView& points, std::span<const double> weights, s
   check(hooks.checkpoint);
   return or_out_of_memory("memory", "use fewer problems at a time", [&] {
     if (is_sparse(points)) await_points(points);  // whose offsets the problems share
-    const Problems problems(points, weights, groups, options, hooks.initial);
+    Problems problems(points, weights, groups, options, hooks.initial);
     return EachFit(problems, options, hooks).run();
   });
 }

@@ -42,14 +42,13 @@ class LloydRun {
       if (context_.session == nullptr) member.slot = static_cast<int>(k.size());
       last_.resize(std::max(last_.size(), static_cast<size_t>(member.slot) + 1));
       k.push_back(member.result.k);
+      if (member.own_rows) own_limits_.push_back(limits_of(context_.rules, scale_of(member, member.result.k)));
     }
     if (context_.session == nullptr) own_session_ = context_.labelled.session(k, pool_.size());
     session_ = own_session_ ? own_session_.get() : context_.session;
     trials_.emplace(SwapTrials::Services{context_.input, context_.upload, *session_, pool_}, context_.kind.swaps,
                     seeded_together());
-    const RuleScale scale{context_.input.shard.all, *std::max_element(k.begin(), k.end()),
-                          prototype_of(context_.input).width(context_.input.points.d), context_.mean_variance};
-    limits_ = limits_of(context_.rules, scale);
+    limits_ = limits_of(context_.rules, scale_of(members_[0], *std::ranges::max_element(k)));
   }
 
   Cost run() {
@@ -76,6 +75,16 @@ class LloydRun {
   }
 
  private:
+  int64_t rows_of(const Member& member) const {
+    return member.own_rows ? member.own_rows->rows : context_.input.shard.all;
+  }
+  double variance_of(const Member& member) const {
+    return member.own_rows ? member.own_rows->mean_variance : context_.mean_variance;
+  }
+  RuleScale scale_of(const Member& member, int64_t max_clusters) const {
+    return {rows_of(member), max_clusters, prototype_of(context_.input).width(context_.input.points.d),
+            variance_of(member)};
+  }
   bool initialise();
   const InitEntry& method_of(const Member& member) const;
   bool initialise_with(const InitEntry& method, std::span<Member* const> members, TimeLimit limit);
@@ -108,6 +117,7 @@ class LloydRun {
   std::vector<Member*> waiting_;                                   // for the next trial of their swap searches
   std::vector<PassResult> last_;                                   // by slot
   PassLimits limits_;                                              // that the stop rules set
+  std::vector<PassLimits> own_limits_;                             // by slot, of members with rows of their own
   double pass_seconds_ = std::numeric_limits<double>::infinity();  // not known before the first
   std::exception_ptr error_;                                       // of the first member that failed
   Cost cost_;
@@ -194,6 +204,7 @@ int LloydRun::pass(std::span<Member*> active) {
   int64_t clusters = 0;
   for (const Member* member : active) {
     models.push_back({member->slot, &member->prototypes, {}});
+    if (member->own_rows) models.back().limits = own_limits_[static_cast<size_t>(member->slot)];
     clusters += member->result.k;
   }
   const Stopwatch watch(cost_.iterate);
@@ -206,7 +217,7 @@ int LloydRun::pass(std::span<Member*> active) {
     if (const auto changed = std::exchange(active[i]->repeats, std::nullopt)) last.changed = *changed;
     for (size_t p = 0; p < logs.size(); ++p) {
       const PassResult& result = p < models[i].earlier.size() ? models[i].earlier[p] : models[i].result;
-      logs[p] += {result, 1, context_.input.shard.all};
+      logs[p] += {result, 1, rows_of(*active[i])};
     }
     follow(*active[i], models[i]);
     active[i]->result.seconds +=
@@ -366,8 +377,8 @@ void LloydRun::update(Member& member, bool first_pass) {
   const PassResult& last = last_[static_cast<size_t>(member.slot)];
   StopState state;
   state.first_pass = first_pass;
-  state.changed_share = static_cast<double>(last.changed) / static_cast<double>(context_.input.shard.all);
-  state.mean_variance = context_.mean_variance;
+  state.changed_share = static_cast<double>(last.changed) / static_cast<double>(rows_of(member));
+  state.mean_variance = variance_of(member);
   state.prototype = &prototype_of(context_.input);
   state.pool = &pool_;
   if (any_needs(context_.rules, RuleNeed::kInertia)) {

@@ -13,8 +13,16 @@
 
 namespace manymeans {
 
+/// What a member of a common fit of many problems has of its own.
+struct OwnRows {
+  int64_t problem = 0;
+  int64_t rows = 0;
+  double mean_variance = 0;  ///< of the columns, where a stop rule needs it
+};
+
 struct Member {
   ModelResult result;      ///< filled during the fit
+  std::optional<OwnRows> own_rows;
   int64_t index = 0;       ///< in the ensemble
   int slot = 0;            ///< in its session
   Matrix prototypes;       ///< of the next pass

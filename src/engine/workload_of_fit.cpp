@@ -41,6 +41,16 @@ void add_trials(const SearchTask& search, Workload& workload) {
   workload.clusters.assign(static_cast<size_t>(search.options.trials), workload.max_clusters);
 }
 
+Provenance provenance_of(const Backend& backend, const Upload& upload, const FitOptions& options) {
+  Provenance provenance;
+  provenance.version = MANYMEANS_VERSION;
+  provenance.backend = backend.name();
+  provenance.instruction_set = backend.instruction_set();
+  provenance.plan = upload.plan();
+  provenance.options = options;
+  return provenance;
+}
+
 void tell_cost(const Cost& cost, Provenance& provenance) {
   // Parts of the phase "fit"; under the strategy task they are summed over the threads.
   provenance.seconds.emplace_back("fit: initialise", cost.initialise);

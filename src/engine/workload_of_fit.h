@@ -1,4 +1,4 @@
-// The work to come, as a fit tells its backend.
+// The work to come, as a fit tells its backend, and the work that was done, as it tells its caller.
 #pragma once
 
 #include <manymeans/options.h>
@@ -22,6 +22,8 @@ void add_trials(const SearchTask& search, Workload& workload);
 /// The models and their clusters that these options ask for, and the trials of a search, if any.
 Workload workload_before_models(const FitOptions& options, const SearchTask* search);
 
+/// What a result says of the backend, the upload that labelled the rows, and the options.
+Provenance provenance_of(const Backend& backend, const Upload& upload, const FitOptions& options);
 /// Puts what the work did cost where users read it.
 void tell_cost(const Cost& cost, Provenance& provenance);
 /// Adds a phase: `whole` seconds minus the phases before.

@@ -4,6 +4,7 @@
 #include "backend/cuda/linear/linear_upload.h"
 #include "backend/cuda/pass/pass_kernels.h"
 #include "backend/cuda/points/copied_points.h"
+#include "backend/cuda/problems/problem_upload.h"
 #include "backend/cuda/queries/assigned_distances.h"
 #include "backend/cuda/queries/cuda_labeller.h"
 #include "backend/cuda/queries/device_seeding.h"
@@ -183,6 +184,10 @@ class CudaBackend final : public Backend {
     }
     if (prototype.linear) return make_linear_upload(input, device_, options, workload);
     return std::make_unique<CudaUpload>(input, device_, options, workload);
+  }
+  bool joins_problems() const override { return true; }
+  std::unique_ptr<Upload> upload_problems(const Input& input, std::span<const ModelRows> models) override {
+    return make_problem_upload(input, models, device_, options_);
   }
   std::unique_ptr<Labeller> labeller(const std::shared_ptr<const Matrix>& prototypes) const override {
     return make_labeller(prototypes, device_.index);

@@ -285,16 +285,8 @@ void DeviceSession::move_row(int slot, int64_t row, uint32_t label) {
 void DeviceSession::renumber(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) {
   passes_->use_device();
   Model& m = model(slot);
-  const Statistics old = statistics(slot);
-  const auto k = static_cast<int64_t>(kept.size());
-  m.statistics = Statistics(k, memory_->terms(), input().limbs);
-  for (int64_t to = 0; to < k; ++to) {
-    const int64_t from = kept[static_cast<size_t>(to)];
-    std::copy_n(old.row(from), input().limbs * memory_->terms(), m.statistics.row(to));
-    m.statistics.weights[static_cast<size_t>(to)] = old.weights[static_cast<size_t>(from)];
-  }
-  for (size_t l = 0; l < new_label.size(); ++l) m.statistics.counts[new_label[l]] += old.counts[l];
-  m.k = k;
+  m.statistics = Statistics(statistics(slot)).renumbered(new_label, kept);
+  m.k = std::ssize(kept);
   send_statistics(slot);
   const Buffer table(queue().runtime(), new_label.size_bytes(), "new labels");
   const Settled settled(queue());

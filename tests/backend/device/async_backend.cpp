@@ -4,12 +4,14 @@
 #include "backend/device/async_linear.h"
 #include "backend/device/device_session.h"
 #include "backend/device/least_distances.h"
+#include "backend/device/problem_session.h"
 #include "backend/device/sum_scales.h"
 #include "core/data_type.h"
 #include "core/label_term.h"
 #include "prototype/prototype.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 
@@ -82,6 +84,29 @@ class AsyncRows {
       add_term(of_row[static_cast<size_t>(t)], format, 1, term);
       for (int g = 0; g < format.limbs; ++g) sums[g * terms() + t] += term[g];
     }
+  }
+
+  // The statistics of k clusters, and their prototypes.
+  struct Clusters {
+    Address sums, weights, prototypes, before;
+    int64_t k;
+  };
+  ShiftCounts update_prototypes(const Clusters& of, double still) const {
+    Statistics statistics(of.k, terms(), input_.limbs);
+    std::copy_n(pointer_to<int64_t>(of.sums), statistics.sums.size(), statistics.sums.begin());
+    std::copy_n(pointer_to<int64_t>(of.weights), statistics.weights.size(), statistics.weights.begin());
+    ThreadPool pool(1);
+    void* const there = pointer_to<void>(of.prototypes);
+    const Matrix old = make_prototypes({there, of.k, width(), type()}, type());
+    const Matrix solved = solve_prototypes(statistics, input_, old, pool);
+    std::memcpy(pointer_to<void>(of.before), there, solved.bytes().size());
+    std::memcpy(there, solved.bytes().data(), solved.bytes().size());
+    ShiftCounts counts;
+    for (const double d2 : squared_shifts(prototype_, old, solved)) {
+      counts.sum += d2;
+      counts.still += d2 <= still;
+    }
+    return counts;
   }
 
   device::ProductFormats formats() const {
@@ -165,7 +190,8 @@ class AsyncKernels final : public device::PassKernels, public device::RowKernels
         return;
       }
       for (const ModelMemory& model : batch.models) {
-        const ShiftCounts counts = update_model(model, control.shifts.each);
+        const ShiftCounts counts =
+            update_prototypes({model.sums, model.weights, model.prototypes, model.before, model.k}, control.shifts.each);
         if (may_be_last(control.shifts, counts, model.k)) control.stopped = device::kByUpdate;
       }
     });
@@ -295,29 +321,132 @@ class AsyncKernels final : public device::PassKernels, public device::RowKernels
     pointer_to<int64_t>(model.weights)[label] += sign * static_cast<int64_t>(q);
     pointer_to<int64_t>(model.counts)[label] += sign;
   }
-  ShiftCounts update_model(const ModelMemory& model, double still) const {
-    Statistics statistics(model.k, terms(), input_.limbs);
-    std::copy_n(pointer_to<int64_t>(model.sums), statistics.sums.size(), statistics.sums.begin());
-    std::copy_n(pointer_to<int64_t>(model.weights), statistics.weights.size(), statistics.weights.begin());
-    ThreadPool pool(1);
-    void* const there = pointer_to<void>(model.prototypes);
-    const Matrix old = make_prototypes({there, model.k, width(), type()}, type());
-    const Matrix solved = solve_prototypes(statistics, input_, old, pool);
-    std::memcpy(pointer_to<void>(model.before), there, solved.bytes().size());
-    std::memcpy(there, solved.bytes().data(), solved.bytes().size());
-    ShiftCounts counts;
-    for (const double d2 : squared_shifts(prototype_, old, solved)) {
-      counts.sum += d2;
-      counts.still += d2 <= still;
-    }
-    return counts;
-  }
-
   const device::SessionMemory& memory_;
   static constexpr int kUnsolved = 5;
 
   bool updates_;
   int asked_ = 0;  // for updates
+};
+
+class AsyncProblemKernels final : public device::ProblemKernels, private AsyncRows {
+  using Batch = device::ProblemBatch;
+  using Model = device::ProblemModel;
+
+ public:
+  using AsyncRows::AsyncRows;
+
+  void begin(const Batch&) override {}
+  void pass(const Batch& batch) override {
+    enqueue([=, this] {
+      for_going(batch, [&](size_t m, const Model& model, PassControl& control) {
+        const bool first_pass = model.first_pass != 0 && control.passes == 0;
+        label_rows(batch, model, first_pass, pointer_to<PassCounters>(batch.counters)[m]);
+      });
+    });
+  }
+  void update(const Batch& batch, bool last) override {
+    enqueue([=, this] {
+      for_going(batch, [&](size_t m, const Model& model, PassControl& control) {
+        const PassCounters& counters = pointer_to<PassCounters>(batch.counters)[m];
+        const std::span weights(pointer_to<int64_t>(batch.weights) + model.first_cluster, static_cast<size_t>(model.k));
+        const bool first_pass = model.first_pass != 0 && control.passes == 0;
+        ++control.passes;
+        const bool few = !first_pass && static_cast<int64_t>(counters.changed) <= control.changed;
+        if (few || std::ranges::find(weights, 0) != weights.end()) {
+          control.stopped = device::kByPass;
+        } else if (!last && may_be_last(control.shifts, solve(batch, model, control.shifts.each), model.k)) {
+          control.stopped = device::kByUpdate;
+        }
+      });
+    });
+  }
+  void facts(const Batch& batch, Address facts) override {
+    enqueue([=, this] {
+      for_active(batch, [&](size_t m, const Model& model) {
+        auto& found = pointer_to<device::ProblemFacts>(facts)[m];
+        LabelSum hash = 0;
+        for (int64_t i = 0; i < model.rows; ++i) {
+          found.farthest = std::max(found.farthest, std::bit_cast<uint64_t>(assigned_distance(batch, model, i)));
+          hash += label_term(i, label(batch, model, i));
+        }
+        found.hash_low = static_cast<uint64_t>(hash);
+        found.hash_high = static_cast<uint64_t>(hash >> 64);
+      });
+    });
+  }
+  void terms(const Batch& batch, std::span<const SumFormat> formats, Address limbs) override {
+    enqueue([=, this] {
+      for_active(batch, [&](size_t m, const Model& model) {
+        auto* to = pointer_to<int64_t>(limbs) + m * kDistanceLimbs;
+        for (int64_t i = 0; i < model.rows; ++i) add_term(assigned_distance(batch, model, i), formats[m], 1, to);
+      });
+    });
+  }
+
+ private:
+  template <class Body>
+  static void for_active(const Batch& batch, const Body& body) {
+    for (size_t m = 0; m < batch.here.size(); ++m) {
+      const Model& model = pointer_to<Model>(batch.models)[m];
+      if (model.active != 0) body(m, model);
+    }
+  }
+  template <class Body>
+  static void for_going(const Batch& batch, const Body& body) {
+    for_active(batch, [&](size_t m, const Model& model) {
+      auto& control = pointer_to<PassControl>(batch.controls)[m];
+      if (control.stopped == device::kGoesOn) body(m, model, control);
+    });
+  }
+  Doubles row(const Batch& batch, const Model& model, int64_t i) const {
+    const auto row_bytes = static_cast<size_t>(d()) * size_of(input_.points.type);
+    return points(batch.rows.part(model.first_row + i, 1, row_bytes));
+  }
+  Doubles prototypes_of(const Batch& batch, const Model& model) const {
+    const auto at = static_cast<size_t>(model.first_cluster * d()) * size_of(type());
+    return prototypes(batch.prototypes + at, model.k);
+  }
+  static std::byte* label_at(const Batch& batch, const Model& model, int64_t i) {
+    return pointer_to<std::byte>(batch.labels) + (model.first_label + i) * batch.label_width;
+  }
+  static uint32_t label(const Batch& batch, const Model& model, int64_t i) {
+    uint32_t value = 0;
+    std::memcpy(&value, label_at(batch, model, i), static_cast<size_t>(batch.label_width));
+    return value;
+  }
+  double assigned_distance(const Batch& batch, const Model& model, int64_t i) const {
+    return distance(row(batch, model, i).data(), prototypes_of(batch, model).data() + label(batch, model, i) * d());
+  }
+  void add_row(const Batch& batch, const Model& model, const Doubles& x, uint32_t label, int sign) const {
+    const int64_t cluster = model.first_cluster + label;
+    add_terms_of(x.data(), sign, pointer_to<int64_t>(batch.sums) + cluster * input_.limbs * d());
+    pointer_to<int64_t>(batch.weights)[cluster] += sign;
+    pointer_to<int64_t>(batch.counts)[cluster] += sign;
+  }
+  void label_rows(const Batch& batch, const Model& model, bool first_pass, PassCounters& counted) const {
+    const Doubles all = prototypes_of(batch, model);
+    LabelSum hash = 0;
+    for (int64_t i = 0; i < model.rows; ++i) {
+      const Doubles x = row(batch, model, i);
+      const uint32_t found = nearest(x, all, model.k)[0].label;
+      const uint32_t before = first_pass ? found : label(batch, model, i);
+      if (!first_pass && found == before) continue;
+      ++counted.changed;
+      hash += label_term(i, found) - label_term(i, before);
+      if (!first_pass) add_row(batch, model, x, before, -1);
+      add_row(batch, model, x, found, 1);
+      std::memcpy(label_at(batch, model, i), &found, static_cast<size_t>(batch.label_width));
+    }
+    counted.hash_low = static_cast<uint64_t>(hash);
+    counted.hash_high = static_cast<uint64_t>(hash >> 64);
+  }
+  ShiftCounts solve(const Batch& batch, const Model& model, double still) const {
+    const auto at = static_cast<size_t>(model.first_cluster * d()) * size_of(type());
+    return update_prototypes({batch.sums + static_cast<size_t>(model.first_cluster * input_.limbs * d()) * 8,
+                              batch.weights + static_cast<size_t>(model.first_cluster) * 8, batch.prototypes + at,
+                              batch.before + at, model.k},
+                             still);
+  }
 };
 
 class AsyncUpload final : public Upload {
@@ -366,6 +495,19 @@ class AsyncBackend final : public Backend {
   int threads() const override { return 1; }
   std::unique_ptr<Upload> upload(const Input& input, const Workload&) override {
     return std::make_unique<AsyncUpload>(input, options_);
+  }
+  bool joins_problems() const override { return true; }
+  std::unique_ptr<Upload> upload_problems(const Input& input, std::span<const ModelRows> models) override {
+    auto queue = async_runtime().make_queue({});
+    const device::SlicePlan whole{input.points.n, input.points.n};
+    auto slices = std::make_unique<device::RowSlices>(input, whole, device::RowSlices::Host{1, options_.abort}, *queue);
+    queue->synchronize("uploading points");
+    return std::make_unique<device::ProblemUpload>(input, models, std::move(slices), [&input] {
+      device::ProblemSession::Parts parts;
+      parts.queue = async_runtime().make_queue({});
+      parts.kernels = std::make_unique<AsyncProblemKernels>(input, *parts.queue);
+      return parts;
+    });
   }
 
  private:

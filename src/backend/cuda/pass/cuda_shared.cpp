@@ -1,7 +1,6 @@
 #include "backend/cuda/pass/cuda_shared.h"
 
 #include "backend/cuda/runtime/endless_kernel.h"
-#include "backend/device/sum_scales.h"
 
 #include <cmath>
 
@@ -20,7 +19,8 @@ CudaShared::CudaShared(const Input& data, const CudaDevice& where, const Backend
   patience = {Patience::Seconds(plan.usual_seconds), min_patience(), options.abort, options.cancel};
   const Stream stream(patience);
   upload_frame(stream);
-  upload_terms(stream);
+  sums = SumTerms(input, stream);
+  terms = sums.terms();
   bound = FloatBound::make(input.points.d, frame.exponent, options.tuning.cuda.bound_scale);
   slices =
       std::make_unique<PointSlices>(input, plan, device::RowSlices::Host{thread_count(options.threads), options.abort},
@@ -51,21 +51,6 @@ void CudaShared::upload_frame(const Stream& stream) {
   copy_to_device(centre_.data(), frame.centre.data(), d, stream, "the screen's frame");
   copy_to_device(scaled_centres_.data(), scaled.data(), 2 * d, stream, "the screen's frame");
   stream.synchronize("uploading the screen's frame");
-}
-
-void CudaShared::upload_terms(const Stream& stream) {
-  const device::SumScales scales(input);
-  const size_t d = scales.tops.size();
-  const Settled settled(stream);  // `scales` must not go before
-  tops_ = DeviceBuffer<double>(d, "the sums' formats");
-  exponents_ = DeviceBuffer<int32_t>(d, "the sums' formats");
-  solve_shifts = DeviceBuffer<int32_t>(d, "the sums' formats");
-  copy_to_device(tops_.data(), scales.tops.data(), d, stream, "the sums' formats");
-  copy_to_device(exponents_.data(), scales.exponents.data(), d, stream, "the sums' formats");
-  copy_to_device(solve_shifts.data(), scales.solve_shifts.data(), d, stream, "the sums' formats");
-  stream.synchronize("uploading the sums' formats");
-  terms = {scales.limbs, input.bits, scales.radix, scales.normal ? tops_.data() : nullptr, exponents_.data()};
-  terms.plain = are_plain(scales.exponents, input.bits);
 }
 
 }  // namespace manymeans::cuda

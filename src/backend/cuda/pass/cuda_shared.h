@@ -3,7 +3,7 @@
 
 #include "backend/backend.h"
 #include "backend/cuda/bounding_boxes/boxed_points.h"
-#include "backend/cuda/exact/accumulate.h"
+#include "backend/cuda/exact/sum_terms.h"
 #include "backend/cuda/float32/float_kernels.h"
 #include "backend/cuda/pass/cuda_plan.h"
 #include "backend/cuda/points/point_slices.h"
@@ -29,19 +29,16 @@ struct CudaShared {
   FloatBound bound;
   HalfFrame half_frame;
   ColumnTerms terms;
-  DeviceBuffer<int32_t> solve_shifts;
+  SumTerms sums;
   std::unique_ptr<PointSlices> slices;  // sessions take turns with them
   std::unique_ptr<BoundsLog> bounds_log = std::make_unique<BoundsLog>();
   std::unique_ptr<BoxedPoints> boxes;  // null but for ScreenKind::kBoundingBoxes
 
  private:
   void upload_frame(const Stream& stream);
-  void upload_terms(const Stream& stream);
 
   DeviceBuffer<double> centre_;
   DeviceBuffer<float> scaled_centres_;  // of both frames
-  DeviceBuffer<double> tops_;
-  DeviceBuffer<int32_t> exponents_;
 };
 
 }  // namespace manymeans::cuda

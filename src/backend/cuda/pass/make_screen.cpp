@@ -25,7 +25,7 @@ SessionScreen make_tensor_screen(const CudaShared& shared, const SessionShape& s
   auto screen = std::make_unique<TensorScreen>(shape, frames, sums, *shared.bounds_log, stream);
   SessionScreen made;
   if (may_be_persistent(shared)) {
-    made.persistent = std::make_unique<PersistentKernel>(*screen, shared.solve_shifts.data(), shared.device.index);
+    made.persistent = std::make_unique<PersistentKernel>(*screen, shared.sums.solve_shifts(), shared.device.index);
   }
   made.screen = std::move(screen);
   return made;

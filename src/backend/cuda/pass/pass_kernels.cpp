@@ -108,7 +108,7 @@ void CudaPassKernels::end_pass(const device::PassBatch& batch) {
 
 void CudaPassKernels::update(const device::PassBatch& batch) {
   const PassRanges ranges = ranges_of(batch);
-  cuda::solve({ranges, shared_.input.points.d, shared_.terms.limbs, shared_.terms.bits, shared_.solve_shifts.data()},
+  cuda::solve({ranges, shared_.input.points.d, shared_.terms.limbs, shared_.terms.bits, shared_.sums.solve_shifts()},
               stream_);
   if (batch.limits.shifts.any()) judge_update(ranges, stream_);
 }

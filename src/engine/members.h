@@ -1,4 +1,4 @@
-// Initial prototypes that the caller gives.
+// The members of a fit before it begins, with the initial prototypes that the caller gives.
 #pragma once
 
 #include <manymeans/options.h>
@@ -9,8 +9,12 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 namespace manymeans {
+
+/// The models that these options ask for, in the order of FitResult::models. `given`: their prototypes will be.
+std::vector<Member> make_members(const FitOptions& options, bool given, const Input& input);
 
 /// Throws Error unless there are k rows of `width` columns for each model.
 void check_given(const PointsView& initial, const FitOptions& options, int64_t width);

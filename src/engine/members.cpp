@@ -1,8 +1,10 @@
-#include "engine/given_prototypes.h"
+#include "engine/members.h"
 
 #include <manymeans/error.h>
 
+#include "core/random.h"
 #include "data/gather.h"
+#include "init/init.h"
 #include "prototype/direction.h"
 #include "prototype/prototype.h"
 
@@ -15,6 +17,25 @@
 #include <vector>
 
 namespace manymeans {
+
+std::vector<Member> make_members(const FitOptions& options, bool given, const Input& input) {
+  const auto init_of = [&](int64_t k) {
+    return find_init(options.init, prototype_of(input), input.shard.all, k, input.points.d).name;
+  };
+  std::vector<Member> members;
+  for (const int64_t k : options.k) {
+    for (int64_t replica = 0; replica < options.models; ++replica) {
+      Member member;
+      member.result.k = member.result.k_requested = k;
+      member.result.replica = replica;
+      member.result.seed = options.model_seed.value_or(member_seed(options.seed, k, replica));
+      member.result.init = given ? "given" : std::string(init_of(k));
+      member.index = static_cast<int64_t>(members.size());
+      members.push_back(std::move(member));
+    }
+  }
+  return members;
+}
 
 void check_given(const PointsView& initial, const FitOptions& options, int64_t width) {
   const int64_t of_each = std::accumulate(options.k.begin(), options.k.end(), int64_t{0});

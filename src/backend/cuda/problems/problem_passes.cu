@@ -1,0 +1,316 @@
+#include "backend/cuda/exact/cluster_sums.cuh"
+#include "backend/cuda/exact/column_terms.cuh"
+#include "backend/cuda/exact/label_changes.cuh"
+#include "backend/cuda/exact/nearest.cuh"
+#include "backend/cuda/exact/solve.cuh"
+#include "backend/cuda/problems/problem_passes.h"
+#include "backend/cuda/runtime/dependent_launch.cuh"
+#include "backend/cuda/runtime/kernel_memory.h"
+#include "backend/cuda/runtime/ptx.cuh"
+
+namespace manymeans::cuda {
+namespace {
+
+constexpr int kThreads = 256;
+constexpr int kTeams = kThreads / kLanes;
+constexpr int kRows = static_cast<int>(kProblemRows) / kTeams;  // that a team labels at once
+
+__device__ PassRange range_of(const ProblemTask& task, const ProblemModel& model) {
+  const int64_t values = model.first_cluster * task.points.d;
+  const int64_t bytes = values * (task.float64 ? sizeof(double) : sizeof(float));
+  PassRange range;
+  range.first_pass = static_cast<int32_t>(model.first_pass);
+  range.k = model.k;
+  range.prototypes = static_cast<const char*>(task.prototypes) + bytes;
+  range.before = static_cast<char*>(task.before) + bytes;
+  range.sums = task.sums + values * task.terms.limbs;
+  range.weights = task.weights + model.first_cluster;
+  range.counts = task.counts + model.first_cluster;
+  return range;
+}
+
+// A block's model, and where its rows' labels go.
+struct Block {
+  ProblemTile tile;
+  ProblemModel model;
+  PassRange range;
+
+  __device__ explicit Block(const ProblemTask& task)
+      : tile(task.tiles[blockIdx.x]), model(task.models[tile.model]), range(range_of(task, model)) {}
+  __device__ int64_t label_place(int64_t row) const { return model.first_label + row; }
+};
+
+// The rows of one step of a team, a lane's columns of each.
+template <int kSteps>
+struct RowValues {
+  double x[kRows][kSteps];
+};
+
+// The prototype that is nearest to each row of a team, in all of its threads. `centres`: widened, kSteps * 8 columns.
+template <int kSteps>
+__device__ __forceinline__ void find_nearest(const RowValues<kSteps>& rows, const double* centres, int k, int lane,
+                                             Nearest (&best)[kRows]) {
+#pragma unroll 1
+  for (int first = 0; first < k; first += kLanes) {
+    double p[kRows][kLanes] = {};
+#pragma unroll
+    for (int i = 0; i < kLanes; ++i) {
+#pragma unroll
+      for (int s = 0; s < kSteps; ++s) {
+        const double c = centres[(first + i) * (kSteps * kLanes) + s * kLanes + lane];
+#pragma unroll
+        for (int r = 0; r < kRows; ++r) p[r][i] = squared_step(rows.x[r][s], c, p[r][i]);
+      }
+    }
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) {
+      const double d2 = fold_eight_each(p[r], lane);
+      if (first + lane < k) best[r].take(d2, first + lane);
+    }
+  }
+#pragma unroll
+  for (int r = 0; r < kRows; ++r) {
+#pragma unroll
+    for (int step = kLanes / 2; step > 0; step /= 2) {
+      const double distance = __shfl_xor_sync(~0U, best[r].distance, step);
+      const long long index = __shfl_xor_sync(~0U, best[r].k, step);
+      best[r].take(distance, index);
+    }
+  }
+}
+
+// Takes a row from a cluster, if it was in one, and adds it to another; by the threads of its team.
+template <int kSteps>
+__device__ __forceinline__ void move_row(const ProblemTask& task, const SharedSums& sums, const double (&x)[kSteps],
+                                         uint32_t from, uint32_t to) {
+  const int lane = static_cast<int>(threadIdx.x) % kLanes;
+  const auto d = static_cast<int>(task.points.d);
+  const int of_cluster = task.terms.limbs * d;
+#pragma unroll
+  for (int s = 0; s < kSteps; ++s) {
+    const int j = s * kLanes + lane;
+    if (j >= d) continue;
+    split_term<0>(task.terms, scaled_term(task.terms, x[s], top_of(task.terms, j), j), [&](int g, int64_t part) {
+      sums.add_sum(static_cast<int>(to) * of_cluster + g * d + j, part);
+      if (from != kNoLabel) sums.add_sum(static_cast<int>(from) * of_cluster + g * d + j, -part);
+    });
+  }
+  if (lane != 0) return;
+  sums.add_weight(static_cast<int>(to), 1);
+  sums.add_count(static_cast<int>(to), 1);
+  if (from == kNoLabel) return;
+  sums.add_weight(static_cast<int>(from), -1);
+  sums.add_count(static_cast<int>(from), -1);
+}
+
+template <int kSteps>
+__global__ void __launch_bounds__(kThreads) pass_kernel(const __grid_constant__ ProblemTask task) {
+  await_kernel_before();
+  extern __shared__ double memory[];
+  __shared__ unsigned long long changed_here;
+  const Block here(task);
+  const PassControl& control = task.controls[here.tile.model];
+  if (control.stopped != device::kGoesOn) return;
+  const bool first_pass = here.model.first_pass != 0 && control.passes == 0;
+  constexpr int kWidth = kSteps * kLanes;
+  const int64_t d = task.points.d;
+  const int k = here.model.k;
+  const int padded = (k + kLanes - 1) / kLanes * kLanes;
+  double* const centres = memory;
+  for (int i = threadIdx.x; i < padded * kWidth; i += kThreads) {
+    const int c = i / kWidth;
+    const int j = i % kWidth;
+    centres[i] = c < k && j < d ? prototype_value(here.range, task.float64, c * d + j) : 0;
+  }
+  auto* const words = reinterpret_cast<uint32_t*>(memory + padded * kWidth);
+  const SharedSums sums{shared_address(words), static_cast<int>(k * task.terms.limbs * d), k};
+  for (int i = threadIdx.x; i < 2 * sums.all(); i += kThreads) words[i] = 0;
+  if (threadIdx.x == 0) changed_here = 0;
+  __syncthreads();
+  const int lane = static_cast<int>(threadIdx.x) % kLanes;
+  const int team = static_cast<int>(threadIdx.x) / kLanes;
+  LabelSumWords hash;
+  unsigned long long changed = 0;
+  for (int64_t start = here.tile.first; start < here.tile.last; start += kProblemRows) {
+    RowValues<kSteps> rows;
+    Nearest best[kRows];
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) {
+      const int64_t row = here.model.first_row + min(start + r * kTeams + team, here.tile.last - 1);
+      best[r] = {INFINITY, k};
+#pragma unroll
+      for (int s = 0; s < kSteps; ++s) {
+        const int j = s * kLanes + lane;
+        rows.x[r][s] = j < d ? load_double(task.points, row * d + j) : 0;
+      }
+    }
+    find_nearest<kSteps>(rows, centres, k, lane, best);
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) {
+      const int64_t row = start + r * kTeams + team;
+      if (row >= here.tile.last) continue;
+      const unsigned mask = 0xffU << (threadIdx.x % 32 / kLanes * kLanes);
+      const auto to = static_cast<uint32_t>(best[r].k);
+      uint32_t from = kNoLabel;
+      if (!first_pass && lane == 0) from = load_label(task.labels, 0, here.label_place(row));
+      from = __shfl_sync(mask, from, 0, kLanes);
+      if (from == to) continue;
+      move_row<kSteps>(task, sums, rows.x[r], from, to);
+      if (lane != 0) continue;
+      store_label(task.labels, 0, here.label_place(row), to);
+      ++changed;
+      if (first_pass) continue;
+      hash.add(device_label_term(row, to));
+      hash.subtract(device_label_term(row, from));
+    }
+  }
+  if (changed != 0) atomicAdd(&changed_here, changed);
+  __syncthreads();
+  if (changed_here == 0) return;
+  count_changes(task.counters[here.tile.model], changed_here, hash);
+  const GlobalSums global{here.range.sums, here.range.weights, here.range.counts};
+  for (int i = threadIdx.x; i < sums.all(); i += kThreads) {
+    const auto value = static_cast<int64_t>(words[i] | static_cast<uint64_t>(words[sums.all() + i]) << 32);
+    if (value == 0) continue;
+    if (i < sums.sums) {
+      global.add_sum(i, value);
+    } else if (i < sums.sums + k) {
+      global.add_weight(i - sums.sums, value);
+    } else {
+      global.add_count(i - sums.sums - k, value);
+    }
+  }
+}
+
+// A block a model.
+__global__ void __launch_bounds__(kThreads) update_kernel(const __grid_constant__ ProblemTask task, bool last) {
+  await_kernel_before();
+  let_next_kernel_come();
+  __shared__ PassCounters shifts;
+  const ProblemModel model = task.models[blockIdx.x];
+  PassControl& control = task.controls[blockIdx.x];
+  if (model.active == 0 || control.stopped != device::kGoesOn) return;
+  const PassRange range = range_of(task, model);
+  const PassCounters& counters = task.counters[blockIdx.x];
+  bool empty = false;
+  for (int64_t k = threadIdx.x; k < range.k; k += kThreads) empty |= range.weights[k] == 0;
+  const bool few = changed_few(counters, control, model.first_pass != 0 && control.passes == 0);
+  const bool judge = __syncthreads_or(empty) != 0 || few;  // all have read the control
+  if (threadIdx.x == 0) {
+    ++control.passes;
+    if (judge) control.stopped = device::kByPass;
+    shifts = {};
+  }
+  if (judge || last) return;
+  __syncthreads();
+  SolveTask solving;
+  solving.ranges.float64 = task.float64;
+  solving.d = task.points.d;
+  solving.limbs = task.terms.limbs;
+  solving.bits = task.terms.bits;
+  solving.shifts = task.solve_shifts;
+  for (int64_t k = threadIdx.x / 32; k < range.k; k += kThreads / 32) {
+    double d2 = 0;
+    for (int64_t j = threadIdx.x % 32; j < solving.d; j += 32) d2 += solve_value(solving, range, k, j).squared_shift();
+    d2 = warp_sum(d2);
+    if (threadIdx.x % 32 == 0) count_shift(control.shifts, d2, shifts);
+  }
+  __syncthreads();
+  if (threadIdx.x == 0 && may_be_last(control.shifts, shifts, range.k)) control.stopped = device::kByUpdate;
+}
+
+// Calls body(row, d2) in the first thread of each row's team, for the rows of the block's tile.
+template <class Body>
+__device__ void for_assigned(const ProblemTask& task, const Block& here, const Body& body) {
+  const int lane = static_cast<int>(threadIdx.x) % kLanes;
+  const unsigned mask = 0xffU << (threadIdx.x % 32 / kLanes * kLanes);
+  for (int64_t row = here.tile.first + threadIdx.x / kLanes; row < here.tile.last; row += kTeams) {
+    const uint32_t label = load_label(task.labels, 0, here.label_place(row));
+    const double d2 = distance_by_lanes<false>(
+        task.points, {here.range, task.float64, here.model.first_row + row, label}, lane, mask);
+    if (lane == 0) body(row, label, d2);
+  }
+}
+
+__global__ void __launch_bounds__(kThreads)
+    facts_kernel(const __grid_constant__ ProblemTask task, ProblemFacts* facts) {
+  const Block here(task);
+  LabelSumWords hash;
+  double farthest = 0;
+  for_assigned(task, here, [&](int64_t row, uint32_t label, double d2) {
+    farthest = fmax(farthest, d2);
+    hash.add(device_label_term(row, label));
+  });
+  __syncwarp();
+  hash = warp_sum(hash);
+  for (int step = 16; step > 0; step /= 2) farthest = fmax(farthest, __shfl_xor_sync(~0U, farthest, step));
+  if (threadIdx.x % 32 != 0) return;
+  ProblemFacts& found = facts[here.tile.model];
+  // Numbers that are not negative are in the order of their bits.
+  atomicMax(reinterpret_cast<unsigned long long*>(&found.farthest),
+            static_cast<unsigned long long>(__double_as_longlong(farthest)));
+  atomic_add_128(reinterpret_cast<unsigned long long*>(&found.hash_low),
+                 reinterpret_cast<unsigned long long*>(&found.hash_high), hash.low, hash.high);
+}
+
+__global__ void __launch_bounds__(kThreads)
+    terms_kernel(const __grid_constant__ ProblemTask task, const TermSplitter* splitters, int64_t* limbs) {
+  __shared__ int64_t scratch[kDistanceLimbs * 32];
+  const Block here(task);
+  const TermSplitter splitter = splitters[here.tile.model];
+  int64_t sums[kDistanceLimbs] = {};
+  for_assigned(task, here, [&](int64_t, uint32_t, double d2) { add_limbs(splitter, d2, 1, sums); });
+  __syncwarp();
+  block_add(sums, limbs + here.tile.model * kDistanceLimbs, scratch);
+}
+
+template <int kSteps>
+void launch_pass(const ProblemTask& task, cudaStream_t stream) {
+  allow_all_shared_memory(pass_kernel<kSteps>, "sizing the shared memory of problems");
+  launch_dependent(
+      pass_kernel<kSteps>,
+      {dim3(static_cast<unsigned>(task.tile_count)), kThreads, static_cast<size_t>(task.shared_bytes), stream},
+      "a pass of many problems", task);
+}
+
+// Of eight columns each: 1, 2, 4, 8 or 16.
+int steps_of(int64_t d) {
+  int steps = 1;
+  while (steps * kLanes < d) steps *= 2;
+  return steps;
+}
+
+}  // namespace
+
+int64_t problem_shared_bytes(int64_t k, int64_t d, int limbs) {
+  const int64_t rows = (k + kLanes - 1) / kLanes * kLanes;
+  return static_cast<int64_t>(sizeof(double)) * (rows * steps_of(d) * kLanes + k * (limbs * d + 2));
+}
+
+void problem_pass(const ProblemTask& task, cudaStream_t stream) {
+  switch (steps_of(task.points.d)) {
+    case 1: return launch_pass<1>(task, stream);
+    case 2: return launch_pass<2>(task, stream);
+    case 4: return launch_pass<4>(task, stream);
+    case 8: return launch_pass<8>(task, stream);
+    default: return launch_pass<16>(task, stream);
+  }
+}
+static_assert(kMaxProblemColumns == 16 * kLanes);
+
+void problem_update(const ProblemTask& task, bool last, cudaStream_t stream) {
+  launch_dependent(update_kernel, {dim3(static_cast<unsigned>(task.model_count)), kThreads, 0, stream},
+                   "updating many problems", task, last);
+}
+
+void problem_facts(const ProblemTask& task, ProblemFacts* facts, cudaStream_t stream) {
+  facts_kernel<<<static_cast<unsigned>(task.tile_count), kThreads, 0, stream>>>(task, facts);
+  check_launch("measuring the rows of many problems");
+}
+
+void problem_terms(const ProblemTask& task, const TermSplitter* splitters, int64_t* limbs, cudaStream_t stream) {
+  terms_kernel<<<static_cast<unsigned>(task.tile_count), kThreads, 0, stream>>>(task, splitters, limbs);
+  check_launch("summing the distances of many problems");
+}
+
+}  // namespace manymeans::cuda

@@ -1,0 +1,90 @@
+// Common passes of many problems give the digests of single fits.
+#include "engine/joined_fits.h"
+
+#include "backend/device/async_backend.h"
+#include "conformance/cases.h"
+#include "conformance/fit_cases.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+#include <random>
+
+namespace manymeans {
+namespace {
+
+struct Batch {
+  test::Case rows;
+  std::vector<int64_t> groups = {0};
+  EachOptions options;
+};
+
+template <class T>
+T one_of(std::mt19937_64& random, std::initializer_list<T> choices) {
+  return choices.begin()[random() % choices.size()];
+}
+
+// Ragged groups of any type, with any options that common passes take.
+Batch random_batch(uint64_t seed) {
+  std::mt19937_64 random(seed);
+  Batch batch;
+  const size_t problems = 2 + random() % 12;
+  const uint64_t most = one_of<uint64_t>(random, {6, 20, 120});
+  for (size_t b = 0; b < problems; ++b) {
+    batch.groups.push_back(batch.groups.back() + 1 + static_cast<int64_t>(random() % most));
+  }
+  const int64_t d = one_of<int64_t>(random, {1, 2, 3, 7, 16, 40, 128});
+  batch.rows = test::make_case(static_cast<test::Family>(random() % test::kFamilies),
+                               static_cast<DataType>(random() % 6), test::Weighting::kNone,
+                               {batch.groups.back(), d, {1}}, seed);
+  EachOptions& options = batch.options;
+  options.backend = "reference";
+  options.k = one_of<std::vector<int64_t>>(random, {{1}, {2}, {3}, {5}, {1, 2}, {4, 2, 3}});
+  options.models = one_of<int64_t>(random, {1, 1, 3});
+  options.seed = random();
+  options.init = one_of<const char*>(random, {"auto", "k-means++", "k-means||", "random", "first"});
+  options.max_iter = one_of<int64_t>(random, {0, 1, 5, 300});
+  options.tol = one_of(random, {0.0, 1e-4, 0.1});
+  options.stop = one_of<const char*>(random, {"tol", "strict", "labels:0.05", "shift:0.1"});
+  options.empty = test::kPolicies[random() % test::kPolicies.size()];
+  for (size_t b = 0; seed % 3 == 0 && b < problems; ++b) {
+    options.k_each.push_back(1 + static_cast<int64_t>(random() % 5));
+  }
+  return batch;
+}
+
+TEST(JoinedFits, GiveTheDigestsOfSingleFits) {
+  const std::unique_ptr<Backend> backend = test::make_async_backend({});
+  int64_t joined = 0, left = 0, batches = 0;
+  for (uint64_t seed = 0; seed < 300; ++seed) {
+    const Batch batch = random_batch(seed);
+    const Problems problems(batch.rows.points(), {}, batch.groups, batch.options, {});
+    std::vector<int64_t> all(static_cast<size_t>(problems.count()));
+    std::iota(all.begin(), all.end(), int64_t{0});
+    FitHooks hooks;
+    hooks.labels = seed % 2 == 0 ? LabelsOf::kAll : LabelsOf::kBest;
+    for (const std::vector<int64_t>& group : groups_to_join(problems, all, batch.options)) {
+      const std::vector<FitResult> found = fit_joined(*backend, problems, group, batch.options, hooks);
+      left += found.empty() ? 1 : 0;
+      for (size_t i = 0; i < found.size(); ++i) {
+        const FitResult alone = fit(problems.points(group[i]), {}, problems.options(group[i]), hooks);
+        ASSERT_EQ(found[i].digest(), alone.digest()) << seed << " " << batch.rows.name << ", problem " << group[i];
+        EXPECT_EQ(found[i].warnings, alone.warnings) << seed;
+        EXPECT_EQ(found[i].ranges.minimum, alone.ranges.minimum);
+        for (size_t m = 0; m < alone.models.size(); ++m) {
+          EXPECT_EQ(found[i].models[m].labels.size(), alone.models[m].labels.size()) << seed;
+          EXPECT_EQ(found[i].models[m].stop_reason, alone.models[m].stop_reason);
+        }
+        ++joined;
+      }
+    }
+    ++batches;
+  }
+  EXPECT_GT(joined, 800);
+  EXPECT_LT(left, batches / 2);  // an error of one, or sums that are not exact
+}
+
+}  // namespace
+}  // namespace manymeans
