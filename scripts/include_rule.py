@@ -43,7 +43,7 @@ FOLDERS = {
         "linear",
         ".",
     ],
-    "src/backend/opencl": ["kernels", "runtime", "tree", "pass", "linear", "."],
+    "src/backend/opencl": ["kernels", "runtime", "tree", "pass", "problems", "linear", "."],
     "src/io": ["files", "table", "text", "binary", "numpy", "arrow", "hdf5", "results"],
     "product": list(OF_PRODUCT),
     "cli": ["streams", "ranks", "output", "flags", "fitting", "commands", "."],

@@ -84,7 +84,8 @@ class Backend {
   /// The points of many small problems, without weights. Its sessions are of models with these rows. Each model's rows
   /// count from 0 in all answers about it. PassModel::limits hold for each model alone: a pass labels the rows of the
   /// models that go on. Null where joins_problems() is false, or where such models are too large for common passes.
-  virtual std::unique_ptr<Upload> upload_problems(const Input& /*input*/, std::span<const ModelRows> /*models*/) {
+  virtual std::unique_ptr<ProblemUpload> upload_problems(const Input& /*input*/,
+                                                         std::span<const ModelRows> /*models*/) {
     return nullptr;
   }
   /// For centroids; null where a session answers instead.

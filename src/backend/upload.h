@@ -61,4 +61,11 @@ class Upload {
   virtual std::vector<std::string> warnings() const { return {}; }  ///< what the user should know or fix
 };
 
+/// Points of many small problems.
+class ProblemUpload : public Upload {
+ public:
+  /// The minimum and maximum of each column of a model's rows, (slots, 2, D).
+  virtual std::vector<double> ranges(std::span<const int> slots) = 0;
+};
+
 }  // namespace manymeans

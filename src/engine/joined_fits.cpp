@@ -2,15 +2,21 @@
 
 #include "backend/devices.h"
 #include "core/memory_space.h"
+#include "data/gather.h"
 #include "data/input.h"
 #include "engine/control.h"
 #include "engine/gathered_warnings.h"
 #include "engine/lloyd.h"
 #include "engine/members.h"
 #include "engine/workload_of_fit.h"
+#include "init/choose_rows.h"
+#include "init/init.h"
 #include "prototype/prototype.h"
 
 #include <algorithm>
+#include <memory>
+#include <numeric>
+#include <string>
 #include <utility>
 
 namespace manymeans {
@@ -44,11 +50,24 @@ bool sums_are_exact(const Input& input) {
 
 // A problem of the group.
 struct Part {
+  int64_t problem = 0;
   FitOptions options;
-  PointsView points;  // where the host reads them
-  ColumnRanges ranges;
+  PointsView points;
   size_t first = 0, last = 0;  // its members
 };
+
+// Returns whether a method chooses rows whatever their values are.
+bool chooses_rows(const Member& member) {
+  return member.result.init == "random" || member.result.init == "first";
+}
+
+// Points as an input of their own, before anybody has looked at them.
+Input bare_input(const PointsView& points) {
+  Input input;
+  input.points = points;
+  input.shard = {0, points.n, points.n, {points.n}};
+  return input;
+}
 
 class JoinedFit {
  public:
@@ -65,102 +84,155 @@ class JoinedFit {
         pool_(backend.threads(), hooks.abort) {}
 
   std::vector<FitResult> run() {
-    place_rows();
-    prepare_parts();
-    const Workload workload{1, 1, 1, 1};
+    make_parts();
     std::unique_ptr<CopiedPoints> copied;
-    if (!points_.on_device()) copied = backend_.copy(points_, workload);
+    if (!points_.on_device()) copied = backend_.copy(points_, Workload{1, 1, 1, 1});
     Input input = prepare_input(copied ? copied->points() : GivenPoints{points_}, {}, pool_, {}, self_comm());
-    if (host_.data != input.points.data) input.host_values = host_.data;
+    if (copied) input.host_values = points_.data;
     if (!sums_are_exact(input)) return {};
+    end_phase("validate");
+    if (needs_values()) prepare_values(input);
+    choose_prototypes(input);
+    end_phase("initialise");
     std::vector<ModelRows> models;
     for (const Member& member : members_) models.push_back(rows_of(member));
-    const std::unique_ptr<Upload> upload = backend_.upload_problems(input, models);
+    const std::unique_ptr<ProblemUpload> upload = backend_.upload_problems(input, models);
     if (!upload) return {};
+    end_phase("upload");
     const FitKind kind;
-    const FitContext context{input,   options_, hooks_, backend_, *upload, *upload, control_, labels_,
-                             rules_,  0,        kind,   {},       nullptr, nullptr, nullptr,  true};
+    const FitContext context{input,  options_, hooks_, backend_, *upload, *upload, control_, labels_,
+                             rules_, 0,        kind,   {},       nullptr, nullptr, nullptr,  true};
     const Cost cost = run_lloyd(context, members_, pool_);
+    end_phase("fit");
+    add_phases(cost, seconds_);
     return results(*upload, cost);
   }
 
  private:
   int64_t first_row() const { return problems_.first_row(group_.front()); }
+  // Rows of `all`, which begins with the first problem's rows.
+  PointsView rows_among(const PointsView& all, const Part& part) const {
+    PointsView view = all;
+    view.data = static_cast<const std::byte*>(all.data) +
+                static_cast<size_t>((problems_.first_row(part.problem) - first_row()) * all.d) * size_of(all.type);
+    view.n = part.points.n;
+    return view;
+  }
+  std::span<Member> members_of(const Part& part) {
+    return std::span(members_).subspan(part.first, part.last - part.first);
+  }
 
-  // All rows from the first problem's to the last one's. The host reads them where they are, or in a copy.
-  void place_rows() {
-    const PointsView last = problems_.points(group_.back());
+  // Since the phase before ended.
+  void end_phase(const char* name) {
+    const double now = control_.seconds();
+    seconds_.emplace_back(name, now - last_);
+    last_ = now;
+  }
+
+  // The points are all rows from the first problem's to the last one's.
+  void make_parts() {
     points_ = problems_.points(group_.front());
-    points_.n = problems_.first_row(group_.back()) + last.n - first_row();
-    host_ = points_;
-    fetch(host_, fetched_);
+    points_.n = problems_.first_row(group_.back()) + problems_.points(group_.back()).n - first_row();
+    for (const int64_t problem : group_) {
+      Part part{problem, problems_.options(problem), problems_.points(problem), members_.size(), 0};
+      const bool given = problems_.initial(problem).data != nullptr;
+      for (Member& member : make_members(part.options, given, bare_input(part.points))) {
+        member.own_rows = {problem, part.points.n, 0};
+        members_.push_back(std::move(member));
+      }
+      part.last = members_.size();
+      parts_.push_back(std::move(part));
+    }
   }
 
-  // What fit() would find out about each problem alone.
-  void prepare_parts() {
-    parts_.resize(group_.size());
-    std::vector<std::vector<Member>> members(group_.size());
-    pool_.for_each_range(std::ssize(group_), 1, [&](int, int64_t index, int64_t) {
-      const auto i = static_cast<size_t>(index);
-      members[i] = prepare(parts_[i], group_[i]);
+  bool needs_values() const {
+    const auto needs = [](const Member& member) { return member.result.init != "given" && !chooses_rows(member); };
+    return any_needs(rules_, RuleNeed::kVariance) || std::ranges::any_of(members_, needs);
+  }
+
+  // The processor reads small problems side by side.
+  void prepare_values(Input& input) {
+    PointsView host = points_;
+    if (points_.on_device()) {
+      fetched_ = AlignedBuffer<std::byte>(points_.bytes());
+      host = {fetched_.data(), points_.n, points_.d, points_.type};
+      input.host_values = host.data;
+    }
+    std::vector<std::unique_ptr<Backend>> backends(static_cast<size_t>(pool_.size()));
+    pool_.for_each_range(std::ssize(parts_), 1, [&](int worker, int64_t index, int64_t) {
+      const Part& part = parts_[static_cast<size_t>(index)];
+      const PointsView mine = rows_among(host, part);
+      if (points_.on_device()) {
+        memory_space(points_).fetch_bytes(part.points, 0, mine.bytes(), const_cast<void*>(mine.data));
+      }
+      std::unique_ptr<Backend>& cpu = backends[static_cast<size_t>(worker)];
+      if (!cpu) cpu = make_backend("cpu", {.threads = 1, .abort = hooks_.abort});
+      prepare(part, mine, *cpu);
     });
-    for (size_t i = 0; i < parts_.size(); ++i) {
-      parts_[i].first = members_.size();
-      std::ranges::move(members[i], std::back_inserter(members_));
-      parts_[i].last = members_.size();
-    }
   }
 
-  std::vector<Member> prepare(Part& part, int64_t problem) const {
+  void prepare(const Part& part, const PointsView& points, Backend& cpu) {
     ThreadPool alone(1, hooks_.abort);
-    part.options = problems_.options(problem);
-    part.points = host_;
-    part.points.n = problems_.points(problem).n;
-    part.points.data = static_cast<const std::byte*>(host_.data) +
-                       static_cast<size_t>((problems_.first_row(problem) - first_row()) * host_.d) *
-                           size_of(host_.type);
-    const Input input = prepare_input(part.points, {}, alone);
-    part.ranges = {input.minimum, input.maximum, static_cast<double>(part.points.n)};
-    const bool needs = any_needs(rules_, RuleNeed::kVariance);
-    const OwnRows own{problem, part.points.n, needs ? mean_variance(column_moments(input, alone)) : 0};
-    const PointsView initial = problems_.initial(problem);
-    std::vector<Member> members = make_members(part.options, initial.data != nullptr, input);
-    if (initial.data != nullptr) {
-      check_given(initial, part.options, part.points.d);
-      give_prototypes(initial, input, options_.metric, members);
+    const Input input = prepare_input(points, {}, alone);
+    const double variance = any_needs(rules_, RuleNeed::kVariance) ? mean_variance(column_moments(input, alone)) : 0;
+    for (Member& member : members_of(part)) {
+      member.own_rows->mean_variance = variance;
+      if (member.result.init == "given" || chooses_rows(member)) continue;
+      const int64_t k = member.result.k;
+      const auto upload = cpu.upload(input, {.max_clusters = k, .all_clusters = k, .passes = 2 + k, .apart = true});
+      InitModel model{k, member.result.seed, {}, {}};
+      const InitContext context{input, cpu, *upload, alone, [](int64_t, int64_t) { return true; }};
+      find_init(member.result.init, points.n, k, points.d).run(context, {&model, 1});
+      member.given = std::move(model.prototypes);
+      member.warnings = std::move(model.warnings);
     }
-    for (Member& member : members) {
-      member.own_rows = own;
-      if (initial.data == nullptr) initialise_member(part, member);
-    }
-    return members;
   }
 
-  // The processor initialises small problems side by side.
-  void initialise_member(const Part& part, Member& member) const {
-    FitOptions options = part.options;
-    options.k = {member.result.k};
-    options.models = 1;
-    options.model_seed = member.result.seed;
-    options.backend = "cpu";
-    options.threads = 1;
-    options.time_limit = 0;
-    FitHooks hooks;
-    hooks.abort = hooks_.abort;
-    Initialisation begun = initialise(part.points, {}, options, hooks);
-    member.given = std::move(begun.prototypes);
-    member.warnings = std::move(begun.warnings);
+  // Given prototypes, and those that are rows: all of them by one reading of the points.
+  void choose_prototypes(const Input& input) {
+    std::vector<std::vector<int64_t>> rows(members_.size());
+    pool_.for_each_range(std::ssize(parts_), 1, [&](int, int64_t index, int64_t) {
+      const Part& part = parts_[static_cast<size_t>(index)];
+      const PointsView initial = problems_.initial(part.problem);
+      if (initial.data != nullptr) {
+        check_given(initial, part.options, points_.d);
+        return give_prototypes(initial, input, options_.metric, members_of(part));
+      }
+      ThreadPool alone(1, hooks_.abort);
+      for (size_t m = part.first; m < part.last; ++m) {
+        if (!chooses_rows(members_[m])) continue;
+        rows[m].resize(static_cast<size_t>(members_[m].result.k));
+        std::iota(rows[m].begin(), rows[m].end(), int64_t{0});
+        const RowWish wish{members_[m].result.k, members_[m].result.seed};
+        if (members_[m].result.init == "random") rows[m] = random_rows(bare_input(part.points), wish, alone);
+        for (int64_t& row : rows[m]) row += problems_.first_row(part.problem) - first_row();
+      }
+    });
+    std::vector<int64_t> all;
+    for (const std::vector<int64_t>& of_member : rows) all.insert(all.end(), of_member.begin(), of_member.end());
+    if (all.empty()) return;
+    const Matrix chosen = gather_rows(input, all);
+    int64_t first = 0;
+    for (size_t m = 0; m < rows.size(); ++m) {
+      if (rows[m].empty()) continue;
+      std::iota(rows[m].begin(), rows[m].end(), first);
+      first += std::ssize(rows[m]);
+      members_[m].given = gather_rows(chosen.view(), rows[m]);
+    }
   }
 
   ModelRows rows_of(const Member& member) const {
     return {problems_.first_row(member.own_rows->problem) - first_row(), member.own_rows->rows, member.result.k};
   }
 
-  std::vector<FitResult> results(const Upload& upload, const Cost& cost) {
+  std::vector<FitResult> results(ProblemUpload& upload, const Cost& cost) {
+    std::vector<int> slots;
+    for (const Part& part : parts_) slots.push_back(static_cast<int>(part.first));
+    const std::vector<double> ranges = upload.ranges(slots);
+    end_phase("ranges");
     std::vector<FitResult> all(parts_.size());
-    const double seconds = control_.seconds();
     pool_.for_each_range(std::ssize(parts_), 1, [&](int, int64_t index, int64_t) {
-      Part& part = parts_[static_cast<size_t>(index)];
+      const Part& part = parts_[static_cast<size_t>(index)];
       FitResult& result = all[static_cast<size_t>(index)];
       Provenance& provenance = result.provenance;
       provenance = provenance_of(backend_, upload, part.options);
@@ -168,12 +240,14 @@ class JoinedFit {
       provenance.rows = part.points.n;
       provenance.columns = part.points.d;
       provenance.type = part.points.type;
-      provenance.seconds.emplace_back("common passes", seconds);
+      provenance.seconds = seconds_;  // of the group
       provenance.passes = cost.passes;
-      result.ranges = std::move(part.ranges);
+      const auto lowest = ranges.begin() + index * 2 * points_.d;
+      const auto highest = lowest + points_.d;
+      result.ranges = {{lowest, highest}, {highest, highest + points_.d}, static_cast<double>(part.points.n)};
       result.interrupted = control_.stopped().has_value();
-      std::vector<Member> members(std::make_move_iterator(members_.begin() + static_cast<int64_t>(part.first)),
-                                  std::make_move_iterator(members_.begin() + static_cast<int64_t>(part.last)));
+      const std::span<Member> mine = members_of(part);
+      std::vector<Member> members(std::make_move_iterator(mine.begin()), std::make_move_iterator(mine.end()));
       collect(members, result);
       labels_.keep_best(result);
     });
@@ -189,9 +263,10 @@ class JoinedFit {
   BestLabels labels_;
   std::vector<StopRule> rules_;
   ThreadPool pool_;
+  std::vector<std::pair<std::string, double>> seconds_;
+  double last_ = 0;
   PointsView points_;                 // of the group
-  PointsView host_;                   // the same, where the host reads them
-  AlignedBuffer<std::byte> fetched_;  // from a device
+  AlignedBuffer<std::byte> fetched_;  // the same from a device, where the host needs them
   std::vector<Part> parts_;
   std::vector<Member> members_;
 };

@@ -56,7 +56,7 @@ void fetch(PointsView& points, AlignedBuffer<std::byte>& copy) {
 }
 
 Problems::Problems(const PointsView& points, std::span<const double> weights, std::span<const int64_t> groups,
-         const EachOptions& options, const PointsView& initial)
+                   const EachOptions& options, const PointsView& initial)
     : points_(points), weights_(weights), groups_(groups), options_(options), initial_(initial) {
   check_groups(groups, points.n);
   check_number("weights", weights.size(), points.n, "rows");
@@ -127,8 +127,7 @@ FitIdentity Problems::identity(ThreadPool& pool) const {
   FitIdentity identity = identity_of(all, weights_, options_, initial_, pool);
   const auto add = [&](const char* name, const auto& numbers) {
     const PointsView bytes{numbers.data(), 1, std::ssize(numbers) * 8, DataType::kUInt8};
-    identity.options.emplace_back(name,
-                                  fmt::format("{} numbers ({:032x})", numbers.size(), content_hash(bytes, pool)));
+    identity.options.emplace_back(name, fmt::format("{} numbers ({:032x})", numbers.size(), content_hash(bytes, pool)));
   };
   add("groups", groups_);
   add("k_each", options_.k_each);

@@ -51,12 +51,16 @@ Provenance provenance_of(const Backend& backend, const Upload& upload, const Fit
   return provenance;
 }
 
+void add_phases(const Cost& cost, std::vector<std::pair<std::string, double>>& seconds) {
+  // Under the strategy task they are summed over the threads.
+  seconds.emplace_back("fit: initialise", cost.initialise);
+  seconds.emplace_back("fit: passes", cost.iterate);
+  seconds.emplace_back("fit: update", cost.update);
+  seconds.emplace_back("fit: finish", cost.finish);
+}
+
 void tell_cost(const Cost& cost, Provenance& provenance) {
-  // Parts of the phase "fit"; under the strategy task they are summed over the threads.
-  provenance.seconds.emplace_back("fit: initialise", cost.initialise);
-  provenance.seconds.emplace_back("fit: passes", cost.iterate);
-  provenance.seconds.emplace_back("fit: update", cost.update);
-  provenance.seconds.emplace_back("fit: finish", cost.finish);
+  add_phases(cost, provenance.seconds);
   provenance.passes = cost.passes;
   provenance.total = cost.sum;
   provenance.pass_log = cost.log;

@@ -10,6 +10,9 @@
 #include "engine/search_task.h"
 
 #include <span>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace manymeans {
 
@@ -24,6 +27,8 @@ Workload workload_before_models(const FitOptions& options, const SearchTask* sea
 
 /// What a result says of the backend, the upload that labelled the rows, and the options.
 Provenance provenance_of(const Backend& backend, const Upload& upload, const FitOptions& options);
+/// Adds the parts of the phase "fit".
+void add_phases(const Cost& cost, std::vector<std::pair<std::string, double>>& seconds);
 /// Puts what the work did cost where users read it.
 void tell_cost(const Cost& cost, Provenance& provenance);
 /// Adds a phase: `whole` seconds minus the phases before.

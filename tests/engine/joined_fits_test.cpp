@@ -36,9 +36,9 @@ Batch random_batch(uint64_t seed) {
     batch.groups.push_back(batch.groups.back() + 1 + static_cast<int64_t>(random() % most));
   }
   const int64_t d = one_of<int64_t>(random, {1, 2, 3, 7, 16, 40, 128});
-  batch.rows = test::make_case(static_cast<test::Family>(random() % test::kFamilies),
-                               static_cast<DataType>(random() % 6), test::Weighting::kNone,
-                               {batch.groups.back(), d, {1}}, seed);
+  batch.rows =
+      test::make_case(static_cast<test::Family>(random() % test::kFamilies), static_cast<DataType>(random() % 6),
+                      test::Weighting::kNone, {batch.groups.back(), d, {1}}, seed);
   EachOptions& options = batch.options;
   options.backend = "reference";
   options.k = one_of<std::vector<int64_t>>(random, {{1}, {2}, {3}, {5}, {1, 2}, {4, 2, 3}});

@@ -186,7 +186,7 @@ class CudaBackend final : public Backend {
     return std::make_unique<CudaUpload>(input, device_, options, workload);
   }
   bool joins_problems() const override { return true; }
-  std::unique_ptr<Upload> upload_problems(const Input& input, std::span<const ModelRows> models) override {
+  std::unique_ptr<ProblemUpload> upload_problems(const Input& input, std::span<const ModelRows> models) override {
     return make_problem_upload(input, models, device_, options_);
   }
   std::unique_ptr<Labeller> labeller(const std::shared_ptr<const Matrix>& prototypes) const override {

@@ -96,8 +96,8 @@ ProblemSession::~ProblemSession() {
 
 PointsView ProblemSession::rows_of_model(int slot) const {
   PointsView view = input_.host_points();
-  view.data = static_cast<const std::byte*>(view.data) +
-              static_cast<size_t>(place(slot).first_row * d_) * size_of(view.type);
+  view.data =
+      static_cast<const std::byte*>(view.data) + static_cast<size_t>(place(slot).first_row * d_) * size_of(view.type);
   view.n = place(slot).rows;
   return view;
 }
@@ -145,6 +145,7 @@ int ProblemSession::advance(std::span<PassModel> models, const PassLimits& limit
   kernels_->use_device();
   const int most = std::clamp(limits.passes, 1, kMaxPasses);
   const Settled settled(queue());
+  all_sizes_ = {};
   auto* const controls = controls_here_.as<PassControl>();
   std::vector<ModelPrototypes> asked;
   for (const PassModel& pass : models) {
@@ -187,35 +188,46 @@ int ProblemSession::advance(std::span<PassModel> models, const PassLimits& limit
 void ProblemSession::end_batch(std::span<PassModel> models) {
   const auto* const controls = controls_here_.as<PassControl>();
   const auto* const counters = counters_here_.as<PassCounters>();
-  std::vector<std::byte> before(before_.bytes());
-  updated_.resize(prototypes_.bytes());
-  queue().read_back(updated_.data(), prototypes_.at(), updated_.size(), "fetching prototypes");
-  queue().read_back(before.data(), before_.at(), before.size(), "fetching prototypes");
+  const auto fetch_prototypes = [&](const Buffer& from) {
+    queue().copy_to_host(prototypes_here_.data(), from.at(), from.bytes(), "fetching prototypes");
+    queue().synchronize("fetching prototypes");
+  };
+  bool updated = false;
+  fetch_prototypes(prototypes_);
   for (PassModel& pass : models) {
     const PassControl& control = controls[pass.slot];
     Model& m = model(pass.slot);
     m.labelled = true;
     m.updated = control.stopped == kByUpdate;
+    updated |= m.updated;
     pass.earlier.clear();
     for (uint32_t p = 0; p < control.passes; ++p) {
       pass.result = result_of(counters[p * models_.size() + static_cast<size_t>(pass.slot)], place(pass.slot));
       if (p + 1 < control.passes) pass.earlier.push_back(pass.result);
     }
-    if (control.passes > 1) pass.last_prototypes = prototypes_in(m.updated ? before : updated_, pass.slot);
+    if (control.passes > 1 && !m.updated) {
+      pass.last_prototypes = prototypes_in(prototypes_here_.data(), pass.slot);
+    }
+  }
+  if (!updated) return;
+  updated_.assign(prototypes_here_.data(), prototypes_here_.data() + prototypes_here_.bytes());
+  fetch_prototypes(before_);
+  for (PassModel& pass : models) {
+    if (!model(pass.slot).updated || pass.earlier.empty()) continue;
+    pass.last_prototypes = prototypes_in(prototypes_here_.data(), pass.slot);
   }
 }
 
-Matrix ProblemSession::prototypes_in(const std::vector<std::byte>& all, int slot) const {
+Matrix ProblemSession::prototypes_in(const std::byte* all, int slot) const {
   Matrix prototypes(models_[static_cast<size_t>(slot)].k, d_, type_);
-  const size_t bytes = prototypes.bytes().size();
   std::memcpy(prototypes.values<std::byte>().data(),
-              all.data() + static_cast<size_t>(place(slot).first_cluster) * prototype_bytes(), bytes);
+              all + static_cast<size_t>(place(slot).first_cluster) * prototype_bytes(), prototypes.bytes().size());
   return prototypes;
 }
 
 bool ProblemSession::update(int slot, const Matrix& /*before*/, Matrix& after) {
   if (!model(slot).updated) return false;
-  after = prototypes_in(updated_, slot);
+  after = prototypes_in(updated_.data(), slot);
   return true;
 }
 
@@ -224,15 +236,33 @@ const Statistics& ProblemSession::statistics(int slot) {
   return model(slot).statistics;
 }
 
+std::vector<int64_t> ProblemSession::fetched(const Buffer& from) {
+  kernels_->use_device();
+  std::vector<int64_t> to(from.bytes() / sizeof(int64_t));
+  queue().read_back(to.data(), from.at(), from.bytes(), "fetching statistics");
+  return to;
+}
+
+// Of all models.
+void ProblemSession::fetch_sizes() {
+  if (all_sizes_.weights.empty()) all_sizes_ = {fetched(weights_), fetched(counts_)};
+}
+
+ClusterSizes ProblemSession::sizes(int slot) {
+  const Model& m = model(slot);
+  if (m.statistics_here || !m.labelled) return Session::sizes(slot);
+  fetch_sizes();
+  const auto part = [&](const std::vector<int64_t>& all) {
+    const auto first = all.begin() + place(slot).first_cluster;
+    return std::vector<int64_t>(first, first + m.k);
+  };
+  return {part(all_sizes_.weights), part(all_sizes_.counts)};
+}
+
 // Of all models.
 void ProblemSession::fetch_statistics() {
-  kernels_->use_device();
-  const auto fetched = [&](const Buffer& from) {
-    std::vector<int64_t> to(from.bytes() / sizeof(int64_t));
-    queue().read_back(to.data(), from.at(), from.bytes(), "fetching statistics");
-    return to;
-  };
-  const std::vector<int64_t> sums = fetched(sums_), weights = fetched(weights_), counts = fetched(counts_);
+  fetch_sizes();
+  const std::vector<int64_t> sums = fetched(sums_);
   for (size_t slot = 0; slot < models_.size(); ++slot) {
     Model& m = models_[slot];
     if (m.statistics_here) continue;
@@ -244,8 +274,8 @@ void ProblemSession::fetch_statistics() {
       std::copy_n(all.begin() + static_cast<int64_t>(begin), to.size(), to.begin());
     };
     part(sums, sum_values(first), m.statistics.sums);
-    part(weights, static_cast<size_t>(first), m.statistics.weights);
-    part(counts, static_cast<size_t>(first), m.statistics.counts);
+    part(all_sizes_.weights, static_cast<size_t>(first), m.statistics.weights);
+    part(all_sizes_.counts, static_cast<size_t>(first), m.statistics.counts);
   }
 }
 
@@ -276,8 +306,7 @@ void ProblemSession::fetch_labels(std::span<const int> slots) {
   const auto [lowest, highest] = std::ranges::minmax(wanted);
   const int width = batch_.label_width;
   const int64_t first = place(lowest).first_label;
-  std::vector<std::byte> there(
-      static_cast<size_t>((place(highest).first_label + place(highest).rows - first) * width));
+  std::vector<std::byte> there(static_cast<size_t>((place(highest).first_label + place(highest).rows - first) * width));
   queue().read_back(there.data(), labels_.at(static_cast<size_t>(first * width)), there.size(), "fetching labels");
   for (const int slot : wanted) {
     Model& m = model(slot);
@@ -358,13 +387,31 @@ std::vector<int64_t> ProblemSession::ask_terms(std::span<const SumFormat> format
   return limbs;
 }
 
+std::vector<double> ProblemSession::ranges(std::span<const int> slots) {
+  kernels_->use_device();
+  std::vector<double> all(models_.size() * 2 * static_cast<size_t>(d_));
+  answers_.reserve(queue().runtime(), bytes_of(all), "ranges of columns");
+  const Settled settled(queue());
+  std::vector<ModelPrototypes> asked;
+  for (const int slot : slots) asked.push_back({slot, nullptr});
+  activate(asked);
+  kernels_->ranges(batch_, answers_.at());
+  queue().read_back(all.data(), answers_.at(), bytes_of(all), "measuring columns");
+  std::vector<double> found;
+  for (const int slot : slots) {
+    const auto first = all.begin() + int64_t{slot} * 2 * d_;
+    found.insert(found.end(), first, first + 2 * d_);
+  }
+  return found;
+}
+
 std::vector<InertiaSum> ProblemSession::inertias(std::span<const ModelPrototypes> models) {
   const std::vector<ProblemFacts> facts = ask_facts(models);
   std::vector<SumFormat> formats(models_.size());
   for (const ModelPrototypes& of : models) {
     const auto slot = static_cast<size_t>(of.slot);
-    formats[slot] = SumFormat::make(limb_bits(place(of.slot).rows), kDistanceLimbs,
-                                    std::bit_cast<double>(facts[slot].farthest));
+    formats[slot] =
+        SumFormat::make(limb_bits(place(of.slot).rows), kDistanceLimbs, std::bit_cast<double>(facts[slot].farthest));
   }
   const std::vector<int64_t> limbs = ask_terms(formats);
   std::vector<InertiaSum> sums;

@@ -29,6 +29,7 @@ class ProblemSession final : public Session, private RowQueries {
   int advance(std::span<PassModel> models, const PassLimits& limits) override;
   const Labels& labels(int slot) override;
   const Statistics& statistics(int slot) override;
+  ClusterSizes sizes(int slot) override;
   bool update(int slot, const Matrix& before, Matrix& after) override;
   void fetch(std::span<const int> slots, std::span<const int> labels_of) override;
   Labels take_labels(int slot) override;
@@ -36,6 +37,8 @@ class ProblemSession final : public Session, private RowQueries {
   void move_row(int slot, int64_t row, uint32_t label) override;
   void renumber(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) override;
   RowQueries& rows() override { return *this; }
+  /// See ProblemUpload.
+  std::vector<double> ranges(std::span<const int> slots);
 
  private:
   struct Model {
@@ -64,7 +67,9 @@ class ProblemSession final : public Session, private RowQueries {
   void end_batch(std::span<PassModel> models);
   std::vector<ProblemFacts> ask_facts(std::span<const ModelPrototypes> models);
   std::vector<int64_t> ask_terms(std::span<const SumFormat> formats);
-  Matrix prototypes_in(const std::vector<std::byte>& all, int slot) const;
+  Matrix prototypes_in(const std::byte* all, int slot) const;
+  std::vector<int64_t> fetched(const Buffer& from);
+  void fetch_sizes();
   void fetch_statistics();
   void send_statistics(int slot);
   void fetch_labels(std::span<const int> slots);
@@ -76,7 +81,8 @@ class ProblemSession final : public Session, private RowQueries {
   DataType type_;  // of prototypes
   std::unique_ptr<Queue> queue_;
   std::vector<Model> models_;
-  std::vector<std::byte> updated_;  // prototypes of all models after their last batch
+  std::vector<std::byte> updated_;  // prototypes of all models after the last batch, if some were updated last
+  ClusterSizes all_sizes_;          // of all models after the last batch; empty: not fetched
   PinnedBytes places_, prototypes_here_, controls_here_, counters_here_;
   Buffer places_there_, controls_, counters_, labels_, prototypes_, before_, sums_, weights_, counts_, answers_;
   ProblemBatch batch_;
@@ -84,23 +90,26 @@ class ProblemSession final : public Session, private RowQueries {
 };
 
 /// The upload that makes such sessions.
-class ProblemUpload final : public Upload {
+class ProblemPoints final : public ProblemUpload {
  public:
   using MakeParts = std::function<ProblemSession::Parts()>;
-  ProblemUpload(const Input& input, std::span<const ModelRows> models, std::unique_ptr<RowSlices> slices,
+  ProblemPoints(const Input& input, std::span<const ModelRows> models, std::shared_ptr<RowSlices> slices,
                 MakeParts make)
       : input_(input), models_(models.begin(), models.end()), slices_(std::move(slices)), make_(std::move(make)) {}
 
-  std::unique_ptr<Session> session(std::span<const int64_t> /*k*/, int /*threads*/) override {
-    return std::make_unique<ProblemSession>(input_, *slices_, models_, make_());
-  }
+  std::unique_ptr<Session> session(std::span<const int64_t> /*k*/, int /*threads*/) override { return make_session(); }
+  std::vector<double> ranges(std::span<const int> slots) override { return make_session()->ranges(slots); }
   std::unique_ptr<Seeding> seeding(std::span<const int64_t> /*k*/, ThreadPool& /*pool*/) override { return nullptr; }
   std::string plan() const override { return "common passes of many problems, every canonical distance"; }
 
  private:
+  std::unique_ptr<ProblemSession> make_session() {
+    return std::make_unique<ProblemSession>(input_, *slices_, models_, make_());
+  }
+
   const Input& input_;
   std::vector<ModelRows> models_;
-  std::unique_ptr<RowSlices> slices_;
+  std::shared_ptr<RowSlices> slices_;
   MakeParts make_;
 };
 

@@ -7,6 +7,7 @@
 #include "backend/opencl/linear/residual_passes.h"
 #include "backend/opencl/pass/device_passes.h"
 #include "backend/opencl/pass/device_rows.h"
+#include "backend/opencl/problems/problem_upload.h"
 #include "backend/opencl/runtime/device_check.h"
 #include "core/threads.h"
 #include "prototype/prototype.h"
@@ -70,6 +71,11 @@ class OpenClBackend final : public Backend {
   std::unique_ptr<Upload> upload(const Input& input, const Workload& workload) override {
     check_kind(prototype_of(input));
     return std::make_unique<OpenClUpload>(input, open_device(options_.device), options_, workload);
+  }
+  bool joins_problems() const override { return true; }
+  std::unique_ptr<ProblemUpload> upload_problems(const Input& input, std::span<const ModelRows> models) override {
+    const OpenClDevice& device = open_device(options_.device);
+    return make_problem_upload(input, models, device, use(device), options_);
   }
 
  private:

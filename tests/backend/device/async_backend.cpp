@@ -190,8 +190,8 @@ class AsyncKernels final : public device::PassKernels, public device::RowKernels
         return;
       }
       for (const ModelMemory& model : batch.models) {
-        const ShiftCounts counts =
-            update_prototypes({model.sums, model.weights, model.prototypes, model.before, model.k}, control.shifts.each);
+        const ShiftCounts counts = update_prototypes(
+            {model.sums, model.weights, model.prototypes, model.before, model.k}, control.shifts.each);
         if (may_be_last(control.shifts, counts, model.k)) control.stopped = device::kByUpdate;
       }
     });
@@ -383,6 +383,22 @@ class AsyncProblemKernels final : public device::ProblemKernels, private AsyncRo
     });
   }
 
+  void ranges(const Batch& batch, Address ranges) override {
+    enqueue([=, this] {
+      for_active(batch, [&](size_t m, const Model& model) {
+        double* const lowest = pointer_to<double>(ranges) + m * 2 * static_cast<size_t>(d());
+        double* const highest = lowest + d();
+        for (int64_t i = 0; i < model.rows; ++i) {
+          const Doubles x = row(batch, model, i);
+          for (size_t j = 0; j < x.size(); ++j) {
+            lowest[j] = i == 0 ? x[j] : std::min(lowest[j], x[j]);
+            highest[j] = i == 0 ? x[j] : std::max(highest[j], x[j]);
+          }
+        }
+      });
+    });
+  }
+
  private:
   template <class Body>
   static void for_active(const Batch& batch, const Body& body) {
@@ -497,12 +513,12 @@ class AsyncBackend final : public Backend {
     return std::make_unique<AsyncUpload>(input, options_);
   }
   bool joins_problems() const override { return true; }
-  std::unique_ptr<Upload> upload_problems(const Input& input, std::span<const ModelRows> models) override {
+  std::unique_ptr<ProblemUpload> upload_problems(const Input& input, std::span<const ModelRows> models) override {
     auto queue = async_runtime().make_queue({});
     const device::SlicePlan whole{input.points.n, input.points.n};
     auto slices = std::make_unique<device::RowSlices>(input, whole, device::RowSlices::Host{1, options_.abort}, *queue);
     queue->synchronize("uploading points");
-    return std::make_unique<device::ProblemUpload>(input, models, std::move(slices), [&input] {
+    return std::make_unique<device::ProblemPoints>(input, models, std::move(slices), [&input] {
       device::ProblemSession::Parts parts;
       parts.queue = async_runtime().make_queue({});
       parts.kernels = std::make_unique<AsyncProblemKernels>(input, *parts.queue);

@@ -264,6 +264,36 @@ __global__ void __launch_bounds__(kThreads)
   block_add(sums, limbs + here.tile.model * kDistanceLimbs, scratch);
 }
 
+// A block a model; a warp has some of the rows, 32 columns of each at a time.
+__global__ void __launch_bounds__(kThreads) ranges_kernel(const __grid_constant__ ProblemTask task, double* ranges) {
+  __shared__ double lowest[kThreads], highest[kThreads];
+  const ProblemModel model = task.models[blockIdx.x];
+  if (model.active == 0) return;
+  const int64_t d = task.points.d;
+  double* const to = ranges + blockIdx.x * 2 * d;
+  for (int64_t first = 0; first < d; first += 32) {
+    const int64_t j = min(first + threadIdx.x % 32, d - 1);
+    double low = INFINITY, high = -INFINITY;
+    for (int64_t row = threadIdx.x / 32; row < model.rows; row += kThreads / 32) {
+      const double v = load_double(task.points, (model.first_row + row) * d + j);
+      low = fmin(low, v);
+      high = fmax(high, v);
+    }
+    lowest[threadIdx.x] = low;
+    highest[threadIdx.x] = high;
+    __syncthreads();
+    if (threadIdx.x < 32) {
+      for (int other = threadIdx.x; other < kThreads; other += 32) {
+        low = fmin(low, lowest[other]);
+        high = fmax(high, highest[other]);
+      }
+      to[j] = low;
+      to[d + j] = high;
+    }
+    __syncthreads();  // both may be written again
+  }
+}
+
 template <int kSteps>
 void launch_pass(const ProblemTask& task, cudaStream_t stream) {
   allow_all_shared_memory(pass_kernel<kSteps>, "sizing the shared memory of problems");
@@ -311,6 +341,11 @@ void problem_facts(const ProblemTask& task, ProblemFacts* facts, cudaStream_t st
 void problem_terms(const ProblemTask& task, const TermSplitter* splitters, int64_t* limbs, cudaStream_t stream) {
   terms_kernel<<<static_cast<unsigned>(task.tile_count), kThreads, 0, stream>>>(task, splitters, limbs);
   check_launch("summing the distances of many problems");
+}
+
+void problem_ranges(const ProblemTask& task, double* ranges, cudaStream_t stream) {
+  ranges_kernel<<<static_cast<unsigned>(task.model_count), kThreads, 0, stream>>>(task, ranges);
+  check_launch("measuring the columns of many problems");
 }
 
 }  // namespace manymeans::cuda

@@ -45,9 +45,14 @@ class CudaProblemKernels final : public device::ProblemKernels {
   void terms(const device::ProblemBatch& batch, std::span<const SumFormat> formats, device::Address limbs) override {
     splitters_here_.reserve(formats.size(), "the formats of inertias");
     splitters_.reserve(formats.size(), "the formats of inertias");
-    std::ranges::transform(formats, splitters_here_.data(), [](const SumFormat& format) { return TermSplitter(format); });
+    std::ranges::transform(formats, splitters_here_.data(),
+                           [](const SumFormat& format) { return TermSplitter(format); });
     copy_to_device(splitters_.data(), splitters_here_.data(), formats.size(), stream_, "the formats of inertias");
     problem_terms(place(batch), splitters_.data(), pointer_to<int64_t>(limbs), stream_);
+  }
+
+  void ranges(const device::ProblemBatch& batch, device::Address ranges) override {
+    problem_ranges(place(batch), pointer_to<double>(ranges), stream_);
   }
 
  private:
@@ -106,14 +111,15 @@ class CudaProblemKernels final : public device::ProblemKernels {
 bool have_room(const Input& input, std::span<const ModelRows> models, const CudaDevice& device) {
   constexpr int64_t kStatic = 2048;  // other shared memory of the kernel
   return std::ranges::all_of(models, [&](const ModelRows& model) {
-    return problem_shared_bytes(model.k, input.points.d, input.limbs) + kStatic <= static_cast<int64_t>(device.shared_bytes);
+    return problem_shared_bytes(model.k, input.points.d, input.limbs) + kStatic <=
+           static_cast<int64_t>(device.shared_bytes);
   });
 }
 
 }  // namespace
 
-std::unique_ptr<Upload> make_problem_upload(const Input& input, std::span<const ModelRows> models,
-                                            const CudaDevice& device, const BackendOptions& options) {
+std::unique_ptr<ProblemUpload> make_problem_upload(const Input& input, std::span<const ModelRows> models,
+                                                   const CudaDevice& device, const BackendOptions& options) {
   if (input.points.d > kMaxProblemColumns || !have_room(input, models, device)) return nullptr;
   use_device(device);
   Workload workload;
@@ -126,7 +132,7 @@ std::unique_ptr<Upload> make_problem_upload(const Input& input, std::span<const 
       input, whole, device::RowSlices::Host{thread_count(options.threads), options.abort}, stream);
   const auto terms = std::make_shared<const SumTerms>(input, stream);
   stream.synchronize("uploading points");
-  return std::make_unique<device::ProblemUpload>(input, models, std::move(slices), [&input, device, patience, terms] {
+  return std::make_unique<device::ProblemPoints>(input, models, std::move(slices), [&input, device, patience, terms] {
     device::ProblemSession::Parts parts;
     parts.queue = runtime().make_queue(patience);
     parts.kernels = std::make_unique<CudaProblemKernels>(input, device, terms, stream_of(*parts.queue));

@@ -10,7 +10,7 @@
 namespace manymeans::cuda {
 
 /// See Backend::upload_problems().
-std::unique_ptr<Upload> make_problem_upload(const Input& input, std::span<const ModelRows> models,
-                                            const CudaDevice& device, const BackendOptions& options);
+std::unique_ptr<ProblemUpload> make_problem_upload(const Input& input, std::span<const ModelRows> models,
+                                                   const CudaDevice& device, const BackendOptions& options);
 
 }  // namespace manymeans::cuda

@@ -20,29 +20,7 @@
 #endif
 
 #if !LONE
-// What a row adds to the label sum: label_term of core/label_term.h, Philox4x32-10.
-void label_term(ulong row, uint label, ulong* low, ulong* high) {
-  uint c0 = (uint)row;
-  uint c1 = (uint)(row >> 32);
-  uint c2 = label;
-  uint c3 = 6;
-  uint k0 = 0x6d65616eU;
-  uint k1 = 0x6d616e79U;
-  for (int round = 0; round < 10; ++round) {
-    const ulong a = (ulong)c0 * 0xD2511F53UL;
-    const ulong b = (ulong)c2 * 0xCD9E8D57UL;
-    c0 = (uint)(b >> 32) ^ c1 ^ k0;
-    c1 = (uint)b;
-    c2 = (uint)(a >> 32) ^ c3 ^ k1;
-    c3 = (uint)a;
-    k0 += 0x9E3779B9U;
-    k1 += 0xBB67AE85U;
-  }
-  *low = (ulong)c0 | (ulong)c1 << 32;
-  *high = (ulong)c2 | (ulong)c3 << 32;
-}
-
-// What a row adds to it that moves from one label to another.
+// What a row adds to the label sum that moves from one label to another.
 void add_to_label_sum(ulong row, uint from, uint to, __local ulong* sum) {
   ulong to_low, to_high, from_low, from_high;
   label_term(row, to, &to_low, &to_high);

@@ -217,6 +217,17 @@ double scaled_once(double v, int e) {
   return scaled_by_power(v, e);
 }
 
+// A value of a prototype from its sum. There are no negative zeros.
+Prototype solved_value(__global const long* sums, long weight, int shift, int limbs, int bits, long stride) {
+  const double value = scaled_once(rounded_sum(sums, limbs, bits, stride) / (double)weight, shift);
+#if POINT_TYPE == 1
+  return as_ulong(value) == 0x8000000000000000UL ? 0.0 : value;
+#else
+  const float rounded = (float)value;
+  return as_uint(rounded) == 0x80000000U ? 0.0f : rounded;
+#endif
+}
+
 // Prototypes from statistics, a value at a time; clusters without weight keep theirs. MODEL says
 // of which model.
 __kernel void update(Shape shape, __global const Range* ranges, __global const uint* control,
@@ -231,15 +242,8 @@ __kernel void update(Shape shape, __global const Range* ranges, __global const u
     before[range.before + i] = old;
     const long weight = weights[range.weights + k];
     if (weight == 0) continue;
-    const double sum = rounded_sum(sums + range.sums + k * shape.limbs * shape.d + j, shape.limbs, shape.bits, shape.d);
-    const double value = scaled_once(sum / (double)weight, shifts[j]);
-    // No negative zeros.
-#if POINT_TYPE == 1
-    prototypes[range.prototypes + i] = as_ulong(value) == 0x8000000000000000UL ? 0.0 : value;
-#else
-    const float rounded = (float)value;
-    prototypes[range.prototypes + i] = as_uint(rounded) == 0x80000000U ? 0.0f : rounded;
-#endif
+    prototypes[range.prototypes + i] = solved_value(sums + range.sums + k * shape.limbs * shape.d + j, weight,
+                                                    shifts[j], shape.limbs, shape.bits, shape.d);
   }
 }
 

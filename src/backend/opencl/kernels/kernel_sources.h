@@ -9,6 +9,7 @@ namespace manymeans::opencl {
 extern const std::string_view kExactSource;         ///< label_terms.cl, values.cl, exact.cl, pack.cl, questions.cl
 extern const std::string_view kAccumulateSource;    ///< label_terms.cl, values.cl, accumulate.cl, products.cl
 extern const std::string_view kLinearSource;        ///< label_terms.cl, values.cl, linear.cl, questions.cl
+extern const std::string_view kProblemsSource;      ///< label_terms.cl, values.cl, exact.cl, problems.cl
 extern const std::string_view kScreenSource;        ///< screen.cl
 extern const std::string_view kTreeSource;          ///< values.cl, leaf_boxes.h, tree.cl
 extern const std::string_view kCheckDoublesSource;  ///< values.cl, check_doubles.cl
