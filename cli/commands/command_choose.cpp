@@ -16,8 +16,8 @@ const JobHelp kHelp = {
     .labels = "Write its labels to this .npy, .csv or .parquet file, or as csv to a pipe ('-' for standard output).",
     .append = "a column 'cluster', empty for rows that were left out,",
     .summary =
-        "Write what its clusters are like to this .csv or .json file: size, spread, and of each column the centroid "
-        "and its difference to the mean.",
+        "Describe its clusters in this .csv or .json file: size, spread, and of each column the centroid and its "
+        "difference to the mean.",
     .page =
         "Write a page of charts and tables about the answer to this .html file: it opens in every browser, without a "
         "network.",

@@ -297,11 +297,11 @@ void add_compare_command(Program& program, int& exit_code) {
       .group("Comparison");
   app.add_option("--id", command->columns.ids,
                  "Column that names the rows, in both files of labels or in one and DATA: rows of the same name are "
-                 "put together. Left out: the first column, where all others are named as labels are.")
+                 "matched. Left out: the first column, if all others are named as labels are.")
       .type_name("COLUMN")
       .group("Comparison");
   app.add_flag("--by-order", command->columns.by_order,
-               "Put rows together in the order of their files, also where they have names.")
+               "Match rows by their order in the files, even if they have names.")
       .group("Comparison");
   app.add_option("--backend,--device", command->data.backend, "Where to compute. Never changes the answer.")
       .type_name("NAME")

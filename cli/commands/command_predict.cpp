@@ -368,7 +368,7 @@ void add_predict_command(Program& program, int& exit_code) {
                     "Model file (.npz) that 'manymeans fit --model' or 'manymeans regress --model' has written.");
   bind_data_argument(app, command->data);
   app.add_option("-k,--clusters", number_into("-k,--clusters", command->k, 1),
-                 "Which k of MODEL to use; needed when it holds several.")
+                 "Which k of MODEL to use; required if it holds several.")
       .type_name("K")
       .group("Prediction");
   const auto set_gating = [command](const std::string& text) {

@@ -18,8 +18,8 @@ const JobHelp kHelp = {
         "for standard output): N values for one k, a column for each k for several.",
     .append = "a column 'cluster' (for several k a column for each: k8, k16), empty for rows that were left out,",
     .summary =
-        "Write what the clusters of the best model (of the first k) are like to this .csv or .json file: size, spread, "
-        "and of each column the centroid and its difference to the mean.",
+        "Describe the clusters of the best model (of the first k) in this .csv or .json file: size, spread, and of "
+        "each column the centroid and its difference to the mean.",
     .page =
         "Write a page of charts and tables about the answer to this .html file: it opens in every browser, without a "
         "network."};
