@@ -45,13 +45,12 @@ const char* const kExamples =
     "              and no valley separates clusters, or --bootstraps is 0.\n"
     "  one group   Nothing returns, and there is no valley.\n"
     "The families are distances (CH, DB and two silhouettes), gap, BIC and valley.\n"
-    "Outputs have a usable k in every case. Mistrust criteria where clusters are\n"
-    "neither round nor alike (docs/user/choose-k.md). They know nothing of weights\n"
-    "and of ranks.\n\n"
+    "Outputs have a usable k in every case. Do not trust the criteria if clusters are\n"
+    "neither round nor of similar size (docs/user/choose-k.md). choose takes neither\n"
+    "weights nor ranks.\n\n"
     "The answer depends on the points, the options and the seed only: not on\n"
-    "--threads, --backend, --algorithm or --strategy. Ctrl-C stops the fits, and what\n"
-    "there is by then is judged and written (exit code 5); a second Ctrl-C ends at\n"
-    "once.\n"
+    "--threads, --backend, --algorithm or --strategy. Ctrl-C stops the fits; models\n"
+    "so far are judged and written (exit code 5). A second Ctrl-C ends at once.\n"
     "Exit codes: 0 done, 2 usage, 3 bad data, 4 no such device, out of memory or disk\n"
     "full, 5 interrupted, 1 a bug.";
 

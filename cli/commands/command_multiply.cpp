@@ -50,7 +50,7 @@ const char* const kExamples =
     "machine and with any backend. The product is float64 where a factor is, else\n"
     "float32. NaN and infinity are taken as IEEE 754 says; an entry that is exactly\n"
     "zero is +0. Factors in .npy files are read where they lie, and the product is\n"
-    "computed and written some rows at a time, so none of the three has to fit in\n"
+    "computed and written some rows at a time, so no matrix has to fit in\n"
     "memory. A file OUTPUT appears whole or not at all.\n"
     "Exit codes: 0 done, 2 usage, 3 bad data, 4 out of memory, disk full or no such\n"
     "device, 5 interrupted, 1 a bug.";

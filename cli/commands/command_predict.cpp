@@ -68,9 +68,9 @@ const char* const kExamples =
     "points of the fit: unscaled rows, other units, swapped columns.\n\n"
     "Linear models of 'manymeans regress': --predictions needs the features only.\n"
     "--labels and --distances need the target, too: a row gets the label of the model\n"
-    "with the least residual, and its distance is the size of that residual. Which\n"
-    "model predicts a target that is not known is a question of its own (--gating);\n"
-    "docs/user/regression.md says when each answer is right.\n"
+    "with the smallest residual, and its distance is the size of that residual.\n"
+    "--gating chooses the model that predicts an unknown target;\n"
+    "docs/user/regression.md says when each choice is right.\n"
     "Exit codes: 0 done, 2 usage, 3 bad data, 4 no such device, out of memory or disk\n"
     "full, 5 interrupted, 1 a bug.";
 
