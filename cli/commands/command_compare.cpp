@@ -140,7 +140,7 @@ void label_data(Clustering& side, const CompareCommand& command, const std::stri
     if (ids.empty() || !std::string_view(error.what()).starts_with("[id] ")) throw;
     throw reworded(error, [&](const std::string& text) {
       return text +
-             "; labels are put together with the rows of DATA by their names; --by-order in place of --id takes their "
+             "; labels are matched with the rows of DATA by name; --by-order in place of --id takes their "
              "order";
     });
   }

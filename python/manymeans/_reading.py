@@ -46,14 +46,14 @@ def read(
     format : str, default="auto"
         A reader's name (see `info`), or auto: by the file's ending.
     dtype : str or dtype, optional
-        Convert to this type; by default as stored. Text, decimals and integers of 32 and 64 bits become float32 where
-        that keeps apart what they keep apart, else float64.
+        Convert to this type; by default as stored. Text, decimals and integers of 32 and 64 bits become float32 if
+        no two different values become equal, else float64.
     columns : str, int or iterable of them, optional
         Names, numbers from 1, or ranges of them (``"2-5"``); all by default. ``"age,income"`` is two; a name with a
         comma goes into a list. Names that are no UTF-8 in the file have
         the surrogates of ``bytes.decode("utf-8", "surrogateescape")``, here and in the result.
     exclude : str, int or iterable of them, optional
-        Columns not to take, in the same notation.
+        Columns to leave out, in the same notation.
     numeric_only : bool, default=False
         Leave out columns that hold text, with a warning that names them.
     missing : {"error", "drop", "mean", "median"} or float, default="error"
@@ -62,14 +62,14 @@ def read(
     categories : {"error", "drop", "onehot"}, default="error"
         Columns of text: an error, left out (as with `numeric_only`), or a column of 0 and 1 for each of their texts.
     most_categories : int, default=100
-        Most texts in a column for ``"onehot"``; more are an error.
+        Max number of categories per column with ``"onehot"``; more are an error.
     decimal : {".", ","}, optional
         Decimal sign of numbers in text; with a comma there may be points between thousands.
     header : {"auto", "yes", "no"}, default="auto"
         Tells if the first line of a text table holds the names of its columns; ``"auto"``: found from the first lines,
-        with a warning where they leave it open.
+        with a warning if they do not tell.
     id : str or int, optional
-        Column that names the rows and is no column of the points.
+        Column that names the rows. It is not clustered.
     weights : str, int, bytes or path-like, optional
         A column of the file (name or number), or a file of n_samples numbers (bytes are its name).
     n_threads : int, optional
