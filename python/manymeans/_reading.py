@@ -10,7 +10,7 @@ import numpy as np
 
 from . import _threads
 from ._errors import UsageError, warn
-from ._opening import dataset_of, dataset_of_frame, is_frame
+from ._opening import dataset_of, dataset_of_frame, is_frame, keeping_columns_of
 from ._parameters import choice, integer, path_of, real, switch, text_of
 from ._result import FitResult
 from ._tables import Dataset, files_of
@@ -134,7 +134,8 @@ def read(
         "like": None if like is None else like._points_of_fit(),
     }
     others = (*(os.path.abspath(path) for path in files_of(weights or None)),)
-    table = dataset_of(file, options, others) if file else dataset_of_frame(path, options)
+    with keeping_columns_of(like):
+        table = dataset_of(file, options, others) if file else dataset_of_frame(path, options)
     for warning in table.warnings:
         warn(warning)
     return table
