@@ -154,8 +154,9 @@ struct FirstLine {
   Header header = Header::kAuto;  ///< the right ReadOptions::header for this file
   bool may_name = false;          ///< it is 0, 1, 2, ..., as pandas writes it above columns without names
 };
-/// Decides if a first line of numbers is a row: `rows`, if the file has so many with or without that line; if `rows` is
-/// 0 (not known), options.header. A line with the names of options.like is a header, and so is text above numbers.
+/// Decides if a first line of numbers is a row: `rows`, if the file has this number with or without that line;
+/// if `rows` is 0 (not known), options.header. A line with the names of options.like is a header, and so is text above
+/// numbers.
 FirstLine find_first_line(const std::string& path, const ReadOptions& options, int64_t rows);
 
 /// Reads several files (shards), whose rows follow one another in the order of the paths. The points equal the points

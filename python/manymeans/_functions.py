@@ -455,8 +455,8 @@ def fit_each(
 
     Notes
     -----
-    Time is that of the fits over the threads. Memory is O(n_samples + n_problems k n_features), and that of one
-    fit for each thread. The GIL is released.
+    The fits share the threads. Memory is O(n_samples + n_problems k n_features), plus one fit for each thread. The
+    GIL is released.
 
     Examples
     --------
