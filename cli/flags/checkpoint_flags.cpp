@@ -50,7 +50,7 @@ void check_checkpoint(const CheckpointOptions& checkpoint) {
   check_checkpoint_path(checkpoint.path);
   if (!is_there(checkpoint)) return;
   throw Error(ErrorCode::kUsage, "--checkpoint",
-              fmt::format("'{}' is there, of a fit that has not ended; add --resume to go on with it, or delete it",
+              fmt::format("'{}' belongs to a fit that has not ended; add --resume to continue it, or delete it",
                           checkpoint.path));
 }
 
@@ -63,7 +63,7 @@ void announce_resuming(const CheckpointOptions& checkpoint) {
 void announce_going_on(const CheckpointOptions& checkpoint) {
   // A disk may have been full: then there is nothing to go on from, and a warning has said so.
   if (checkpoint.path.empty() || !is_there(checkpoint)) return;
-  note("the fit has not ended; to go on, give the same command with --resume");
+  note("the fit has not ended; to continue, give the same command with --resume");
 }
 
 void remove_checkpoint(const CheckpointOptions& checkpoint) {

@@ -174,11 +174,11 @@ void check_id(const ReadOptions& options, const std::vector<const std::string*>&
     any |= !path->empty();
     if (!path->ends_with(".npy")) continue;
     throw Error(ErrorCode::kUsage, "--id",
-                fmt::format("stands before labels in a .csv or .parquet, not in '{}'; write one of them", *path));
+                fmt::format("precedes labels in a .csv or .parquet, not in '{}'; write one of them", *path));
   }
   if (!any)
     throw Error(ErrorCode::kUsage, "--id",
-                "stands before labels: --labels FILE.csv (or .parquet) is needed, or --exclude in place of --id");
+                "precedes labels: --labels FILE.csv (or .parquet) is needed, or --exclude in place of --id");
 }
 
 Error about_file(const Error& error, const std::string& path, const Dataset& points, int64_t rows_before) {
