@@ -322,7 +322,7 @@ struct TableColumn {
   int64_t distinct = 0;               ///< different values, numbers and texts
   bool more_distinct = false;         ///< there are more than `distinct`: counting ended there
   bool wide = false;                  ///< float32 would lose what tells its numbers apart
-  bool id = false;                    ///< by its name or its numbers it tells which row it is, and measures nothing
+  bool id = false;                    ///< its name or numbers identify a row but do not describe it
   ColumnSummary values;               ///< of the numbers
 };
 struct TableSummary {
