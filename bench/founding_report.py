@@ -294,7 +294,7 @@ def page(table, machines, files):
             text += [
                 "",
                 *(
-                    f"![{file[:-4]}]({file})"
+                    f"![chart of {file[:-4]}]({file})"
                     for file in files
                     if re.fullmatch(rf"{experiment['name']}(-ratio)?\.svg", file)
                 ),

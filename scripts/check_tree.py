@@ -39,7 +39,7 @@ NUMBERS = [
 ]
 
 # Files that repeat the version of CMakeLists.txt.
-VERSIONS = {"CITATION.cff": r"^version: (\S+)$", "conda/recipe.yaml": r'^  version: "(\S+)"$',
+VERSIONS = {"CITATION.cff": r"^version: (\S+)$", "README.md": r"^  version = \{(\S+)\}$", "conda/recipe.yaml": r'^  version: "(\S+)"$',
             "python/cuda/pyproject.toml": r'^(?:version = |dependencies = \["manymeans==)"?([\d.]+)"'}
 
 # Calls of the CUDA runtime that the library makes in these files only: elsewhere they would race with other threads, or wait

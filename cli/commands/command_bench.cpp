@@ -77,7 +77,7 @@ void add_bench_command(Program& program, int& exit_code) {
         .group("Timing");
   };
   add("--threads", command->threads, 0, "COUNT", "Threads; 0: all usable ones.");
-  add("-n,--rows", command->rows, 1, "COUNT", "Rows of the points that are made up.");
+  add("-n,--rows", command->rows, 1, "COUNT", "Rows of the artificial points.");
   add("-d,--columns", command->columns, 1, "COUNT", "Their columns.");
   add("-k,--clusters", command->clusters, 1, "K", "Clusters of a model.");
   add("-m,--models", command->models, 1, "COUNT", "Models.");

@@ -16,8 +16,8 @@ const JobHelp kHelp = {
     .labels = "Write its labels to this .npy, .csv or .parquet file, or as csv to a pipe ('-' for standard output).",
     .append = "a column 'cluster', empty for rows that were left out,",
     .summary =
-        "Write what its clusters are like to this .csv or .json file: size, spread, and of each column the centroid "
-        "and its difference to the mean.",
+        "Describe its clusters in this .csv or .json file: size, spread, and of each column the centroid and its "
+        "difference to the mean.",
     .page =
         "Write a page of charts and tables about the answer to this .html file: it opens in every browser, without a "
         "network.",
@@ -45,13 +45,12 @@ const char* const kExamples =
     "              and no valley separates clusters, or --bootstraps is 0.\n"
     "  one group   Nothing returns, and there is no valley.\n"
     "The families are distances (CH, DB and two silhouettes), gap, BIC and valley.\n"
-    "Outputs have a usable k in every case. Mistrust criteria where clusters are\n"
-    "neither round nor alike (docs/user/choose-k.md). They know nothing of weights\n"
-    "and of ranks.\n\n"
+    "Outputs have a usable k in every case. Do not trust the criteria if clusters are\n"
+    "neither round nor of similar size (docs/user/choose-k.md). choose takes neither\n"
+    "weights nor ranks.\n\n"
     "The answer depends on the points, the options and the seed only: not on\n"
-    "--threads, --backend, --algorithm or --strategy. Ctrl-C stops the fits, and what\n"
-    "there is by then is judged and written (exit code 5); a second Ctrl-C ends at\n"
-    "once.\n"
+    "--threads, --backend, --algorithm or --strategy. Ctrl-C stops the fits; models\n"
+    "so far are judged and written (exit code 5). A second Ctrl-C ends at once.\n"
     "Exit codes: 0 done, 2 usage, 3 bad data, 4 no such device, out of memory or disk\n"
     "full, 5 interrupted, 1 a bug.";
 

@@ -39,19 +39,18 @@ const char* const kExamples =
     "      Labels of the same rows, in the order of their files.\n"
     "  manymeans compare monday.csv tuesday.csv\n"
     "      Labels of rows that have names, as '--id' of a fit leaves them in a first\n"
-    "      column: rows of the same name are put together, whatever their order.\n"
+    "      column: rows of the same name are matched, whatever their order.\n"
     "  manymeans compare many.npz many.npz points.csv -k 8,9\n"
     "      Two models of one file.\n"
     "  manymeans compare out.npz truth.csv points.csv --column species\n"
     "      Labels may be texts: each text is a class.\n"
     "  manymeans compare out.csv truth.csv --id customer --column cluster,segment\n\n"
     "The adjusted Rand index is 1 for equal clusterings, whatever the numbers of the\n"
-    "clusters are, and about 0 for those that are no more alike than chance. A row\n"
-    "moved when its clusters in A and B are no pair of those that are put together\n"
-    "one to one so that most rows stay. Rows without a label (an empty field, -1) are\n"
-    "left out. Centroids of two models of the same columns are matched one to one so\n"
-    "that the sum of the squared distances is least; distances are in the scaled\n"
-    "units of A.\n"
+    "clusters are, and about 0 for chance. The clusters of A and B are matched one to\n"
+    "one so that as many rows as possible stay; the other rows have moved. Rows\n"
+    "without a label (an empty field, -1) are left out. Centroids of two models of\n"
+    "the same columns are matched one to one so that the sum of the squared distances\n"
+    "is lowest; distances are in the scaled units of A.\n"
     "Exit codes: 0 done, 2 usage, 3 bad data, 4 no such device or out of memory, 1 a\n"
     "bug.";
 
@@ -141,7 +140,7 @@ void label_data(Clustering& side, const CompareCommand& command, const std::stri
     if (ids.empty() || !std::string_view(error.what()).starts_with("[id] ")) throw;
     throw reworded(error, [&](const std::string& text) {
       return text +
-             "; labels are put together with the rows of DATA by their names; --by-order in place of --id takes their "
+             "; labels are matched with the rows of DATA by name; --by-order in place of --id takes their "
              "order";
     });
   }
@@ -297,11 +296,11 @@ void add_compare_command(Program& program, int& exit_code) {
       .group("Comparison");
   app.add_option("--id", command->columns.ids,
                  "Column that names the rows, in both files of labels or in one and DATA: rows of the same name are "
-                 "put together. Left out: the first column, where all others are named as labels are.")
+                 "matched. Left out: the first column, if all others are named as labels are.")
       .type_name("COLUMN")
       .group("Comparison");
   app.add_flag("--by-order", command->columns.by_order,
-               "Put rows together in the order of their files, also where they have names.")
+               "Match rows by their order in the files, even if they have names.")
       .group("Comparison");
   app.add_option("--backend,--device", command->data.backend, "Where to compute. Never changes the answer.")
       .type_name("NAME")

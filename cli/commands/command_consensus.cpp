@@ -164,7 +164,7 @@ void bind_consensus_flags(const Command& app, ConsensusCommand& command) {
       .default_str("centroids")
       .group("Consensus");
   app.add_option("--fits", number_into("--fits", command.options.fits, 1),
-                 "Fits of the centroids, of which the one of least inertia counts.")
+                 "Fits of the centroids; the one with the lowest inertia counts.")
       .type_name("COUNT")
       .default_str("10")
       .group("Consensus");

@@ -21,8 +21,8 @@ const JobHelp kHelp = {
         "standard output): N values for one k, a column for each k for several.",
     .append = "a column 'cluster' (for several k a column for each: k8, k16), empty for rows that were left out,",
     .summary =
-        "Write what the clusters of the best model (of the first k) are like to this .csv or .json file: size, spread, "
-        "and of each column the centroid and its difference to the mean.",
+        "Describe the clusters of the best model (of the first k) in this .csv or .json file: size, spread, and of "
+        "each column the centroid and its difference to the mean.",
     .page =
         "Write a page of charts and tables about the answer to this .html file: it opens in every browser, without a "
         "network."};
@@ -39,18 +39,18 @@ const char* const kExamples =
     "  manymeans fit points.npy -k 100 --search 10 --model best.npz\n"
     "      Searches for ten seconds for a better model than restarts can find.\n"
     "  manymeans fit table.csv --columns price -k 16 --optimal --model levels.npz\n"
-    "      Finds the 16 clusters of one column that no others are better than.\n"
+    "      Finds the best possible 16 clusters of one column.\n"
     "  manymeans fit table.csv -k 5 --scale standard --append clustered.csv \\\n"
     "      --summary clusters.csv\n"
-    "      Writes the table again with a column 'cluster', and what each is like.\n"
+    "      Writes the table back with a 'cluster' column, and describes the clusters.\n"
     "  manymeans fit sales.csv --group-by shop -k 3 --labels clusters.csv \\\n"
     "      --model 'shop-{group}.npz'\n"
     "      Fits three clusters to the rows of each shop alone.\n"
     "  manymeans fit points.npy --init out.npz --max-iter 1000\n"
-    "      Goes on from all models of an earlier fit; --models 1: from the best.\n"
+    "      Continues from all models of an earlier fit; --models 1: from the best.\n"
     "  manymeans fit points.npy -k 5000 --model out.npz --checkpoint run.ckpt \\\n"
     "      --resume\n"
-    "      May be killed at any time: the same command goes on where it was.\n"
+    "      May be killed at any time: the same command continues.\n"
     "  manymeans fit --shard 'part-*.parquet' -k 64\n"
     "      Fits the rows of several files, as if they were one file.\n"
     "  manymeans fit counts.npz -k 100 --metric cosine\n"
@@ -59,8 +59,8 @@ const char* const kExamples =
     "      Shares the rows among eight processes, on one machine or on several.\n\n"
     "The answer depends on the points, the options and the seed only: not on\n"
     "--threads, --backend, --algorithm, --strategy or how many processes share it.\n"
-    "Ctrl-C stops after the current pass and writes what was asked for (exit code 5);\n"
-    "a second Ctrl-C ends at once.\n"
+    "Ctrl-C stops after the current pass and writes all outputs (exit code 5); a\n"
+    "second Ctrl-C ends at once.\n"
     "Exit codes: 0 done, 2 usage, 3 bad data, 4 no such device, out of memory or disk\n"
     "full, 5 interrupted, 1 a bug.";
 

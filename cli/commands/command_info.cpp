@@ -20,8 +20,8 @@ const char* const kExamples =
     "Examples:\n"
     "  manymeans info\n"
     "  manymeans info --json\n\n"
-    "'yes' marks what is built in and can be used on this machine; for the rest the\n"
-    "reason is given.";
+    "'yes' marks what this build has and this machine can use. The others show the\n"
+    "reason.";
 
 std::string to_text(const std::string& title, const std::vector<Choice>& choices) {
   std::vector<std::vector<std::string>> rows;

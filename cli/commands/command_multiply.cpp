@@ -50,7 +50,7 @@ const char* const kExamples =
     "machine and with any backend. The product is float64 where a factor is, else\n"
     "float32. NaN and infinity are taken as IEEE 754 says; an entry that is exactly\n"
     "zero is +0. Factors in .npy files are read where they lie, and the product is\n"
-    "computed and written some rows at a time, so none of the three has to fit in\n"
+    "computed and written some rows at a time, so no matrix has to fit in\n"
     "memory. A file OUTPUT appears whole or not at all.\n"
     "Exit codes: 0 done, 2 usage, 3 bad data, 4 out of memory, disk full or no such\n"
     "device, 5 interrupted, 1 a bug.";
@@ -249,10 +249,10 @@ void add_multiply_command(Program& program, int& exit_code) {
                  "Read both factors as float32, float64, float16, bfloat16, uint8 or int8. Left out: " +
                      std::string(kTypeLeftOut));
   const auto set_memory = [command](const std::string& text) { command->memory = parse_byte_size(text); };
-  app.add_option("--memory", set_memory,
-                 "Most memory for copies of the factors and for rows of the product, as 256MiB or 2GB; a tile of each "
-                 "factor and "
-                 "a row of the product are always there. 0: what suits the machine. Never changes the answer.")
+  app.add_option(
+         "--memory", set_memory,
+         "Max memory for copies of the factors and for rows of the product, as 256MiB or 2GB; a tile of each factor "
+         "and a row of the product are always in memory. 0: chosen for the machine. Never changes the answer.")
       .type_name("SIZE")
       .default_str("0")
       .group("Product");
@@ -267,10 +267,9 @@ void add_multiply_command(Program& program, int& exit_code) {
       .type_name("COUNT")
       .default_str("0")
       .group("Product");
-  add_file_flag(
-      app, "--output", command->output,
-      "Write the product to this file: .npy, or what else 'manymeans info' lists as a writer; '-': as .npy to "
-      "standard output.")
+  add_file_flag(app, "--output", command->output,
+                "Write the product to this file: .npy, or another writer that 'manymeans info' lists; '-': as .npy to "
+                "standard output.")
       .group("Output");
   app.add_flag("--json", command->json, "Print one JSON object instead of text.").group("Output");
   app.add_flag("--quiet", command->quiet, "Print nothing but warnings and errors.").group("Output");

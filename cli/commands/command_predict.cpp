@@ -68,9 +68,9 @@ const char* const kExamples =
     "points of the fit: unscaled rows, other units, swapped columns.\n\n"
     "Linear models of 'manymeans regress': --predictions needs the features only.\n"
     "--labels and --distances need the target, too: a row gets the label of the model\n"
-    "with the least residual, and its distance is the size of that residual. Which\n"
-    "model predicts a target that is not known is a question of its own (--gating);\n"
-    "docs/user/regression.md says when each answer is right.\n"
+    "with the smallest residual, and its distance is the size of that residual.\n"
+    "--gating chooses the model that predicts an unknown target;\n"
+    "docs/user/regression.md says when each choice is right.\n"
     "Exit codes: 0 done, 2 usage, 3 bad data, 4 no such device, out of memory or disk\n"
     "full, 5 interrupted, 1 a bug.";
 
@@ -368,7 +368,7 @@ void add_predict_command(Program& program, int& exit_code) {
                     "Model file (.npz) that 'manymeans fit --model' or 'manymeans regress --model' has written.");
   bind_data_argument(app, command->data);
   app.add_option("-k,--clusters", number_into("-k,--clusters", command->k, 1),
-                 "Which k of MODEL to use; needed when it holds several.")
+                 "Which k of MODEL to use; required if it holds several.")
       .type_name("K")
       .group("Prediction");
   const auto set_gating = [command](const std::string& text) {

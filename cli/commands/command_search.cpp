@@ -18,8 +18,8 @@ const JobHelp kHelp = {
         "for standard output): N values for one k, a column for each k for several.",
     .append = "a column 'cluster' (for several k a column for each: k8, k16), empty for rows that were left out,",
     .summary =
-        "Write what the clusters of the best model (of the first k) are like to this .csv or .json file: size, spread, "
-        "and of each column the centroid and its difference to the mean.",
+        "Describe the clusters of the best model (of the first k) in this .csv or .json file: size, spread, and of "
+        "each column the centroid and its difference to the mean.",
     .page =
         "Write a page of charts and tables about the answer to this .html file: it opens in every browser, without a "
         "network."};
@@ -34,26 +34,25 @@ const char* const kExamples =
     "  manymeans search points.npy -k 100 --rounds 40 --seed 7 --model best.npz\n"
     "      Gives the same digest on every machine, however long it takes.\n"
     "  manymeans search points.npy --init best.npz --models 1 --time 600\n"
-    "      Goes on from the best model of an earlier search or fit.\n"
+    "      Continues from the best model of an earlier search or fit.\n"
     "  manymeans search points.npy -k 1000 --time 36000 --model best.npz \\\n"
     "      --checkpoint run.ckpt --resume\n"
-    "      May be killed at any time: the same command goes on where it was (--every\n"
-    "      counts rounds of the search).\n\n"
-    "One run of k-means ends in the nearest local optimum, and a hundred runs gain\n"
-    "little: for k = 50 or more they stay 1 to 7 % above the best inertia known. A\n"
-    "search swaps centroids instead: those that are least missed go where they gain\n"
-    "most, and what lowers the inertia stays. Then every round tries some\n"
-    "variations of the best model and joins those that are better. At last 'fit'\n"
-    "begins with the prototypes that were found, so --max-iter, --stop, --tol and\n"
-    "--empty are about that fit. The column 'rounds' says how many rounds there were\n"
-    "time for: --rounds with that number gives the same model again. 'gain' is the\n"
-    "part of the inertia that swaps and trials saved, after 8 iterations of k-means.\n"
-    "A lower inertia is not always a better clustering; docs/user/search.md says when\n"
-    "not to trust it.\n"
+    "      May be killed at any time: the same command continues (--every counts\n"
+    "      rounds of the search).\n\n"
+    "One run of k-means ends in a local optimum. A hundred runs gain little: for\n"
+    "k = 50 or more they stay 1 to 7 % above the lowest known inertia. A search swaps\n"
+    "centroids: it removes one that is hardly missed and adds one where it helps\n"
+    "most. A swap that lowers the inertia stays. Every round then tries variations of\n"
+    "the best model and joins the better ones. At the end 'fit' starts from the best\n"
+    "centroids; --max-iter, --stop, --tol and --empty apply to that fit. The column\n"
+    "'rounds' counts the rounds; --rounds with that number gives the same model\n"
+    "again. 'gain' is the part of the inertia that swaps and trials saved, after 8\n"
+    "iterations of k-means. A lower inertia is not always a better clustering:\n"
+    "docs/user/search.md says when not to trust it.\n"
     "Of one column the answer is the optimum, at once: 'rounds' says so.\n\n"
     "With --rounds the answer depends on the points, the options and the seed only:\n"
-    "not on --threads, --backend, --algorithm or --strategy. Ctrl-C stops the search,\n"
-    "and what it has found is written (exit code 5); a second Ctrl-C ends at once.\n"
+    "not on --threads, --backend, --algorithm or --strategy. Ctrl-C stops the search\n"
+    "and writes the best model so far (exit code 5); a second Ctrl-C ends at once.\n"
     "Exit codes: 0 done, 2 usage, 3 bad data, 4 no such device, out of memory or disk\n"
     "full, 5 interrupted, 1 a bug.";
 

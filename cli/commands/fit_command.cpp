@@ -191,7 +191,8 @@ Clusters summarise_best(const FitCommand& command, const JobPoints& points, FitR
   if (!command.summarises || best < 0) return {};
   const Provenance& from = result.provenance;
   if (!command.always && from.rows > kMaxValues / from.columns) {
-    return {.report = {}, .note = "\nno summary of the clusters of so many points; --summary FILE takes the time\n"};
+    return {.report = {},
+            .note = "\nno summary of the clusters, because there are many points; --summary FILE writes it\n"};
   }
   Clusters clusters;
   try {

@@ -30,14 +30,14 @@ std::unordered_map<std::string_view, size_t> places_of(const Clustering& cluster
   for (size_t row = 0; row < clustering.ids.size(); ++row) {
     if (clustering.ids[row].empty()) {
       throw Error(ErrorCode::kBadData, file,
-                  fmt::format("row {} has no name in {}; rows are put together by their names: --id names another "
+                  fmt::format("row {} has no name in {}; rows are matched by name: --id names another "
                               "column{}",
                               row + 1, name_of_column(clustering), or_else));
     }
     const auto [at, is_new] = places.emplace(clustering.ids[row], row);
     if (is_new) continue;
     throw Error(ErrorCode::kBadData, file,
-                fmt::format("rows {} and {} have the same name '{}' in {}; rows are put together by their names, which "
+                fmt::format("rows {} and {} have the same name '{}' in {}; rows are matched by name, and names "
                             "have to differ: --id names another column{}",
                             at->second + 1, row + 1, shown(clustering.ids[row]), name_of_column(clustering), or_else));
   }

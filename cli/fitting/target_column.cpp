@@ -107,7 +107,7 @@ Dataset read_with_target(const DataFiles& data, const ReadOptions& options, cons
   }
   if (points.view.d < 2) {
     throw Error(ErrorCode::kUsage, "--target",
-                data.name() + " has no column beside the target; a regression needs one");
+                data.name() + " has no column except the target; a regression needs one");
   }
   if (*place == points.view.d - 1) return points;
   std::vector<int64_t> order(static_cast<size_t>(points.view.d));

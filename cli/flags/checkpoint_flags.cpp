@@ -22,8 +22,8 @@ bool is_there(const CheckpointOptions& checkpoint) {
 
 void bind_checkpoint_flags(const Command& app, CheckpointOptions& checkpoint) {
   add_file_flag(app, "--checkpoint", checkpoint.path,
-                "Write down in FILE how far the fit is, so that --resume can go on after a crash, a signal or a time "
-                "limit, to the same answer. Removed when the fit has ended and all outputs are written.")
+                "Save the state of the fit in FILE. After a crash, a signal or a time limit, --resume continues from "
+                "it, to the same answer. Removed when all outputs are written.")
       .group("Checkpoint");
   const auto set_every = [&checkpoint](const std::string& text) {
     checkpoint.every = parse_number<int64_t>("--every", text, 1);
@@ -31,13 +31,13 @@ void bind_checkpoint_flags(const Command& app, CheckpointOptions& checkpoint) {
     throw Error(ErrorCode::kUsage, "--every", fmt::format("must be at least 1, found '{}'", text));
   };
   app.add_option("--every", set_every,
-                 "Write it every COUNT iterations. Left out: every ten seconds, or as seldom as it takes to cost less "
-                 "than 1 % of the time.")
+                 "Save it every COUNT iterations. Left out: every ten seconds, or less often, so that saving takes "
+                 "less than 1 % of the time.")
       .type_name("COUNT")
       .group("Checkpoint");
   app.add_flag("--resume", checkpoint.resume,
-               "Go on from the checkpoint, or from the beginning where there is none yet. Points and options must be "
-               "the same, but for those that never change the answer and --time-limit.")
+               "Continue from the checkpoint, or begin if there is none yet. Points and options must be the same, "
+               "except those that never change the answer and --time-limit.")
       .group("Checkpoint");
 }
 
@@ -50,7 +50,7 @@ void check_checkpoint(const CheckpointOptions& checkpoint) {
   check_checkpoint_path(checkpoint.path);
   if (!is_there(checkpoint)) return;
   throw Error(ErrorCode::kUsage, "--checkpoint",
-              fmt::format("'{}' is there, of a fit that has not ended; add --resume to go on with it, or delete it",
+              fmt::format("'{}' belongs to a fit that has not ended; add --resume to continue it, or delete it",
                           checkpoint.path));
 }
 
@@ -63,7 +63,7 @@ void announce_resuming(const CheckpointOptions& checkpoint) {
 void announce_going_on(const CheckpointOptions& checkpoint) {
   // A disk may have been full: then there is nothing to go on from, and a warning has said so.
   if (checkpoint.path.empty() || !is_there(checkpoint)) return;
-  note("the fit has not ended; to go on, give the same command with --resume");
+  note("the fit has not ended; to continue, give the same command with --resume");
 }
 
 void remove_checkpoint(const CheckpointOptions& checkpoint) {

@@ -61,8 +61,8 @@ void bind_shard_flag(const Command& app, DataFiles& data, const std::string& mor
     data.shards = names;
   };
   app.add_list("--shard", store,
-               "In the place of DATA: several files whose rows follow one another, in the order of the files' names. "
-               "Names, or patterns in quotes: 'part-*.parquet'." +
+               "Instead of DATA: several files, whose rows follow one another in the order of the files' names. Names, "
+               "or patterns in quotes: 'part-*.parquet'." +
                    more_help)
       .type_name("FILE...")
       .group("Reading");

@@ -98,12 +98,11 @@ std::function<bool()> bind_flags_of_searching_fit(const Command& app, SearchOpti
   const auto bind = binder(app);
   const std::array flags = {
       bind(OptionInfo{"search_time", "--search", "SECONDS",
-                      "Search for the best model for so long, as 'manymeans search --time' does, before the fit that "
-                      "begins with it."},
+                      "Before the fit, search for the best model for this time, as 'manymeans search --time' does."},
            options.search_time),
       bind(OptionInfo{"rounds", "--search-rounds", "COUNT",
-                      "Search for so many rounds, as 'manymeans search --rounds' does: the answer is then a function "
-                      "of the points, the options and the seed."},
+                      "Before the fit, search for this number of rounds, as 'manymeans search --rounds' does. The "
+                      "answer then depends on points, options and seed only."},
            options.rounds)};
   for (const Flag& flag : flags) flag.default_str("");  // without them there is no search
   return [flags] { return std::ranges::any_of(flags, [](const Flag& flag) { return flag.given(); }); };
@@ -122,8 +121,8 @@ void bind_choose_flags(const Command& app, FitOptions& fit, ChooseOptions& optio
       about.help = "auto, k-means++, k-means||, random or first. auto: k-means++ up to k = 5000, k-means|| above.";
     if (name == "time_limit") {
       about.help =
-          "Of fits and judging: after this time k is chosen by what there is, and a warning names the criteria that "
-          "were not made; 0: no limit.";
+          "Limit of fits and criteria together. After it, k is chosen by the criteria so far, and a warning names the "
+          "others. 0: no limit.";
     }
     bind(about, value);
   });
@@ -137,7 +136,7 @@ void bind_choose_flags(const Command& app, FitOptions& fit, ChooseOptions& optio
                   "clusters; an even number. 0: none, and no k is clear."},
        options.bootstraps);
   bind(OptionInfo{"sample", "--sample", "ROWS",
-                  "Rows of which the silhouette by Euclidean distances is computed; 0: none."},
+                  "Rows in the sample for the silhouette by Euclidean distances; 0: none."},
        options.sample);
 }
 

@@ -73,7 +73,7 @@ void bind_header_flag(const Command& app, ReadOptions& options) {
   };
   app.add_option("--header", store,
                  "Whether the first line of a text table holds the names of its columns: yes, no or auto (found from "
-                 "the first lines, with a warning where they leave it open).")
+                 "the first lines, with a warning if they do not tell).")
       .type_name("yes|no|auto")
       .default_str("auto")
       .group("Reading");
@@ -91,7 +91,7 @@ void bind_read_flags(const Command& app, ReadOptions& options, const std::string
                  "Convert the values to float32, float64, float16, bfloat16, uint8 or int8. Left out: " + left_out);
   add("--columns", "LIST", "Columns to use: names, numbers from 1, or ranges of them, as in 1,4-9,age. Left out: all.",
       [](const std::string& text, ReadOptions& to) { to.columns = split_at_commas("--columns", text); });
-  add("--exclude", "LIST", "Columns not to use, likewise.",
+  add("--exclude", "LIST", "Columns to leave out, in the same form.",
       [](const std::string& text, ReadOptions& to) { to.exclude = split_at_commas("--exclude", text); });
   app.add_flag("--numeric-only", options.numeric_only, "Leave out columns that hold text, with a warning.")
       .group("Reading");
@@ -144,11 +144,11 @@ void bind_table_flags(const Command& app, ReadOptions& options) {
       [&options](const std::string& text) { set_missing(text, options.rules); })
       .default_str("error");
   add("--categories", "RULE",
-      "Columns of text: error, drop (as --numeric-only), or onehot (a column of 0 and 1 for each of its texts).",
+      "Columns of text: error, drop (as --numeric-only), or onehot (a column of 0 and 1 for each category).",
       [&options](const std::string& text) { set_categories(text, options); })
       .default_str("error");
   app.add_option("--most-categories", number_into("--most-categories", options.rules.max_categories, 1),
-                 "Most texts in a column for onehot; more are an error.")
+                 "Max number of categories per column with onehot; more are an error.")
       .type_name("COUNT")
       .default_str("100")
       .group("Reading");
@@ -160,9 +160,8 @@ void bind_id_flag(const Command& app, ReadOptions& options, const std::string& o
     if (options.id.empty()) throw Error(ErrorCode::kUsage, "--id", "is empty; the name or number of a column is right");
   };
   app.add_option("--id", store,
-                 "Column that names the rows: it is no column of the points, and stands before the "
-                 "values of each row in " +
-                     outputs + ", which is needed.")
+                 "Column that names the rows. It is not clustered, and comes first in each row of " + outputs +
+                     "; one of them is required.")
       .type_name("COLUMN")
       .group("Reading");
 }
@@ -175,11 +174,11 @@ void check_id(const ReadOptions& options, const std::vector<const std::string*>&
     any |= !path->empty();
     if (!path->ends_with(".npy")) continue;
     throw Error(ErrorCode::kUsage, "--id",
-                fmt::format("stands before labels in a .csv or .parquet, not in '{}'; write one of them", *path));
+                fmt::format("precedes labels in a .csv or .parquet, not in '{}'; write one of them", *path));
   }
   if (!any)
     throw Error(ErrorCode::kUsage, "--id",
-                "stands before labels: --labels FILE.csv (or .parquet) is needed, or --exclude in place of --id");
+                "precedes labels: --labels FILE.csv (or .parquet) is needed, or --exclude in place of --id");
 }
 
 Error about_file(const Error& error, const std::string& path, const Dataset& points, int64_t rows_before) {

@@ -24,7 +24,7 @@ inline constexpr const char* kDataHelp =
 
 /// In which type most commands read where --dtype says none.
 inline constexpr const char* kTypeLeftOut =
-    "as stored; text and wide integers as float32 where that keeps apart what they keep apart, else as float64.";
+    "as stored; text and wide integers as float32 if no two different values become equal, else as float64.";
 
 /// Adds --format, --dtype, --columns, --exclude, --numeric-only, --header and --decimal; `options` must outlive `app`.
 /// `left_out` ends the help of --dtype: what holds without it.

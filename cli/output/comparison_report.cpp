@@ -46,8 +46,7 @@ std::string text_of(const Comparison& comparison) {
   std::string out = fmt::format("adjusted Rand index: {:.6f} ({} rows; {} and {} clusters)\n", labels.adjusted_rand,
                                 labels.rows, labels.clusters_a, labels.clusters_b);
   if (labels.left_out > 0) out += fmt::format("rows without a label, left out: {}\n", labels.left_out);
-  if (!comparison.rows_by.empty())
-    out += fmt::format("rows were put together by their names, {} of A\n", comparison.rows_by);
+  if (!comparison.rows_by.empty()) out += fmt::format("rows were matched by name, {} of A\n", comparison.rows_by);
   if (comparison.only_a > 0) out += fmt::format("rows that only A has, left out: {}\n", comparison.only_a);
   if (comparison.only_b > 0) out += fmt::format("rows that only B has, left out: {}\n", comparison.only_b);
   out += fmt::format("rows that moved: {} ({})\n\nclusters one to one, so that most rows stay:\n", labels.moved,

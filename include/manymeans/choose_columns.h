@@ -21,7 +21,7 @@ struct ChosenColumns {
 ChosenColumns choose_columns(const std::vector<std::string>& names, const ReadOptions& options,
                              const std::string& path);
 
-/// What helps where the column of a target or of weights holds text, or has a gap.
+/// Advice for a column of targets or weights that holds text or has a gap.
 struct ColumnAdvice {
   const char* for_text;
   const char* for_gap;

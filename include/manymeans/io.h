@@ -154,8 +154,9 @@ struct FirstLine {
   Header header = Header::kAuto;  ///< the right ReadOptions::header for this file
   bool may_name = false;          ///< it is 0, 1, 2, ..., as pandas writes it above columns without names
 };
-/// Decides if a first line of numbers is a row: `rows`, if the file has so many with or without that line; if `rows` is
-/// 0 (not known), options.header. A line with the names of options.like is a header, and so is text above numbers.
+/// Decides if a first line of numbers is a row: `rows`, if the file has this number with or without that line;
+/// if `rows` is 0 (not known), options.header. A line with the names of options.like is a header, and so is text above
+/// numbers.
 FirstLine find_first_line(const std::string& path, const ReadOptions& options, int64_t rows);
 
 /// Reads several files (shards), whose rows follow one another in the order of the paths. The points equal the points
@@ -321,7 +322,7 @@ struct TableColumn {
   int64_t distinct = 0;               ///< different values, numbers and texts
   bool more_distinct = false;         ///< there are more than `distinct`: counting ended there
   bool wide = false;                  ///< float32 would lose what tells its numbers apart
-  bool id = false;                    ///< by its name or its numbers it tells which row it is, and measures nothing
+  bool id = false;                    ///< its name or numbers identify a row but do not describe it
   ColumnSummary values;               ///< of the numbers
 };
 struct TableSummary {

@@ -27,7 +27,7 @@ struct Optimal1d {
   std::vector<std::string> warnings;
 };
 
-/// Finds, for each row by itself, the k clusters of its values with the lowest inertia that any clusters can have.
+/// Finds the k clusters of each row's values that have the lowest possible inertia.
 /// The contract ("Optimal clusters of numbers") defines which of several optima is found, and what rounding does.
 ///
 /// values   B x n in a type that fit() takes: B problems of n values.

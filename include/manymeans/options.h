@@ -110,13 +110,13 @@ void for_each_option(Options& options, Visitor&& visit) {
                    "euclidean, or cosine: rows and prototypes are scaled to length one (spherical k-means), after "
                    "--scale; no row may be all zeros."},
         options.metric);
-  visit(OptionInfo{"min_size", "--min-size", "ROWS",
-                   "Fewest rows of a cluster: rows are assigned at the least total cost that this allows; 0: any "
-                   "number (docs/user/balanced.md)."},
-        options.min_size);
-  visit(OptionInfo{"max_size", "--max-size", "ROWS", "Most rows of a cluster, likewise; 0: any number."},
-        options.max_size);
-  visit(OptionInfo{"max_iter", "--max-iter", "COUNT", "Most iterations (updates of the prototypes) of a model."},
+  visit(
+      OptionInfo{
+          "min_size", "--min-size", "ROWS",
+          "Min rows of a cluster; rows are assigned at the lowest total cost. 0: no minimum (docs/user/balanced.md)."},
+      options.min_size);
+  visit(OptionInfo{"max_size", "--max-size", "ROWS", "Max rows of a cluster; 0: no maximum."}, options.max_size);
+  visit(OptionInfo{"max_iter", "--max-iter", "COUNT", "Max iterations (updates of the prototypes) of a model."},
         options.max_iter);
   visit(OptionInfo{"tol", "--tol", "NUMBER",
                    "Stop when the squared shift of all prototypes is at most NUMBER times the mean variance of the "
@@ -125,16 +125,15 @@ void for_each_option(Options& options, Visitor&& visit) {
   visit(OptionInfo{"stop", "--stop", "RULES", help_of_stop()}, options.stop);
   visit(OptionInfo{"empty", "--empty", "POLICY", "Empty clusters: farthest, keep, drop or error."}, options.empty);
   visit(OptionInfo{"time_limit", "--time-limit", "SECONDS",
-                   "Stop after the pass during which this time is used up and return what there is: at least the first "
-                   "model, after one pass; 0: no limit."},
+                   "Stop after the first pass that exceeds this time, and return the models so far: at least the first "
+                   "one, after one pass. 0: no limit."},
         options.time_limit);
-  visit(
-      OptionInfo{"algorithm", "--algorithm", "NAME",
-                 "How labels are found: auto (by a cost model; the choice and its reason stand in the result), matrix "
-                 "(scores of rounded copies, each proved or resolved), bounds (matrix, but only for rows whose "
-                 "label may have changed: 8 bytes a row and model), kdtree (few columns: at most 32, 4 on CUDA) or "
-                 "brute (exact distances only). Never changes the answer."},
-      options.algorithm);
+  visit(OptionInfo{"algorithm", "--algorithm", "NAME",
+                   "How labels are found: auto (by a cost model; the result names the choice and its reason), matrix "
+                   "(scores of rounded copies, each proved or resolved), bounds (matrix, but only for rows whose label "
+                   "may have changed: 8 bytes a row and model), kdtree (few columns: at most 32, 4 on CUDA) or brute "
+                   "(exact distances only). Never changes the answer."},
+        options.algorithm);
   visit(
       OptionInfo{
           "backend", "--backend,--device", "NAME",
@@ -148,11 +147,13 @@ void for_each_option(Options& options, Visitor&& visit) {
   visit(OptionInfo{"threads", "--threads", "COUNT",
                    "Threads; 0: as many as the cgroup quota and the affinity mask allow. Never changes the answer."},
         options.threads);
-  visit(OptionInfo{"memory", "--memory", "SIZE",
-                   "Most memory to use, as 256MiB or 2GB; 0: what the machine and its cgroup have. Points that do not "
-                   "fit are read from their file in every pass, other arrays go to side files (docs/user/memory.md). "
-                   "With backend cuda or opencl: most memory of the device. Never changes the answer."},
-        options.memory);
+  visit(
+      OptionInfo{
+          "memory", "--memory", "SIZE",
+          "Max memory to use, as 256MiB or 2GB; 0: all that the machine and its cgroup have left. Points that do not "
+          "fit are read from their file in every pass, other arrays go to side files (docs/user/memory.md). With "
+          "backend cuda or opencl: max memory of the device. Never changes the answer."},
+      options.memory);
 }
 
 /// Returns true if the value of this option can change the answer of a fit that runs to its end.

@@ -31,11 +31,11 @@ void for_each_search_option(Options& options, Visitor&& visit) {
   for_each_option(options, [&](OptionInfo info, auto& value) {
     const std::string_view name = info.name;
     if (name == "models") info.help = "Searches for each k, from different seeds; the best by inertia is marked.";
-    if (name == "max_iter") info.help = "Most iterations of the fit that begins with what the search has found.";
+    if (name == "max_iter") info.help = "Max iterations of the fit that begins with what the search has found.";
     if (name == "time_limit") {
       info.help =
-          "Stop after this time, whatever is being done, and return what there is: at least the first model, after one "
-          "pass; 0: no limit.";
+          "Stop everything after this time, and return the best model so far: at least the first one, after one pass. "
+          "0: no limit.";
     }
     if (name == "strategy") {
       info.help = "How the fit after the search is spread: concatenated, data or task. Never changes the answer.";
@@ -43,15 +43,15 @@ void for_each_search_option(Options& options, Visitor&& visit) {
     visit(info, value);
   });
   visit(OptionInfo{"search_time", "--time", "SECONDS",
-                   "How long each search lasts; the rounds that it did are reported, and --rounds with that number "
-                   "gives the same answer again. 0: no limit."},
+                   "Time of each search. The table reports its rounds; --rounds with that number gives the same answer "
+                   "again. 0: no limit."},
         options.search_time);
   visit(OptionInfo{"rounds", "--rounds", "COUNT",
                    "Rounds of each search, instead of --time: the answer is then a function of the points, the options "
-                   "and the seed. 0: as many as there is time for."},
+                   "and the seed. 0: as many as the time allows."},
         options.rounds);
   visit(OptionInfo{"trials", "--trials", "COUNT",
-                   "Most trials of a round: it has 4 at first, later a fourth of all before it. Part of the answer."},
+                   "Max trials of a round: it has 4 at first, later a fourth of all before it. Part of the answer."},
         options.trials);
 }
 

@@ -39,10 +39,10 @@ void for_each_tree_option(Options& options, Visitor&& visit) {
     if (name == "init")
       info.help = "How a split begins: auto, k-means++, k-means||, random or first. auto: random above the last level.";
     if (name == "min_size")
-      info.help = "Fewest rows of a leaf: leaves below it take their nearest rows from others; 0: any number.";
+      info.help = "Min rows of a leaf: smaller leaves take their nearest rows from others. 0: no minimum.";
     if (name == "max_size")
-      info.help = "Most rows of a leaf: rows beyond it go to the nearest leaf with room; 0: any number.";
-    if (name == "max_iter") info.help = "Most iterations of a split.";
+      info.help = "Max rows of a leaf: further rows go to the nearest leaf with room. 0: no maximum.";
+    if (name == "max_iter") info.help = "Max iterations of a split.";
     if (name == "empty") info.help = "Empty clusters: farthest or keep.";
     visit(info, value);
   });
@@ -53,11 +53,10 @@ void for_each_tree_option(Options& options, Visitor&& visit) {
       options.branching);
   visit(OptionInfo{"refine", "--refine", "COUNT", "Iterations of a flat fit from the leaves, after the last level."},
         options.refine);
-  visit(
-      OptionInfo{"sample", "--sample", "ROWS",
-                 "Rows of which the tree is made, chosen by the seed; 0: all rows. The flat fit and the labels always "
-                 "have all rows."},
-      options.sample);
+  visit(OptionInfo{"sample", "--sample", "ROWS",
+                   "Rows in the sample that makes the tree, chosen by the seed; 0: all rows. The flat fit and the "
+                   "labels always have all rows."},
+        options.sample);
 }
 
 /// Throws Error(kUsage) unless every option is in its range and the options agree with each other.

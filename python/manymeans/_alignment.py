@@ -30,7 +30,7 @@ def check_rows(name: str, given: Any, X: Any, of: str = "X") -> None:
     order = f"{name}.loc[{of}.index] has that order" if ours.is_unique else "sort both"
     text = (
         f"[{name}] its index has the labels of {of}'s index in another order; {order}, and {name}.to_numpy() takes the "
-        f"rows of {name} as they stand"
+        f"rows of {name} as they are"
     )
     if not _is_default(ours):
         raise BadDataError(text)

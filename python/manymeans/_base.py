@@ -88,7 +88,7 @@ class Common:
 
     max_iter: int = parameter(
         default=300, accepts=[at_least(1)], option=True,
-        text="Most iterations (updates of the centres) of a model.",
+        text="Max iterations (updates of the centres) of a model.",
     )  # fmt: skip
     tol: float = parameter(
         default=1e-4, accepts=[Interval(Real, 0, None, closed="left")], option=True,
@@ -131,8 +131,8 @@ class Fitting(Common):
     )  # fmt: skip
     time_limit: float | None = parameter(
         default=None, accepts=[Interval(Real, 0, None, closed="neither"), None], option=True,
-        text="Seconds; the fit stops after the pass during which they are used up and keeps what there is: at least "
-        "the first model, after one pass.",
+        text="Seconds; the fit stops after the first pass that exceeds them, and keeps the models so far: at least the "
+        "first one, after one pass.",
     )  # fmt: skip
     progress: bool = parameter(
         default=False, accepts=["boolean"],
@@ -140,8 +140,8 @@ class Fitting(Common):
     )  # fmt: skip
     callback: Callback | None = parameter(
         default=None, accepts=[callable, None], type="callable or None",
-        text="Gets a `manymeans.Progress` after every pass; the fit stops when it returns something false other than "
-        "None, and keeps what there is.",
+        text="Gets a `manymeans.Progress` after every pass; if it returns something false other than None, the fit "
+        "stops and keeps the models so far.",
     )  # fmt: skip
 
     def _shown(self) -> dict[str, Any]:
@@ -161,12 +161,12 @@ class Clustering(Fitting):
     )  # fmt: skip
     min_size: int | None = parameter(
         default=None, accepts=[at_least(0), None], option=True,
-        text="Fewest rows of a cluster; None: any number. Rows are assigned at the least total cost that the sizes "
-        "allow; `predict` gives the nearest centre all the same.",
+        text="Min rows of a cluster; None: no minimum. Rows are assigned at the lowest total cost that the sizes "
+        "allow. `predict` ignores sizes and gives the nearest centre.",
     )  # fmt: skip
     max_size: int | None = parameter(
         default=None, accepts=[at_least(1), None], option=True,
-        text="Most rows of a cluster, likewise.",
+        text="Max rows of a cluster; None: no maximum.",
     )  # fmt: skip
     output: str = parameter(
         default="auto", accepts=[StrOptions({"auto", "numpy"})], type='{"auto", "numpy"}',

@@ -143,7 +143,7 @@ class BisectingKMeans(_WithoutResult):
     n_init: int = parameter(
         default=1, accepts=[at_least(1)], text="Fits of a split, from different seeds, of which the best is kept."
     )
-    max_iter: int = parameter(default=300, accepts=[at_least(1)], text="Most iterations of a split.")
+    max_iter: int = parameter(default=300, accepts=[at_least(1)], text="Max iterations of a split.")
     verbose: int = parameter(default=0, accepts=["verbose"], text="Other than 0: print a line for every split.")
     tol: float = parameter(
         default=1e-4, accepts=[Interval(Real, 0, None, closed="left")],

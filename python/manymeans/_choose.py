@@ -236,7 +236,7 @@ def choose_k(
     metric : {"euclidean", "cosine"}, default="euclidean"
         As in `fit`. With ``"cosine"`` the criteria are those of the rows of length one.
     max_iter : int, default=300
-        Most iterations of a model.
+        Max iterations of a model.
     time_limit : float, optional
         Seconds for fits and judging together. After this time k is chosen by the finished criteria, and a warning names
         the others. The criteria of labels are made in any case; where not even two numbers of clusters had a model by

@@ -36,8 +36,8 @@ class _Codebooks(TransformerMixin, _FittingEstimator):
 
     sample: int | str | None = parameter(
         default="auto", accepts=[StrOptions({"auto"}), at_least(1), None], type='"auto", int or None',
-        text="Most rows of training. ``\"auto\"``: 256 for each code (residual codebooks: 1,024); None: all rows. "
-        'Where there are more, the fit reads those that ``init="random"`` would choose as so many initial centres, in '
+        text="Max rows of training. ``\"auto\"``: 256 for each code (residual codebooks: 1,024); None: all rows. "
+        'If `X` has more, the fit reads a sample: the rows that ``init="random"`` would choose as initial centres, in '
         "the order of `X`.",
     )  # fmt: skip
     init: str = parameter(
@@ -46,7 +46,7 @@ class _Codebooks(TransformerMixin, _FittingEstimator):
         text="How the centres begin: see `manymeans.fit`.",
     )  # fmt: skip
     max_iter: int = parameter(
-        default=25, accepts=[at_least(1)], option=True, text="Most iterations of each codebook, as in faiss."
+        default=25, accepts=[at_least(1)], option=True, text="Max iterations of each codebook, as in faiss."
     )
     verbose: int = parameter(
         default=0, accepts=["verbose"], text="Other than 0: print the error and the iterations of each codebook."

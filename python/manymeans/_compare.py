@@ -104,7 +104,7 @@ def compare(a: Any, b: Any) -> Comparison:
 
 
 class Space(NamedTuple):
-    """What the columns of centres are: their names, where they have some, the metric, and the units."""
+    """The columns of centres: their names, if any, the metric and the units."""
 
     columns: int
     names: list[str]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -17,6 +17,7 @@ from ._wording import printable
 
 #: Min distance from the mean of all rows, in deviations, min test value, and max columns of each on a card.
 _MIN_APART, _MIN_SURPRISE, _MAX_SHOWN = 0.1, 2.0, 5
+_MAX_TERMS = 10
 
 
 class Card(NamedTuple):
@@ -42,6 +43,9 @@ class Card(NamedTuple):
         The rows nearest to the centre: their labels in the index of a frame, their identifiers, or their numbers.
     more : dict of str to float
         Of a linear model: r2, intercept and coefficients.
+    terms : list of (str, float, float)
+        Of sparse points: name, centre and mean of all rows. These are the columns whose centre exceeds that mean most,
+        max ten.
 
     """
 
@@ -53,11 +57,15 @@ class Card(NamedTuple):
     profile: list[tuple[str, float, float, float]]
     typical: list[Any]
     more: dict[str, float]
+    terms: list[tuple[str, float, float]]
 
     def __str__(self) -> str:
         lines = [f"cluster {self.cluster}: {self.size} rows ({100 * self.share:.1f} %), spread {self.spread:.6g}"]
         lines += [f"{name}: {value:.6g}" for name, value in self.more.items()]
-        lines += [f"{name}: {here:.6g}, all rows {mean:.6g} ({sd:+.1f} sd)" for name, here, mean, sd in self.columns]
+        if self.terms:
+            lines.append("top terms: " + ", ".join(name for name, _, _ in self.terms))
+        else:
+            lines += [f"{name}: {x:.6g}, all rows {mean:.6g} ({sd:+.1f} sd)" for name, x, mean, sd in self.columns]
         lines += [f"{name}: {here:.6g}, all rows {mean:.6g} (z {z:+.1f})" for name, here, mean, z in self.profile]
         lines.append("typical rows: " + ", ".join(map(str, self.typical)))
         return printable("\n  ".join(lines))
@@ -71,6 +79,7 @@ def summary(
     k: int | None = None,
     sample_weight: Any = None,
     profile: Any = None,
+    names: Sequence[str] | None = None,
 ) -> Any:
     """Describe clusters in the units of the points, whatever has fitted them.
 
@@ -94,6 +103,9 @@ def summary(
     profile : frame, Series, array or dict, optional
         Other columns of the same rows, of numbers or of texts: what was not fitted, such as an outcome or an origin. A
         frame is one of pandas, polars or pyarrow.
+    names : sequence of str, optional
+        Names of the columns, such as ``get_feature_names_out()`` of a vectorizer. By default those of the frame that
+        was fitted, or those that a pipeline's steps give.
 
     Returns
     -------
@@ -140,7 +152,7 @@ def summary(
     ([1.0, 10.0], [0.5, 0.5])
 
     """
-    return _profile_of(model, X, y, k, sample_weight).table(profile)
+    return _named(_profile_of(model, X, y, k, sample_weight), names).table(profile)
 
 
 def cards(
@@ -151,13 +163,14 @@ def cards(
     k: int | None = None,
     sample_weight: Any = None,
     profile: Any = None,
+    names: Sequence[str] | None = None,
     rows: int = 3,
 ) -> list[Card]:
     r"""Describe each cluster on a card: its size, what sets it apart, and its typical rows.
 
     Parameters
     ----------
-    model, X, y, k, sample_weight, profile : optional
+    model, X, y, k, sample_weight, profile, names : optional
         As for `summary`.
     rows : int, default=3
         Number of typical rows.
@@ -192,7 +205,7 @@ def cards(
 
     """
     rows = integer("rows", rows, 0)
-    found = _profile_of(model, X, y, k, sample_weight)
+    found = _named(_profile_of(model, X, y, k, sample_weight), names)
     table, differences = found.of_clusters(), found.differences
     traits, typical = found.traits(profile), found.typical(rows)
     made = []
@@ -203,7 +216,7 @@ def cards(
         made.append(
             Card(
                 cluster, int(size), float(share), float(spread), _largest(centers, _MIN_APART),
-                _largest(others, _MIN_SURPRISE), typical[cluster], more,
+                _largest(others, _MIN_SURPRISE), typical[cluster], more, _terms(found, cluster),
             )
         )  # fmt: skip
     return made
@@ -214,6 +227,23 @@ def _largest(values: Iterable[tuple[Any, ...]], least: float) -> list[tuple[str,
     found = [(name, float(here), float(everywhere), float(far)) for name, here, everywhere, far in values]
     found = [one for one in found if abs(one[3]) >= least]
     return sorted(found, key=lambda one: -abs(one[3]))[:_MAX_SHOWN]
+
+
+def _terms(found: Profile, cluster: int) -> list[tuple[str, float, float]]:
+    """Give the columns of sparse points whose centre exceeds the mean of all rows most."""
+    if not found.is_sparse:
+        return []
+    here, mean = found.centers[cluster], found.mean
+    order = np.argsort(mean - here, kind="stable")[:_MAX_TERMS]
+    return [(found.names[j], float(here[j]), float(mean[j])) for j in order if here[j] > mean[j]]
+
+
+def _named(found: Profile, names: Any) -> Profile:
+    if names is not None:
+        if len(names) != len(found.names):
+            raise UsageError(f"[names] has {len(names)} names, and there are {len(found.names)} columns")
+        found.names = [str(name) for name in names]
+    return found
 
 
 def _profile_of(model: Any, X: Any, y: Any, k: int | None, sample_weight: Any) -> Profile:
@@ -248,6 +278,8 @@ def _of_pipeline(model: Any, X: Any, y: Any, k: int | None, sample_weight: Any) 
         raise UsageError("[X] is missing; a Pipeline does not keep the points of its fit, so pass them as X")
     points = model[:-1].transform(X) if len(model.steps) > 1 else X
     profile = _profile_of(model.steps[-1][1], points, y, k, sample_weight)
+    if profile.is_sparse and hasattr(model[:-1], "get_feature_names_out"):
+        profile = _named(profile, model[:-1].get_feature_names_out())
     profile.X = X
     found = {name: values for name, values in columns_of(X).items() if values.dtype == np.float64}
     if not found:  # a text, or a sparse matrix: what the last step has seen

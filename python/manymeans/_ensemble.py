@@ -60,7 +60,7 @@ class EnsembleKMeans(Clustering, _BaseEstimator):
     result_ : FitResult
         The models with warnings and provenance.
     n_iter_ : int
-        Most updates of the centres that any model did, at least 1.
+        Max updates of the centres of any model, at least 1.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -163,7 +163,7 @@ class EnsembleKMeans(Clustering, _BaseEstimator):
         rounds : int, optional
             Rounds of each search, instead of `time`: the answer is then a function of points, parameters and seed.
         trials : int, default=16
-            Most trials of a round: it has 4 at first, later a fourth of all before it. Part of the answer.
+            Max trials of a round: it has 4 at first, later a fourth of all before it. Part of the answer.
 
         Returns
         -------

@@ -280,12 +280,12 @@ def fit(
     metric : {"euclidean", "cosine"}, default="euclidean"
         ``"cosine"``: rows and centres are scaled to length one (spherical k-means); no row may be all zeros.
     min_size, max_size : int, default=0
-        Fewest and most rows of a cluster; 0: any number. Rows are assigned at the least total cost that the sizes
+        Min and max rows of a cluster; 0: no limit. Rows are assigned at the lowest total cost that the sizes
         allow.
     sample_weight : array-like of shape (n_samples,), optional
         Weights, 0 or larger; by default the weights of a `Dataset`, else all equal.
     max_iter : int, default=300
-        Most iterations (updates of the centres) of a model.
+        Max iterations (updates of the centres) of a model.
     tol : float, default=1e-4
         Stop when the squared shift of all centres is at most `tol` times the mean variance of the columns; 0: never.
     stop : str, default="tol"
@@ -294,14 +294,14 @@ def fit(
     empty : {"farthest", "keep", "drop", "error"}, default="farthest"
         The treatment of a cluster without points.
     time_limit : float, optional
-        Seconds; the fit stops after the pass during which they are used up, but not before the first pass of the first
-        model: there is one at least.
+        Seconds; the fit stops after the first pass that exceeds them, and returns the models so far: at least the
+        first one, after one pass.
     algorithm, backend, strategy : str
         How and where to compute; see ``manymeans fit --help`` and `info`. A device has a number: ``"opencl:1"``. They
         never change the answer.
     memory : int or str, optional
         Max memory in addition to `X`, in bytes or as "2GB"; by default the machine's memory. A ``numpy.memmap`` that
-        does not fit is read from its file in every pass. With ``backend="cuda"`` or ``"opencl"``: most memory of the
+        does not fit is read from its file in every pass. With ``backend="cuda"`` or ``"opencl"``: max memory of the
         device. Never changes the answer.
     n_threads : int, optional
         Threads; by default all that are usable. Never changes the answer.
@@ -455,8 +455,8 @@ def fit_each(
 
     Notes
     -----
-    Time is that of the fits over the threads. Memory is O(n_samples + n_problems k n_features), and that of one
-    fit for each thread. The GIL is released.
+    The fits share the threads. Memory is O(n_samples + n_problems k n_features), plus one fit for each thread. The
+    GIL is released.
 
     Examples
     --------
@@ -609,7 +609,7 @@ def search(
         Rounds of each search, instead of `time`: the answer is then a function of points, parameters and seed.
         ``rounds=model.rounds`` gives a model again that a time had ended.
     trials : int, default=16
-        Most trials of a round: it has 4 at first, later a fourth of all before it. Part of the answer.
+        Max trials of a round: it has 4 at first, later a fourth of all before it. Part of the answer.
     models : int, optional
         Searches for each k, from different seeds; by default as many as `init` has, else 1.
     seed, model_seed, init, metric, sample_weight : optional

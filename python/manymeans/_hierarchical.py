@@ -99,19 +99,19 @@ class HierarchicalKMeans(_Clusterer):
     )  # fmt: skip
     max_size: int | None = parameter(
         default=None, accepts=[at_least(1), None], option=True,
-        text="Most rows of a leaf: rows beyond it go to the nearest leaf with room. `predict` gives the nearest leaf "
+        text="Max rows of a leaf: further rows go to the nearest leaf with room. `predict` gives the nearest leaf "
         "all the same.",
     )  # fmt: skip
     min_size: int | None = parameter(
         default=None, accepts=[at_least(0), None], option=True,
-        text="Fewest rows of a leaf: leaves below it take their nearest rows from others.",
+        text="Min rows of a leaf: smaller leaves take their nearest rows from others.",
     )  # fmt: skip
     refine: int = parameter(
         default=2, accepts=[at_least(0)], option=True, text="Iterations of the flat fit from the leaves."
     )
     sample: int | None = parameter(
         default=None, accepts=[at_least(1), None], option=True,
-        text="Rows of which the tree is made: those that ``init=\"random\"`` would choose as so many initial centres, "
+        text="Rows in the sample that makes the tree: those that ``init=\"random\"`` would choose as initial centres, "
         "without weights. None: all rows. The flat fit and `labels_` always have all rows.",
     )  # fmt: skip
     init: str = parameter(
@@ -119,7 +119,7 @@ class HierarchicalKMeans(_Clusterer):
         type='{"auto", "k-means++", "k-means||", "random", "first"}',
         text="How a split begins: see `manymeans.fit`. ``\"auto\"``: ``\"random\"`` above the last level.",
     )  # fmt: skip
-    max_iter: int = parameter(default=10, accepts=[at_least(1)], option=True, text="Most iterations of a split.")
+    max_iter: int = parameter(default=10, accepts=[at_least(1)], option=True, text="Max iterations of a split.")
     metric: str = parameter(
         default="euclidean", accepts=[StrOptions({"euclidean", "cosine"})], option=True,
         type='{"euclidean", "cosine"}',

@@ -105,12 +105,12 @@ class KMeans(Clustering, _Clusterer):
     )  # fmt: skip
     search: bool | float = parameter(
         default=False, accepts=["boolean", Interval(Real, 0, None, closed="neither")],
-        text="Search for the model of lowest inertia before the fit: for so many seconds, 3 for True. See "
+        text="Before the fit, search for the model of lowest inertia: seconds; True means 3. See "
         "`manymeans.search`.",
     )  # fmt: skip
     search_rounds: int | None = parameter(
         default=None, accepts=[None, at_least(1)],
-        text="Search for so many rounds instead, which gives the same model again on every machine.",
+        text="Number of rounds of the search, instead of seconds. It gives the same model again on every machine.",
     )  # fmt: skip
 
     @checks_parameters

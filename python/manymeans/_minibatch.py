@@ -92,7 +92,7 @@ class MiniBatchKMeans(_WithoutResult):
         text="Initial centres: a method (of `init_size` rows, in `fit`), an array of shape (n_clusters, n_features), "
         "or a callable that gets rows, `n_clusters` and `random_state`.",
     )  # fmt: skip
-    max_iter: int = parameter(default=100, accepts=[at_least(1)], text="Most passes over as many rows as there are.")
+    max_iter: int = parameter(default=100, accepts=[at_least(1)], text="Max passes over the rows.")
     batch_size: int = parameter(default=1024, accepts=[at_least(1)], text="Rows of a step of `fit`.")
     verbose: int = parameter(
         default=0, accepts=["verbose"], text="Other than 0: print a line for every step, and why the fit stopped."
@@ -111,7 +111,7 @@ class MiniBatchKMeans(_WithoutResult):
     )  # fmt: skip
     max_no_improvement: int | None = parameter(
         default=10, accepts=[at_least(0), None],
-        text="Stop after so many steps in a row without a better smoothed inertia; None: never.",
+        text="Stop after this number of steps in a row without a better smoothed inertia; None: never.",
     )  # fmt: skip
     init_size: int | None = parameter(
         default=None, accepts=[at_least(1), None],

@@ -18,7 +18,7 @@ from ._imports import importing
 from ._input import Points
 from ._parameters import path_of
 from ._tables import Dataset, Source
-from ._wording import in_python, of_read
+from ._wording import in_python, of_model, of_read
 
 #: Types of what names a file.
 NAMES_OF_FILES = (str, bytes, os.PathLike)
@@ -35,7 +35,7 @@ def opened(X: Any, like: Any = None) -> Any:
     if not (ruled or isinstance(X, NAMES_OF_FILES)):
         return X
     options = PLAIN | {"threads": _threads.effective(None), "like": None if like is None else like._points_of_fit()}
-    with whose_parameters():
+    with whose_parameters(), keeping_columns_of(like):
         table = dataset_of_frame(X, options) if ruled else dataset_of(path_of("X", X), options)
     for text in table.warnings:
         warn(of_read(text))
@@ -49,6 +49,15 @@ def whose_parameters() -> Iterator[None]:
         yield
     except Error as error:
         raise type(error)(of_read(str(error))) from None
+
+
+@contextlib.contextmanager
+def keeping_columns_of(model: Any) -> Iterator[None]:
+    """Let errors advise nothing that would leave out a column of the model, if there is one."""
+    try:
+        yield
+    except Error as error:
+        raise error if model is None else type(error)(of_model(str(error))) from None
 
 
 def is_frame(X: Any) -> bool:

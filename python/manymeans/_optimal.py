@@ -33,11 +33,11 @@ class Optimal1d(NamedTuple):
     n_clusters : ndarray of shape (B,), or int
         Clusters of each row: k, or the number of distinct values of weight above zero if that is less.
     bic : ndarray of shape (B, number of k), or None
-        Of several k: the criterion of each, infinite for at least as many clusters as distinct values.
+        The criterion of each k, if there are several. It is infinite if k is not below the number of distinct values.
     warnings : list of str
         Messages for the user.
     n_iter, stop_reason : ndarray of shape (B,) and list of str, or int and str
-        Of the fit that begins with these centres: 1 and ``"strict"``, unless rounding moves a value.
+        Iterations and stop reason of the fit from these centres: 1 and ``"strict"``, unless rounding moves a value.
 
     """
 

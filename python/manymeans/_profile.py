@@ -227,8 +227,12 @@ class Profile:
         Of all rows, by weight; the deviation is divided by the weight of all rows.
     more : dict of str to ndarray of shape (k,)
         What else is known of each cluster.
+    is_sparse : bool
+        True if the columns are those of sparse points.
 
     """
+
+    is_sparse = False
 
     def __init__(
         self,
@@ -245,6 +249,7 @@ class Profile:
 
     def of_points(self, points: Points, names: Sequence[str] | None) -> Profile:
         """Describe the columns of points. They are read twice."""
+        self.is_sparse = points.is_sparse
         self.mean, variance = moments(points, self.weights)
         self.deviation = np.sqrt(variance)
         self.names = [f"x{j}" for j in range(len(self.mean))] if names is None else [str(name) for name in names]
@@ -253,7 +258,7 @@ class Profile:
     def of_columns(self, names: list[str], columns: list[npt.NDArray[Any]]) -> Profile:
         """Describe columns of the rows by the means of each cluster; gaps are left out."""
         found = [mean_of_column(values, self.labels, self.weights, len(self.centers)) for values in columns]
-        self.names = names
+        self.names, self.is_sparse = names, False
         self.centers = np.column_stack([means for means, _, _ in found])
         self.mean, self.deviation = (np.array([one[i] for one in found]) for i in (1, 2))
         return self

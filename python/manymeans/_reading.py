@@ -10,7 +10,7 @@ import numpy as np
 
 from . import _threads
 from ._errors import UsageError, warn
-from ._opening import dataset_of, dataset_of_frame, is_frame
+from ._opening import dataset_of, dataset_of_frame, is_frame, keeping_columns_of
 from ._parameters import choice, integer, path_of, real, switch, text_of
 from ._result import FitResult
 from ._tables import Dataset, files_of
@@ -46,14 +46,14 @@ def read(
     format : str, default="auto"
         A reader's name (see `info`), or auto: by the file's ending.
     dtype : str or dtype, optional
-        Convert to this type; by default as stored. Text, decimals and integers of 32 and 64 bits become float32 where
-        that keeps apart what they keep apart, else float64.
+        Convert to this type; by default as stored. Text, decimals and integers of 32 and 64 bits become float32 if
+        no two different values become equal, else float64.
     columns : str, int or iterable of them, optional
         Names, numbers from 1, or ranges of them (``"2-5"``); all by default. ``"age,income"`` is two; a name with a
         comma goes into a list. Names that are no UTF-8 in the file have
         the surrogates of ``bytes.decode("utf-8", "surrogateescape")``, here and in the result.
     exclude : str, int or iterable of them, optional
-        Columns not to take, in the same notation.
+        Columns to leave out, in the same notation.
     numeric_only : bool, default=False
         Leave out columns that hold text, with a warning that names them.
     missing : {"error", "drop", "mean", "median"} or float, default="error"
@@ -62,14 +62,14 @@ def read(
     categories : {"error", "drop", "onehot"}, default="error"
         Columns of text: an error, left out (as with `numeric_only`), or a column of 0 and 1 for each of their texts.
     most_categories : int, default=100
-        Most texts in a column for ``"onehot"``; more are an error.
+        Max number of categories per column with ``"onehot"``; more are an error.
     decimal : {".", ","}, optional
         Decimal sign of numbers in text; with a comma there may be points between thousands.
     header : {"auto", "yes", "no"}, default="auto"
         Tells if the first line of a text table holds the names of its columns; ``"auto"``: found from the first lines,
-        with a warning where they leave it open.
+        with a warning if they do not tell.
     id : str or int, optional
-        Column that names the rows and is no column of the points.
+        Column that names the rows. It is not clustered.
     weights : str, int, bytes or path-like, optional
         A column of the file (name or number), or a file of n_samples numbers (bytes are its name).
     n_threads : int, optional
@@ -134,7 +134,8 @@ def read(
         "like": None if like is None else like._points_of_fit(),
     }
     others = (*(os.path.abspath(path) for path in files_of(weights or None)),)
-    table = dataset_of(file, options, others) if file else dataset_of_frame(path, options)
+    with keeping_columns_of(like):
+        table = dataset_of(file, options, others) if file else dataset_of_frame(path, options)
     for warning in table.warnings:
         warn(warning)
     return table

@@ -132,7 +132,7 @@ class RegressionClustering(Fitting, RegressorMixin, _FittingEstimator):
     )  # fmt: skip
     max_iter: int = parameter(
         default=3000, accepts=[at_least(1)], option=True,
-        text="Most updates of the models of a fit, those of the swaps included.",
+        text="Max updates of the models of a fit, those of the swaps included.",
     )  # fmt: skip
     tol: float = parameter(
         default=1e-4, accepts=[Interval(Real, 0, None, closed="left")], option=True,

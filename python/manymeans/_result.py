@@ -394,7 +394,7 @@ class FitResult:
         return units
 
     def _described(self, points: Points, measured: Points) -> Points:
-        """Give the columns that describe clusters: those of the fit, or of the rows of length one."""
+        """Give the columns that describe clusters: the fit's, or the columns of rows of length one."""
         if self.metric != "euclidean":
             return measured
         return points._replace(array=columns_by_name(points.array, points.names, self.column_names))

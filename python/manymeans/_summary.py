@@ -1,4 +1,4 @@
-"""The JSON in a model file, checked: it may be damaged, or by somebody else."""
+"""The JSON of a model file. It may be damaged or come from another program, so it is checked."""
 
 from __future__ import annotations
 
@@ -58,19 +58,19 @@ class Summary:
 
 def _of(kind: Any, value: Any) -> Any:
     if not isinstance(value, kind):
-        raise TypeError(f"{value!r:.60} stands where {kind.__name__} is needed")
+        raise TypeError(f"{value!r:.60} is not of type {kind.__name__}")
     return value
 
 
 def _whole(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise TypeError(f"{value!r:.60} stands where an integer of 0 or more is needed")
+        raise TypeError(f"{value!r:.60} is not an integer of 0 or more")
     return value
 
 
 def _number(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        raise TypeError(f"{value!r:.60} stands where a finite number is needed")
+        raise TypeError(f"{value!r:.60} is not a finite number")
     return float(value)
 
 
@@ -108,7 +108,7 @@ def provenance_of_answer(provenance: dict[str, Any]) -> dict[str, Any]:
 
 def _digest(value: Any) -> str:
     if not re.fullmatch("[0-9a-f]{32}", _of(str, value)):
-        raise ValueError(f"{value!r:.60} stands where a digest of 32 hexadecimal digits is needed")
+        raise ValueError(f"{value!r:.60} is not a digest of 32 hexadecimal digits")
     return str(value)
 
 

@@ -119,6 +119,35 @@ def of_read(text: str) -> str:
     )
 
 
+# Advice to leave out or change a column that a model needs. Quoted text stays unchanged.
+_OF_MODEL = re.compile(
+    r"(?<!\w)'[^']*'"
+    r"|(?P<text>; (?:leave the column out with exclude=, all that hold text with numeric_only=True, or )?make each text"
+    r' a column with categories="onehot"(?:, or leave the column out with exclude=)?)'
+    r"|, or leave (?:it|the column) out with (?:exclude|columns)=|leave the column out with exclude=, or (?=make)"
+)
+
+
+def of_model(text: str) -> str:
+    """Give only the advice of `read` that keeps the columns of a model, where rows are read for it.
+
+    Parameters
+    ----------
+    text : str
+        A message in the words of Python.
+
+    Returns
+    -------
+    text : str
+        For ``fill gaps with missing=, or leave the column out with exclude=`` this is ``fill gaps with missing=``.
+
+    """
+    return _OF_MODEL.sub(
+        lambda found: "; the model was fitted to numbers" if found["text"] else found[0] if found[0][0] == "'" else "",
+        text,
+    )
+
+
 # Advice that names parameters of `read`, of columns that are left out.
 _OF_COLUMNS = re.compile(
     r"(?:: | \()(?:exclude=|columns= chooses others)\)?|, or id=, which lets it name the rows"

@@ -17,7 +17,8 @@ import python_reference
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FIRST_PAGES = ("README.md", "HACKING.md", "CONTRIBUTING.md", "CHANGELOG.md", "data/README.md", "docs/", "bench/results/")
-SHOWN_AS_TEXT = {".py": "python", ".sh": "sh", ".cpp": "cpp", ".h": "cpp", ".cmake": "cmake", "": "text"}
+SHOWN_AS_TEXT = {".py": "python", ".sh": "sh", ".cpp": "cpp", ".h": "cpp", ".cmake": "cmake", ".toml": "toml",
+                 ".cff": "yaml", "": "text"}
 COPIED = {".svg", ".png", ".txt", ".json", ".jsonl", ".md"}
 FOLDERS = {"include/manymeans": "reference/cpp.md", "docs": "docs/README.md", "docs/user": "docs/README.md", "data": "data/README.md",
            "docs/developer": "docs/README.md"}

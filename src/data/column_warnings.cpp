@@ -303,12 +303,12 @@ void add_ids(const Dataset& points, const std::vector<bool>& warned, const Sampl
     const std::string name = j < points.column_names.size() ? points.column_names[j] : "";
     const bool named = !name.empty() && (is_named_like_id(name) || is_named_like_some_id(points, j));
     const bool unnamed = name.empty() && !points.column_names.empty();
-    warnings.push_back(fmt::format(
-        "{} {}; leave it out: --exclude, or --id, which lets it name the rows",
-        column_label(points, static_cast<int64_t>(j) + 1),
-        named     ? "is named like an id, and ids measure nothing"
-        : unnamed ? "has no name, as the index that pandas and R write, and numbers of rows measure nothing"
-                  : "holds a number for each row, in some order, as an index does, and these measure nothing"));
+    warnings.push_back(
+        fmt::format("{} {}; leave it out: --exclude, or --id, which lets it name the rows",
+                    column_label(points, static_cast<int64_t>(j) + 1),
+                    named     ? "is named like an id, and ids do not describe rows"
+                    : unnamed ? "has no name, like the index that pandas and R write, which does not describe rows"
+                              : "holds a different number in each row, like an index, which does not describe rows"));
   }
 }
 
@@ -430,13 +430,11 @@ std::vector<std::string> find_dominance(const Dataset& points, const PointsView&
   const double share = *largest / sum;
   const bool ids =
       holds_ids(points, static_cast<size_t>(largest - variances.begin()), find_sample(points.view, 1, comm), comm);
-  return {
-      fmt::format("{} holds {} % of the variance of all columns and decides nearly alone which rows are near each "
-                  "other; {}",
-                  column_label(points, largest - variances.begin() + 1),
-                  share > 0.9995 ? "more than 99.9" : fmt::format("{:.1f}", 100 * share),
-                  ids ? "it looks like an index, which measures nothing at any scale; leave it out (--exclude)"
-                      : "scale the columns (--scale standard), or leave it out (--columns chooses others)")};
+  return {fmt::format("{} holds {} % of the variance of all columns, so it decides the clusters nearly alone; {}",
+                      column_label(points, largest - variances.begin() + 1),
+                      share > 0.9995 ? "more than 99.9" : fmt::format("{:.1f}", 100 * share),
+                      ids ? "it looks like an id, which no scaling helps; leave it out (--exclude)"
+                          : "scale the columns (--scale standard), or leave it out (--columns chooses others)")};
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Names of columns that tell which row it is, and not what it is like.
+// Names of columns that identify a row but do not describe it.
 #pragma once
 
 #include <string>

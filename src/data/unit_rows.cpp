@@ -52,7 +52,7 @@ int64_t write_unit_rows(const PointsView& points, int64_t first, int64_t last, T
   for (size_t j = 0; j < values.size(); ++j) check_value(values[j], number, static_cast<int64_t>(j));
   throw Error(ErrorCode::kBadData, "points",
               fmt::format("row {} is all zeros, which has no direction: metric cosine needs rows with a value other "
-                          "than zero; remove such rows first, or use metric euclidean",
+                          "than zero; remove such rows first",
                           number + 1));
 }
 

@@ -20,8 +20,8 @@ std::optional<std::string> weight_warning(const Input& input, double smallest) {
   const double least = std::ldexp(0.5, input.weight_exponent - input.weight_shift);  // this one rounds to 0
   if (smallest > least) return std::nullopt;
   return fmt::format(
-      "weights from {:.6g} to {:.6g} are too small beside the largest, {:.6g}, and count as 0: the weights of {} rows "
-      "may span a factor of 2^{}",
+      "weights from {:.6g} to {:.6g} are too small compared with the largest, {:.6g}, and count as 0: the weights of "
+      "{} rows may span a factor of 2^{}",
       smallest, least, std::ldexp(input.max_weight, input.weight_exponent), input.shard.all, input.weight_shift + 1);
 }
 

@@ -159,7 +159,7 @@ void check_same_beginning(const std::vector<Member>& members, ThreadPool& pool, 
   for (size_t r = 1; r < all.size(); ++r) {
     if (all[r] == all[0]) continue;
     throw Error(ErrorCode::kUsage, "checkpoint",
-                fmt::format("rank 0 and rank {} do not go on from the same state; give all ranks the same file", r));
+                fmt::format("rank 0 and rank {} do not continue from the same state; give all ranks the same file", r));
   }
 }
 

@@ -181,7 +181,7 @@ void check(const FitOptions& options) {
   if (!(options.time_limit >= 0)) throw usage("time_limit", fmt::format("{} must be 0 or larger", options.time_limit));
   if (options.threads < 0) throw usage("threads", fmt::format("{} is negative; 0 means all", options.threads));
   if (options.memory.bytes < 0) {
-    throw usage("memory", fmt::format("{} is negative; 0 means what there is", options.memory.bytes));
+    throw usage("memory", fmt::format("{} is negative; use 0 for all available memory", options.memory.bytes));
   }
   check_sizes(options);
   parse_stop_rules(options.stop, options.tol);

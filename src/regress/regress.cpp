@@ -25,7 +25,7 @@ namespace {
 void check_shape(int64_t n, int64_t features, const RegressOptions& options) {
   if (n < 1) return;  // which the fit says
   if (features < 1) {
-    throw Error(ErrorCode::kBadData, "points", "there is no column beside the target; at least one feature is needed");
+    throw Error(ErrorCode::kBadData, "points", "there is no column except the target; at least one feature is needed");
   }
   if (features > kMaxFeatures) {
     throw Error(ErrorCode::kUsage, "points",

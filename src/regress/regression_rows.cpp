@@ -65,7 +65,7 @@ RegressionRows RegressionRows::with_target(const PointsView& points, int64_t tar
                 fmt::format("there is no column {}; the points have columns 0 to {}", target, points.d - 1));
   }
   if (points.d < 2) {
-    throw Error(ErrorCode::kBadData, "points", "there is no column beside the target; at least one feature is needed");
+    throw Error(ErrorCode::kBadData, "points", "there is no column except the target; at least one feature is needed");
   }
   RegressionRows rows;
   rows.view_ = points;

@@ -78,7 +78,7 @@ TEST(ColumnWarnings, NamesOfIndexes) {
   const auto parts = [](int64_t i) { return static_cast<double>(i % 20); };  // anew in each of three files
   const auto warnings = row_number_warnings(table(60, {"", "x"}, parts, normal(1, 1)).dataset);
   ASSERT_EQ(warnings.size(), 1u);
-  EXPECT_TRUE(warnings[0].starts_with("column 1 has no name, as the index that pandas and R write")) << warnings[0];
+  EXPECT_TRUE(warnings[0].starts_with("column 1 has no name, like the index that pandas and R write")) << warnings[0];
   const auto distinct = [](int64_t i) { return static_cast<double>(i * i + 4); };
   for (const char* name : {"row", "No.", "obs", "#", "serial"}) {
     EXPECT_EQ(row_number_warnings(table(8, {"x", name}, normal(1, 1), distinct).dataset).size(), 1u) << name;
@@ -243,7 +243,7 @@ TEST(ColumnWarnings, ShuffledNumbersOfRows) {
       const Columns columns = table(rows, {"x", "key"}, normal(1, 1), shuffled);
       const auto warnings = row_number_warnings(columns.dataset);
       ASSERT_EQ(warnings.size(), 1u) << rows;
-      EXPECT_TRUE(warnings[0].starts_with("column 2 ('key') holds a number for each row")) << warnings[0];
+      EXPECT_TRUE(warnings[0].starts_with("column 2 ('key') holds a different number in each row")) << warnings[0];
       for (const int ranks : {2, 5}) EXPECT_EQ(of_ranks(columns, ranks)[0], warnings[0]) << ranks;
       const auto twice = [&](int64_t i) { return i == 0 ? shuffled(1) : shuffled(i); };
       if (rows > 1000) continue;  // a sample need not see both

@@ -97,10 +97,9 @@ TEST(PrepareInput, WeightsBelowTheSmallestThatCountsAreZero) {
   const std::vector<double> small = {1, 0x1p-52, 0x1p-60};
   const Input without = prepare(points, small);
   EXPECT_EQ(without.weights, prepare(points, {1, 0, 0}).weights);
-  EXPECT_EQ(
-      weight_warning(without, smallest_weight(small)).value_or(""),
-      "weights from 8.67362e-19 to 2.22045e-16 are too small beside the largest, 1, and count as 0: the weights of "
-      "3 rows may span a factor of 2^52");
+  EXPECT_EQ(weight_warning(without, smallest_weight(small)).value_or(""),
+            "weights from 8.67362e-19 to 2.22045e-16 are too small compared with the largest, 1, and count as 0: the "
+            "weights of 3 rows may span a factor of 2^52");
   const std::vector<double> counts = {1, std::nextafter(0x1p-52, 1.0), 0};
   const Input input = prepare(points, counts);
   EXPECT_FALSE(weight_warning(input, smallest_weight(counts)));

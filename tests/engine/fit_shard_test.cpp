@@ -367,7 +367,8 @@ TEST_F(FitShard, ACheckpointOnOneRankAloneIsAnError) {
     if (comm.rank() == 1) mine.checkpoint = {path, 0, true};
     fit_plain(comm, options, mine);
   });
-  EXPECT_EQ(error, "2: [checkpoint] rank 0 and rank 1 do not go on from the same state; give all ranks the same file");
+  EXPECT_EQ(error,
+            "2: [checkpoint] rank 0 and rank 1 do not continue from the same state; give all ranks the same file");
 }
 
 // One collective adds up a pass of all models; the others of a batch come once. Stop rules that surely do not hold end

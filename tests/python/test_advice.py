@@ -117,6 +117,33 @@ def test_files_for_a_model(what, result, tmp_path):
             check_names(message, function)
 
 
+MODEL_FILES = {
+    "text": GOOD.replace("1.5,7", "1.5,a"),
+    "only text": "x,y\n" + "".join(f"{i % 3}.5,w{i % 5}\n" for i in range(40)),
+    "a gap": GOOD + "1.5,\n",
+    "a date": GOOD + "1.5,2024-01-02\n",
+}
+
+
+@pytest.mark.parametrize("what", MODEL_FILES)
+def test_no_advice_takes_a_column_from_a_model(what, result, tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text(MODEL_FILES[what])
+    calls = (
+        lambda: manymeans.read(path, like=result),
+        lambda: manymeans.predict(result, path),
+        lambda: manymeans.summary(result, path),
+        lambda: manymeans.consensus(result, 2, path),
+        lambda: manymeans.report(result, path),
+    )
+    for call in calls:
+        [message] = messages(call)
+        assert not re.search("exclude|columns=|numeric_only|categories", message), message
+        assert ("missing=" in message) == (what == "a gap")
+    if what == "a gap":  # the advice works
+        assert manymeans.predict(result, manymeans.read(path, like=result, missing="mean")).shape == (41,)
+
+
 def test_several_k():
     X = RANDOM.normal(size=(30, 2))
     several, ensemble = manymeans.fit(X, [2, 3]), manymeans.EnsembleKMeans([2, 3]).fit(X)

@@ -44,6 +44,7 @@ PAGES = [
     "one-answer",
     "many-problems",
     "one-dimension",
+    "faq",
 ]
 
 
@@ -145,6 +146,11 @@ def test_example_colour_quantisation(root, tmp_path):
     output = run_example(root, tmp_path, "colour_quantisation.py")
     assert float(re.search(r"off by ([\d.]+)", output)[1]) < 15
     assert len(image.open(tmp_path / "quantised.png").getcolors()) == 16
+
+
+def test_example_first_steps(root):
+    output = run_example(root, root, "first_steps.py")
+    assert f"```text\n{output}```" in (root / "README.md").read_text()
 
 
 def test_example_mnist_digits(root, tmp_path):

@@ -180,7 +180,7 @@ def test_of_a_pipeline_of_a_table_with_text_and_gaps(frame):
     assert found.columns[3:6].tolist() == ["age", "income", "size (center)"]
     np.testing.assert_allclose(found["income"], frame.groupby(pipe[-1].labels_)["income"].mean())
     texts = make_pipeline(CountVectorizer(), KMeans(2)).fit(["a word", "more words", "a word", "words"])
-    assert manymeans.summary(texts, ["a word", "words"]).columns[3:6].tolist() == ["x0", "x1", "x2"]
+    assert manymeans.summary(texts, ["a word", "words"]).columns[3:6].tolist() == ["more", "word", "words"]
 
 
 @pytest.mark.parametrize("degree", [1, 2])
@@ -369,3 +369,34 @@ def test_cards_of_linear_models_and_of_files(frame, tmp_path):
     where = dict(zip(frame["who"], frame[["age", "income", "size"]].to_numpy(), strict=True))
     far = [((where[who] - data.points.mean(axis=0)) ** 2).sum() for who in card.typical]
     assert np.all(np.diff(far) > -1e-3 * max(far))
+
+
+TEXTS = ["money in the bank", "the bank lends money", "a loan of the bank", "fish in the river", "a river of water"]
+
+
+def test_top_terms_of_sparse_points():
+    vectorizer = CountVectorizer()
+    words = vectorizer.fit_transform(TEXTS).astype("f8")
+    names = vectorizer.get_feature_names_out()
+    fitted = KMeans(2, init=words[[0, 4]].toarray(), n_init=1).fit(words)
+    of_bank, of_river = manymeans.cards(fitted, words, names=names)
+    here, everywhere = words[fitted.labels_ == 0].mean(axis=0).A1, words.mean(axis=0).A1
+    expected = sorted(zip(here - everywhere, names, here, everywhere, strict=True), key=lambda one: -one[0])
+    assert [name for name, _, _ in of_bank.terms] == [name for far, name, _, _ in expected if far > 0][:10]
+    np.testing.assert_allclose([x[1:] for x in of_bank.terms], [x[2:] for x in expected if x[0] > 0][:10])
+    shown = str(of_river)
+    assert "river" in [name for name, _, _ in of_river.terms] and "sd)" not in shown
+    assert "\n  top terms: " + ", ".join(name for name, _, _ in of_river.terms) + "\n" in shown
+
+    pipeline = make_pipeline(CountVectorizer(), KMeans(2, init=words[[0, 4]].toarray(), n_init=1)).fit(TEXTS)
+    frame = pandas.DataFrame.sparse.from_spmatrix(words, columns=names)
+    for found in (
+        manymeans.cards(pipeline, TEXTS),
+        manymeans.cards(KMeans(2, init=words[[0, 4]].toarray(), n_init=1).fit(frame), frame),
+    ):
+        assert [card.terms for card in found] == [of_bank.terms, of_river.terms]
+    assert "river" in manymeans.summary(fitted, words, names=names)
+    assert manymeans.cards(fitted, words)[0].terms[0][0].startswith("x")
+    assert all(card.terms == [] for card in manymeans.cards(fitted, words.toarray()))
+    with pytest.raises(manymeans.UsageError, match=r"\[names\] has 1 names, and there are 10 columns"):
+        manymeans.cards(fitted, words, names=["one"])

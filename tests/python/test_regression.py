@@ -285,7 +285,7 @@ def test_parameters_that_are_none(fitted, tmp_path):
         options = summary["provenance"]["options"] | {name: value}
         changed = summary | {"provenance": summary["provenance"] | {"options": options}}
         np.savez(tmp_path / "changed.npz", **parts | {"json": np.array(json.dumps(changed))})
-        with pytest.raises(manymeans.BadDataError, match="stands where"):
+        with pytest.raises(manymeans.BadDataError, match="is not (of type|a|an) "):
             RegressionClustering.load(tmp_path / "changed.npz")
     for name in ("ridge", "intercept", "swaps", "gating"):  # of an earlier version
         del summary["provenance"]["options"][name]

@@ -251,7 +251,7 @@ def test_frames_are_warned_of_as_files_are(library, maker):
     found = manymeans.fit(make({"n": np.arange(40), "user_id": rng.permutation(40) / 8, "x": x, "y": y}), 3).warnings
     assert [text.split(";")[0] for text in found[:2]] == [
         "column 'n' only counts the rows (0, 1, 2, ...), and groups them by their place",
-        "column 'user_id' is named like an id, and ids measure nothing",
+        "column 'user_id' is named like an id, and ids do not describe rows",
     ]
     with pytest.warns(UserWarning, match=r"column 'x' holds more than 99.9 % of the variance") as caught:
         found = manymeans.fit(make({"x": 1e4 * x, "y": y}), 3).warnings

@@ -107,7 +107,7 @@ def weights_of_very_different_size():
         lambda: KMeans(2, random_state=0).fit(X, sample_weight=weights).cluster_centers_,
         lambda: manymeans.kmeans_plusplus(X, 2, sample_weight=weights)[0],
     ):
-        with pytest.warns(UserWarning, match=r"too small beside the largest, 1e\+08, and count as 0"):
+        with pytest.warns(UserWarning, match=r"too small compared with the largest, 1e\+08, and count as 0"):
             assert sorted(fit().ravel()) == [1, 5]
 
 

@@ -102,7 +102,7 @@ void add_all_of(std::string_view kind, std::vector<std::string>& names) {
   const int count = device_count(kind);
   if (count == 0) {
     throw Error(ErrorCode::kUnavailable, "backend",
-                fmt::format("there is no device for '{}{}'; 'manymeans info' lists what there is", kind, kAll));
+                fmt::format("there is no device for '{}{}'; 'manymeans info' lists the devices", kind, kAll));
   }
   for (int device = 0; device < count; ++device) names.push_back(fmt::format("{}:{}", kind, device));
 }

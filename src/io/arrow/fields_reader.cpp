@@ -117,7 +117,7 @@ std::vector<int64_t> FieldsReader::choose_fields() {
     }
     std::erase(wanted, *weights);
     add_part(*weights, true);
-    if (wanted.empty()) fail("no column is left beside the weights; choose at least one");
+    if (wanted.empty()) fail("no column is left except the weights; choose at least one");
   }
   ShortList left_out;
   std::erase_if(wanted, [&](int64_t field) {

@@ -71,7 +71,7 @@ std::string advice(int error, const std::string& path) {
       return fs::is_directory(folder_of(path), ignored) ? "no file can be made in this folder: choose another path"
                                                         : "the folder must exist: create it first";
     case ENOTDIR: return "a part of the path is a file where a folder is needed";
-    case EPIPE: return "whoever read from it has gone: let it read to the end";
+    case EPIPE: return "the program that read from it has ended; let it read to the end";
     case EIO: return "the disk reports a fault: choose a path on another disk";
     default: return "choose another path";
   }

@@ -252,7 +252,7 @@ CheckpointFile CheckpointLoader::run() {
   const int64_t version = number("format_version", 1);
   if (version != kFormatVersion) {
     file_.array("format_version")
-        .fail(fmt::format("the format is {}; this version of manymeans goes on from {}", version, kFormatVersion));
+        .fail(fmt::format("the format is {}; this version of manymeans continues from {}", version, kFormatVersion));
   }
   load_identity();
   result_.models.resize(file_.vector<int64_t>("stage").size());

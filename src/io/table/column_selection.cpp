@@ -300,7 +300,7 @@ ChosenColumns choose_columns(const std::vector<std::string>& names, const ReadOp
   if (!options.weights.empty()) chosen.weight = find_column(file, options.weights).value_or(-1);
   std::erase(chosen.columns, chosen.weight);
   if (chosen.columns.empty()) {
-    throw Error(ErrorCode::kBadData, path, "no column is left beside the weights; choose at least one");
+    throw Error(ErrorCode::kBadData, path, "no column is left except the weights; choose at least one");
   }
   return chosen;
 }

@@ -85,11 +85,10 @@ class Fills {
  private:
   std::optional<double> some(double value, size_t place) const {
     if (std::isfinite(value)) return value;
-    throw Error(
-        ErrorCode::kBadData, table_.path,
-        fmt::format("{} has no finite number, of which its gaps could be filled; leave it out with --exclude, or "
-                    "give a number: --missing 0",
-                    table_.columns[place].label()));
+    throw Error(ErrorCode::kBadData, table_.path,
+                fmt::format("{} has no finite number to fill its gaps with; leave it out with --exclude, or "
+                            "give a number: --missing 0",
+                            table_.columns[place].label()));
   }
 
   const RawTable& table_;

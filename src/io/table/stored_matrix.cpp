@@ -268,7 +268,7 @@ Dataset read_stored(const StoredMatrix& whole, std::shared_ptr<const void> owner
     result.weights.assign(values, values + matrix.n);
   }
   if (wanted.empty())
-    throw Error(ErrorCode::kBadData, path, "no column is left beside the weights; choose at least one");
+    throw Error(ErrorCode::kBadData, path, "no column is left except the weights; choose at least one");
   result.source = source_columns(columns, wanted);
   if (type && wanted == select_columns(columns, {}) && can_be_used_in_place(matrix, *type)) {
     result.view = {matrix.data, matrix.n, matrix.d, *type};

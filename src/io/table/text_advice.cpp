@@ -76,7 +76,7 @@ constexpr Cause kCauses[] = {
     {[](const OddText& odd) { return is_libsvm(odd.text); }, kConvertLibsvm},
     {is_gap_sign, "this looks like a sign for a gap; replace it by NA, and --missing fills or drops it"},
     {[](const OddText& odd) { return looks_like_date(odd.text); },
-     "this looks like a date, which is none; leave the column out with --exclude, or make numbers of dates first"},
+     "this looks like a date; leave the column out with --exclude, or make numbers of dates first"},
     {[](const OddText& odd) { return is_between_commas(odd) && has(odd.text, ";"); },
      "numbers with decimal commas between semicolons are read with --decimal ,"},
     {[](const OddText& odd) { return is_between_commas(odd); },

@@ -116,7 +116,7 @@ TextPlan make_plan(const TextLayout& layout, const ReadOptions& options, const s
   std::erase(plan.columns, plan.weight);
   plan.id = find_column(layout.columns, options.id).value_or(-1);
   if (plan.columns.empty()) {
-    throw Error(ErrorCode::kBadData, path, "no column is left beside the weights; choose at least one");
+    throw Error(ErrorCode::kBadData, path, "no column is left except the weights; choose at least one");
   }
   return plan;
 }

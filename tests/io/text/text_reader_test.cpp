@@ -263,7 +263,7 @@ TEST_F(TextReader, Weights) {
   options.weights = "nosuch";
   bad("1\n2\n", {"'nosuch'", "neither"}, options, ErrorCode::kUsage);
   options.weights = "1";
-  bad("1\n2\n", {"no column is left beside the weights"}, options);
+  bad("1\n2\n", {"no column is left except the weights"}, options);
 }
 
 TEST_F(TextReader, WhatDoesNotFit) {
