@@ -200,7 +200,7 @@ void add_consensus_command(Program& program, int& exit_code) {
   bind_consensus_flags(app, *command);
   bind_shard_flag(app, command->data);
   bind_read_flags(app, command->reading);
-  bind_id_flag(app, command->reading, "--labels or --agreement FILE.csv or .parquet");
+  bind_id_flag(app, command->reading, "--labels or --agreement FILE.csv or .parquet, which is needed");
   add_file_flag(
       app, "--labels", command->labels,
       "Write the clusters to this .npy, .csv or .parquet file, or as csv to a pipe ('-' for standard output).")

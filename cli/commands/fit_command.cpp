@@ -1,6 +1,7 @@
 // `fit`, `search` and `choose`: points in, an ensemble of models out.
 #include "commands/fit_command.h"
 
+#include "fitting/other_columns.h"
 #include "flags/checkpoint_flags.h"
 #include "flags/initial_file.h"
 #include "output/choice_report.h"
@@ -172,6 +173,22 @@ std::vector<std::string> names_of_columns(const JobPoints& points) {
   return names;
 }
 
+// The number in the file of a row of the points; both from 0.
+int64_t file_row(const Dataset& points, int64_t row) {
+  for (const int64_t dropped : points.dropped) row += dropped <= row ? 1 : 0;
+  return row;
+}
+
+// Rows that several ranks have dropped leave no numbers.
+std::function<std::string(int64_t)> row_namer(const FitJob& job, const JobPoints& points) {
+  if (job.ranks && points.dataset.source.drops_gaps) return {};
+  return [&points](int64_t row) {
+    const int64_t at = file_row(points.dataset, row);
+    const std::vector<std::string>& names = points.row_names.names;
+    return names.empty() ? fmt::format("{}", at + 1) : names[static_cast<size_t>(at)];
+  };
+}
+
 ClusterReport summarise_model(const FitCommand& command, const JobPoints& points, const ModelResult& model) {
   const Dataset& data = points.dataset;
   const SummaryOptions options{points.scaling, command.options.threads, command.options.memory.bytes,
@@ -182,6 +199,9 @@ ClusterReport summarise_model(const FitCommand& command, const JobPoints& points
   report.ks = std::ssize(command.options.k);
   report.seed = model.seed;
   report.columns = names_of_columns(points);
+  if (!command.job.profile.empty()) report.traits = traits_of(points.profile, data, model);
+  report.id_name = points.row_names.column;
+  report.row_name = row_namer(command.job, points);
   return report;
 }
 
@@ -234,7 +254,7 @@ void append_labels(const FitCommand& command, const JobPoints& points, const Fit
   flags.write(points.dataset, columns);
 }
 
-void write_page(const FitCommand& command, const JobPoints& points, const Found& found) {
+void write_page(const FitCommand& command, const JobPoints& points, const Found& found, const Clusters& clusters) {
   const std::vector<std::string> names = names_of_columns(points);
   ReportInput input;
   input.name = command.job.data.name();
@@ -245,6 +265,8 @@ void write_page(const FitCommand& command, const JobPoints& points, const Found&
   input.weights = points.dataset.weights;
   input.scaling = points.scaling;
   input.column_names = names;
+  if (clusters.report) input.traits = clusters.report->traits;
+  input.row_name = row_namer(command.job, points);
   input.threads = command.options.threads;
   write_text(command.job.page, html_report(input));
 }
@@ -282,7 +304,7 @@ void write_results(const FitCommand& command, JobPoints& points, Found& found, c
        .labels = [&] { write_labels(job.labels, result, job.comm(), file_rows(points.dataset)); },
        .append = [&] { append_labels(command, points, result); },
        .summary = [&] { write_summary(job, clusters); },
-       .page = [&] { write_page(command, points, found); },
+       .page = [&] { write_page(command, points, found, clusters); },
        .json =
            [&] {
              const std::string about_clusters = clusters_json(report);  // which takes its time, as files do
@@ -292,7 +314,7 @@ void write_results(const FitCommand& command, JobPoints& points, Found& found, c
        .report =
            [&](const std::vector<std::string>& files) {
              end_points(points, result.provenance.seconds);
-             return report_of(command, found, files, report == nullptr ? clusters.note : cluster_table(*report));
+             return report_of(command, found, files, report == nullptr ? clusters.note : cluster_cards(*report));
            }});
 }
 
@@ -301,7 +323,8 @@ void write_results(const FitCommand& command, JobPoints& points, Found& found, c
 int run_fit_command(FitCommand& command) {
   FitJob& job = command.job;
   command.always = !job.summary.empty();
-  command.summarises = command.always || job.json || !job.quiet;
+  command.summarises = command.always || job.json || !job.quiet || (!job.page.empty() && !job.profile.empty());
+  job.describes = command.summarises || !job.page.empty();
   share_job(command.name, job, command.options);
   const bool initial_file = names_initial_file(command.options.init, centroid_inits());
   if (command.task == FitTask::kSearch) {
@@ -324,6 +347,7 @@ int run_fit_command(FitCommand& command) {
   ProgressLine line(!job.quiet && !job.json);
   if (!job.quiet) announce_resuming(job.checkpoint);
   JobPoints points = read_job_points(job, command.options, line);
+  if (job.describes) points.row_names = find_row_names(job, points.dataset);
   Found found = run_fit(command, points, initial_file, line);
   line.show("summarising");
   const Clusters clusters = summarise_best(command, points, found.fit());

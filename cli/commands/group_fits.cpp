@@ -43,6 +43,7 @@ void refuse_flags(const FitCommand& command, bool initial_file) {
   const std::vector<std::pair<const char*, bool>> one_fit = {{"--append", !job.append.path.empty()},
                                                              {"--summary", !job.summary.empty()},
                                                              {"--report", !job.page.empty()},
+                                                             {"--profile", !job.profile.empty()},
                                                              {"--init FILE", initial_file},
                                                              {"--search", command.task == FitTask::kSearch},
                                                              {"--optimal", command.task == FitTask::kOptimal},

@@ -3,6 +3,7 @@
 #include <manymeans/choose_columns.h>
 
 #include "core/os/process.h"
+#include "fitting/other_columns.h"
 #include "fitting/target_column.h"
 #include "flags/checkpoint_flags.h"
 #include "flags/flag_values.h"
@@ -88,7 +89,9 @@ void bind_job_flags(const Command& app, FitJob& job, const JobHelp& help) {
   bind_shard_flag(app, job.data, " Text may need --dtype: float64 is always safe.");
   bind_read_flags(app, job.reading, help.type_left_out);
   bind_table_flags(app, job.reading);
-  bind_id_flag(app, job.reading, help.append != nullptr ? kIdOutputs : "--labels FILE.csv or .parquet");
+  if (help.summary != nullptr) bind_profile_flag(app, job.profile);
+  bind_id_flag(app, job.reading,
+               help.summary != nullptr ? kIdAndCards : "--labels FILE.csv or .parquet, which is needed");
   if (help.weights) {
     add_file_flag(app, "--weights", job.reading.weights,
                   "Weights of the points: a column of DATA (name or number), or a file of N numbers.")
@@ -131,7 +134,8 @@ void check_job(FitJob& job, const FitOptions& options, bool initial_file) {
       {{"--labels", &job.labels}, {"--append", &job.append.path}, {"--summary", &job.summary}}, job.json);
   job.reading.threads = options.threads;
   job.reading.memory = options.memory.bytes;
-  check_id(job.reading, {&job.labels, &job.append.path}, job.ranks != nullptr);
+  job.reading.exclude.insert(job.reading.exclude.end(), job.profile.begin(), job.profile.end());
+  check_id(job.reading, {&job.labels, &job.append.path}, job.ranks != nullptr, job.describes);
   CommandFiles files = files_of(job);
   if (initial_file) files.inputs.push_back(options.init);
   check_files(files);
@@ -148,6 +152,7 @@ JobPoints read_job_points(const FitJob& job, const FitOptions& options, Progress
   JobPoints points;
   end_phase("start", points.seconds);
   line.show("reading " + job.data.name());
+  points.profile = read_profile(job);
   try {
     points.dataset =
         job.target.empty() ? job.data.read_any(job.reading) : read_with_target(job.data, job.reading, job.target);

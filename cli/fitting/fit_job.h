@@ -24,11 +24,13 @@ struct FitJob {
   ReadOptions reading;
   Scale scale = Scale::kNone;
   Terms terms = {};                          ///< that features become before they are scaled
+  std::vector<std::string> profile = {};     ///< columns that are not fitted, and describe the clusters
   std::string model, labels, summary, page;  ///< outputs; empty: not asked for
   AppendFlags append;
   std::vector<OutputFile> others = {};  ///< outputs of one command
   CheckpointOptions checkpoint;
   bool json = false, quiet = false;
+  bool describes = false;                      ///< typical rows of clusters, for somebody
   bool k_given = false, models_given = false;  ///< as flags, not by default
   bool streams_table = false;                  ///< to standard output: labels or what else has rows
   std::shared_ptr<Comm> ranks;                 ///< that share the points; null: there is one
@@ -74,10 +76,18 @@ using Phases = std::vector<std::pair<std::string, double>>;
 /// Adds a phase. It began where the others ended, the first one with the process: together they are its wall clock.
 void end_phase(const char* name, Phases& phases);
 
+/// The names of the rows of a file.
+struct RowNames {
+  std::vector<std::string> names;  ///< empty: there are none
+  std::string column;
+};
+
 /// Points as they go into the fit, and what keeps them in memory. A target is their last column and is not scaled.
 struct JobPoints {
   Dataset dataset;
   std::vector<std::string> column_names = {};  ///< of the columns that were read; the dataset's are those of terms
+  Dataset profile = {};                        ///< columns of FitJob::profile, as options_of_traits() reads them
+  RowNames row_names = {};                     ///< for typical rows
   Scaling scaling;
   Dataset scaled;
   PointsView view;

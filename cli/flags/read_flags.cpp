@@ -154,22 +154,31 @@ void bind_table_flags(const Command& app, ReadOptions& options) {
       .group("Reading");
 }
 
+void bind_profile_flag(const Command& app, std::vector<std::string>& columns) {
+  const auto store = [&columns](const std::string& text) { columns = split_at_commas("--profile", text); };
+  app.add_option(
+         "--profile", store,
+         "Columns to describe the clusters by, chosen as by --columns; they are no columns of the points. Cards "
+         "show their means, or the shares of their texts, and how surprising these are.")
+      .type_name("LIST")
+      .group("Reading");
+}
+
 void bind_id_flag(const Command& app, ReadOptions& options, const std::string& outputs) {
   const auto store = [&options](const std::string& text) {
     options.id = text;
     if (options.id.empty()) throw Error(ErrorCode::kUsage, "--id", "is empty; the name or number of a column is right");
   };
   app.add_option("--id", store,
-                 "Column that names the rows. It is not clustered, and comes first in each row of " + outputs +
-                     "; one of them is required.")
+                 "Column that names the rows. It is not clustered, and comes first in each row of " + outputs + ".")
       .type_name("COLUMN")
       .group("Reading");
 }
 
-void check_id(const ReadOptions& options, const std::vector<const std::string*>& outputs, bool shared) {
+void check_id(const ReadOptions& options, const std::vector<const std::string*>& outputs, bool shared, bool describes) {
   if (options.id.empty()) return;
   if (shared) throw Error(ErrorCode::kUsage, "--id", "is for one process; several share the rows here");
-  bool any = false;
+  bool any = describes;
   for (const std::string* path : outputs) {
     any |= !path->empty();
     if (!path->ends_with(".npy")) continue;

@@ -38,11 +38,17 @@ void bind_header_flag(const Command& app, ReadOptions& options);
 
 /// Adds --missing, --categories and --most-categories: how a table becomes points.
 void bind_table_flags(const Command& app, ReadOptions& options);
+/// Adds --profile.
+void bind_profile_flag(const Command& app, std::vector<std::string>& columns);
 /// Adds --id. `outputs`: what a command writes that has the names of the rows.
 void bind_id_flag(const Command& app, ReadOptions& options, const std::string& outputs);
-constexpr const char* kIdOutputs = "--labels FILE.csv or .parquet, or --append FILE";
-/// Throws Error(kUsage) if --id would have no effect: no output is text, or ranks share the rows.
-void check_id(const ReadOptions& options, const std::vector<const std::string*>& outputs, bool shared);
+constexpr const char* kIdOutputs = "--labels FILE.csv or .parquet, or --append FILE, which is needed";
+constexpr const char* kIdAndCards =
+    "--labels FILE.csv or .parquet, or --append FILE. Typical rows of clusters have these names, too";
+/// Throws Error(kUsage) if --id would have no effect: no output is text, or ranks share the rows. `describes`: rows are
+/// named in a description of clusters, too.
+void check_id(const ReadOptions& options, const std::vector<const std::string*>& outputs, bool shared,
+              bool describes = false);
 
 /// Throws Error(kUsage) unless the text is "auto" or the name of a format in `formats`.
 void check_format(const char* flag, const std::string& text, const std::vector<Choice>& formats);

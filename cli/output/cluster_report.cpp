@@ -6,6 +6,7 @@
 #include "streams/printable.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -19,47 +20,43 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr size_t kMaxShown = 12;
-constexpr size_t kTerminal = 80;
 constexpr int64_t kMaxJsonCells = 100'000;  // of centroids: some megabytes of text
 
-// Four digits, or all digits before the decimal point of a number that people write out.
-std::string shown_number(double value) {
-  const double size = std::fabs(value);
-  return size >= 1e4 && size < 1e9 ? fmt::format("{:.0f}", value) : fmt::format("{:.4g}", value);
+std::string shown_name(const std::string& name) {
+  return printable(name, Newlines::kEscaped);
 }
 
-std::string shown_centroid(const ModelSummary& summary, int64_t k, int64_t j) {
-  return shown_mean(summary.centroids.at(k, j), summary.columns[static_cast<size_t>(j)].deviation);
+std::vector<std::string> typical_rows(const ClusterReport& report, size_t cluster) {
+  std::vector<std::string> names;
+  if (!report.row_name) return names;
+  for (const int64_t row : report.summary.clusters[cluster].typical) names.push_back(report.row_name(row));
+  return names;
 }
 
-// "age: 61.2 (+1.1), income: 51200 (+1.8)": the columns that set a cluster apart, in lines of `room` bytes. A longer
-// name has a line of its own.
-std::vector<std::string> apart_lines(const ClusterReport& report, size_t cluster, size_t room) {
+std::string card_of(const ClusterReport& report, size_t cluster) {
   const ModelSummary& summary = report.summary;
-  const std::vector<int64_t>& apart = summary.clusters[cluster].apart;
-  if (apart.empty()) return {"-"};
-  std::vector<std::string> lines(1);
-  for (const int64_t j : apart) {
+  const ClusterTraits& own = summary.clusters[cluster];
+  std::string text =
+      fmt::format("cluster {}: {} row{} ({:.1f} %)", cluster, own.rows, own.rows == 1 ? "" : "s", 100 * own.share);
+  if (!std::isnan(own.spread)) text += ", spread " + shown_mean(own.spread, 0);
+  const auto add = [&](const std::string& name, double here, const ColumnTraits& all, const std::string& far) {
+    text += fmt::format("\n  {}: {}, all rows {} ({})", shown_name(name), shown_mean(here, all.deviation),
+                        shown_mean(all.mean, all.deviation), far);
+  };
+  for (const int64_t j : own.apart) {
     const auto k = static_cast<int64_t>(cluster);
-    const std::string name = printable(report.columns[static_cast<size_t>(j)], Newlines::kEscaped);
-    const std::string entry = fmt::format("{}: {} ({:+.1f}){}", name, shown_centroid(summary, k, j),
-                                          summary.differences.at(k, j), j == apart.back() ? "" : ",");
-    std::string& line = lines.back();
-    if (line.empty()) {
-      line = entry;
-    } else if (line.size() + 1 + entry.size() <= room) {
-      line += " " + entry;
-    } else {
-      lines.push_back(entry);
-    }
+    const auto at = static_cast<size_t>(j);
+    add(report.columns[at], summary.centroids.at(k, j), summary.columns[at],
+        fmt::format("{:+.1f} sd", summary.differences.at(k, j)));
   }
-  return lines;
-}
-
-std::vector<std::string> row_of(const ClusterReport& report, size_t k) {
-  const ClusterTraits& cluster = report.summary.clusters[k];
-  return {fmt::format("{}", k), fmt::format("{}", cluster.rows), fmt::format("{:.1f} %", 100 * cluster.share),
-          std::isnan(cluster.spread) ? "-" : shown_number(cluster.spread)};
+  for (const size_t at : surprising(report.traits, cluster)) {
+    const ColumnOfClusters& column = report.traits[at].columns;
+    add(report.traits[at].name, column.means[cluster], column.all, fmt::format("z {:+.1f}", column.surprise[cluster]));
+  }
+  std::vector<std::string> names = typical_rows(report, cluster);
+  std::ranges::transform(names, names.begin(), shown_name);
+  if (!names.empty()) text += fmt::format("\n  typical rows: {}", fmt::join(names, ", "));
+  return text + "\n";
 }
 
 // All clusters in their order, or the largest ones, the largest first.
@@ -87,30 +84,22 @@ std::string explanation(const ClusterReport& report) {
   if (report.ks > 1) text += fmt::format(" of k = {}, the first of {} k", report.k, report.ks);
   text += "\nspread: root mean square distance to the centroid";
   if (summary.scaled) text += ", in scaled units";
-  text += "\n(+1.4): 1.4 standard deviations above the mean of all rows";
+  text += "\n+1.4 sd: 1.4 standard deviations above the mean of all rows";
   if (summary.weighted) text += "; all by weight";
+  if (!report.traits.empty()) text += "\nz: test value of a column that was not fitted; beyond 2 or 3 it is surprising";
+  if (report.row_name) {
+    text += "\ntypical rows: the nearest to the centroid, by ";
+    text += report.id_name.empty() ? "number from 1" : "column '" + shown_name(report.id_name) + "'";
+  }
   return text + "\n";
 }
 
 }  // namespace
 
-std::string cluster_table(const ClusterReport& report) {
+std::string cluster_cards(const ClusterReport& report) {
   const std::vector<size_t> shown = shown_clusters(report.summary);
-  std::vector<std::vector<std::string>> rows = {{"cluster", "rows", "share", "spread"}};
-  for (const size_t k : shown) rows.push_back(row_of(report, k));
-  size_t used = 0;
-  for (size_t i = 0; i < rows[0].size(); ++i) {
-    used += 2 + std::ranges::max(rows, {}, [&](const auto& row) { return row[i].size(); })[i].size();
-  }
-  rows[0].emplace_back("what sets it apart: centroid");
-  std::vector<std::vector<std::string>> wrapped = {rows[0]};
-  for (size_t i = 0; i < shown.size(); ++i) {
-    for (std::string& line : apart_lines(report, shown[i], kTerminal - std::min(kTerminal, used))) {
-      wrapped.push_back(std::exchange(rows[i + 1], std::vector<std::string>(rows[0].size() - 1)));
-      wrapped.back().push_back(std::move(line));
-    }
-  }
-  std::string text = "\n" + explanation(report) + format_table("rrrrl", std::move(wrapped));
+  std::string text = "\n" + explanation(report);
+  for (const size_t k : shown) text += card_of(report, k);
   if (shown.size() < report.summary.clusters.size()) text += left_out(report.summary, shown);
   return text;
 }
@@ -135,6 +124,14 @@ Json cluster_json(const ClusterReport& report, size_t index, bool whole) {
   }
   Json json = {{"cluster", index},       {"rows", cluster.rows},     {"weight", cluster.weight},
                {"share", cluster.share}, {"spread", cluster.spread}, {"apart", std::move(apart)}};
+  json["typical"] = typical_rows(report, index);
+  for (const Trait& trait : report.traits) {
+    const ColumnOfClusters& column = trait.columns;
+    json["profile"].push_back({{"column", trait.name},
+                               {trait.is_text ? "share" : "mean", column.means[index]},
+                               {"overall", column.all.mean},
+                               {"z", column.surprise[index]}});
+  }
   if (!whole) return json;
   json["centroid"] = row_json(summary.centroids, k);
   json["difference"] = row_json(summary.differences, k);
@@ -167,6 +164,11 @@ void write_csv(const std::string& path, const ClusterReport& report) {
   const size_t first = table.column_names.size(), d = report.columns.size();
   for (const std::string& name : report.columns) table.column_names.push_back(name);
   for (const std::string& name : report.columns) table.column_names.push_back(name + " difference");
+  for (const Trait& trait : report.traits) {
+    table.column_names.push_back(trait.name + (trait.is_text ? "" : " (mean)"));
+    if (trait.is_text) table.column_names.push_back(trait.name + " (lift)");
+    table.column_names.push_back(trait.name + " (z)");
+  }
   Matrix cells(std::ssize(summary.clusters), std::ssize(table.column_names), DataType::kFloat64);
   double* to = cells.values<double>().data();
   for (size_t k = 0; k < summary.clusters.size(); ++k, to += table.column_names.size()) {
@@ -176,6 +178,12 @@ void write_csv(const std::string& path, const ClusterReport& report) {
     std::ranges::copy(begin, to);
     std::ranges::copy(summary.centroids.values<double>().subspan(k * d, d), to + first);
     std::ranges::copy(summary.differences.values<double>().subspan(k * d, d), to + first + d);
+    double* next = to + first + 2 * d;
+    for (const auto& [name, column, is_text] : report.traits) {
+      *next++ = column.means[k];
+      if (is_text) *next++ = column.means[k] / column.all.mean;
+      *next++ = column.surprise[k];
+    }
   }
   table.view = cells.view();
   write_points(path, table);

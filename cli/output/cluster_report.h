@@ -4,6 +4,7 @@
 #include <manymeans/result.h>
 #include <manymeans/summary.h>
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -16,10 +17,14 @@ struct ClusterReport {
   int64_t ks = 1;     ///< how many different k there are
   uint64_t seed = 0;  ///< of the model
   std::vector<std::string> columns;
+  std::vector<Trait> traits = {};  ///< of columns that were not fitted
+  std::string id_name = {};        ///< of the column that names the rows; empty: they have numbers, from 1
+  /// The name of a row of the points, from 0, or its number in the file; none: typical rows are not known.
+  std::function<std::string(int64_t)> row_name = {};
 };
 
-/// Lines for each of the largest clusters, wrapped at 80 columns, and what is left out.
-std::string cluster_table(const ClusterReport& report);
+/// A card of each of the largest clusters, in the words of Python's cards(), and what is left out.
+std::string cluster_cards(const ClusterReport& report);
 
 /// A JSON object whose member `summary` is null without a report. Of very many cells it has no whole centroids.
 std::string clusters_json(const ClusterReport* report);

@@ -6,8 +6,10 @@
 #include <manymeans/points.h>
 #include <manymeans/result.h>
 #include <manymeans/search.h>
+#include <manymeans/summary.h>
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -40,9 +42,12 @@ struct ReportInput {
   std::span<const double> weights = {};            ///< of the fit
   Scaling scaling = {};                            ///< of the points, which numbers of columns are told without
   std::span<const std::string> column_names = {};  ///< empty, or D
-  int threads = 0;                                 ///< never changes a byte
-  bool times = true;                               ///< whether seconds are told, which differ between equal results
-  bool whole = true;                               ///< a page of its own; else a part of one, for notebooks
+  std::span<const Trait> traits = {};              ///< of the shown model, by columns that were not fitted
+  /// The name of a row of the points, from 0; none: rows have numbers from 0.
+  std::function<std::string(int64_t)> row_name = {};
+  int threads = 0;    ///< never changes a byte
+  bool times = true;  ///< whether seconds are told, which differ between equal results
+  bool whole = true;  ///< a page of its own; else a part of one, for notebooks
 };
 
 /// The page, in UTF-8, of less than two megabytes: charts as SVG, light or dark as the reader has it, readable without

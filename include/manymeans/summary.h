@@ -8,14 +8,19 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace manymeans {
 
 /// Max columns that are said to set a cluster apart.
-inline constexpr int64_t kMaxApart = 3;
+inline constexpr int64_t kMaxApart = 5;
 /// Min difference in each of them between the centroid and the mean of all rows, in standard deviations.
 inline constexpr double kMinApart = 0.1;
+/// Min test value, either way, of other columns that are said to.
+inline constexpr double kMinSurprise = 2;
+/// Max typical rows of a cluster.
+inline constexpr int64_t kMaxTypical = 3;
 
 /// A column over all rows, weighted if they are. The deviation is biased (divided by the weight of all rows).
 struct ColumnTraits {
@@ -30,7 +35,8 @@ struct ClusterTraits {
   /// The root mean squared distance of the rows to their centroid, by weight, in the units of the fit. Its square times
   /// `weight` is the cluster's part of the inertia. NaN if the weight is 0.
   double spread = 0;
-  std::vector<int64_t> apart = {};  ///< columns that set it apart, the greatest difference first; none without weight
+  std::vector<int64_t> apart = {};    ///< columns that set it apart, the greatest difference first; none without weight
+  std::vector<int64_t> typical = {};  ///< rows that are nearest to the centroid, from 0 among all; the nearest first
 };
 
 /// Columns are in the units of the file for any scaling of the fit. Under Metric::kCosine they are columns of the rows
@@ -57,5 +63,32 @@ struct SummaryOptions {
 /// weights.
 ModelSummary summarise(const PointsView& points, std::span<const double> weights, const ModelResult& model,
                        const SummaryOptions& options = {}, Comm& comm = self_comm());
+
+/// A column over the clusters of a model. Rows where it is NaN are left out. All but `surprise` is by weight.
+struct ColumnOfClusters {
+  ColumnTraits all;           ///< of all rows
+  std::vector<double> means;  ///< of each cluster; NaN without rows
+  /// Test values: of cluster k with n_k of the n rows (m_k - m) / sqrt(s^2 / n_k (n - n_k) / (n - 1)). The means m_k
+  /// and m and the deviation s count each row once. The root is the deviation of the mean of n_k rows that are drawn
+  /// without replacement. Beyond 2 or 3, either way, a value is surprising if the column played no part in the fit.
+  std::vector<double> surprise;
+};
+/// Without weights they are 1. O(N).
+ColumnOfClusters describe_column(std::span<const double> values, std::span<const uint32_t> labels,
+                                 std::span<const double> weights, int64_t clusters);
+
+/// What a column that was not fitted says of each cluster: a column of numbers, or one text of a column of texts.
+struct Trait {
+  std::string name;          ///< of the column; "name=text"
+  ColumnOfClusters columns;  ///< of a text: of 1 and 0, so that means are shares
+  bool is_text = false;
+};
+/// How to read columns for traits_of(): all rows, gaps as NaN, and a column of 0 and 1 for each text.
+ReadOptions options_of_traits(const std::vector<std::string>& columns, const ReadOptions& points);
+/// Describes the clusters by columns that were read so. `points` has the weights of the fit and the rows that it left
+/// out, which count nothing. Throws Error(kUsage) where the rows are not as many.
+std::vector<Trait> traits_of(const Dataset& columns, const Dataset& points, const ModelResult& model);
+/// The most surprising ones of a cluster, the first one most: max kMaxApart.
+std::vector<size_t> surprising(std::span<const Trait> traits, size_t cluster);
 
 }  // namespace manymeans

@@ -20,6 +20,8 @@ namespace manymeans::python {
 namespace nb = nanobind;
 namespace {
 
+using LabelArray = nb::ndarray<const uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
 // Model files of other versions may lack some.
 template <class T>
 void set_if_there(const nb::dict& from, const char* name, T& value) {
@@ -72,11 +74,21 @@ SearchSummary search_in(const nb::dict& model) {
 
 struct Given {
   FitResult fit;
-  std::vector<std::string> digests, columns;
+  std::vector<std::string> digests, columns, rows;
+  std::vector<Trait> traits;
   std::vector<SearchSummary> searches;
   std::optional<ChosenK> chosen;
   Scaling scaling;
 };
+
+// What describe_column() gave.
+Trait trait_in(const nb::dict& given) {
+  return {bytes_of(given["name"]),
+          {{value_of<double>(given, "overall"), value_of<double>(given, "deviation")},
+           vector_of<double>(given["values"]),
+           vector_of<double>(given["z"])},
+          value_of<bool>(given, "is_text")};
+}
 
 Given given_in(const nb::dict& result) {
   Given given;
@@ -91,6 +103,10 @@ Given given_in(const nb::dict& result) {
   given.fit.warnings = all_bytes_of(result["warnings"]);
   given.fit.interrupted = nb::cast<bool>(result["interrupted"]);
   given.columns = all_bytes_of(result["column_names"]);
+  given.rows = all_bytes_of(result["row_names"]);
+  for (nb::handle trait : nb::cast<nb::list>(result["traits"])) {
+    given.traits.push_back(trait_in(nb::cast<nb::dict>(trait)));
+  }
   if (!result["chosen"].is_none()) given.chosen = chosen_in(nb::cast<nb::dict>(result["chosen"]));
   const auto scaling = nb::cast<nb::dict>(result["scaling"]);
   given.scaling = {value_named<Scale>("scale", nb::cast<std::string>(scaling["kind"])),
@@ -112,6 +128,8 @@ nb::str page_of(const nb::object& points, bool bfloat16, const nb::object& weigh
   input.weights = values_of(weights);
   input.scaling = given.scaling;
   input.column_names = given.columns;
+  input.traits = given.traits;
+  if (!given.rows.empty()) input.row_name = [&](int64_t row) { return given.rows.at(static_cast<size_t>(row)); };
   input.threads = value_of<int>(wanted, "threads");
   input.times = value_of<bool>(wanted, "times");
   input.whole = value_of<bool>(wanted, "whole");
@@ -124,9 +142,23 @@ nb::str page_of(const nb::object& points, bool bfloat16, const nb::object& weigh
   return to_text(page);
 }
 
+nb::dict column_described(const nb::object& values, const LabelArray& labels, const nb::object& weights, int64_t k) {
+  ColumnOfClusters found;
+  const std::span<const double> column = values_of(values), by = values_of(weights);
+  Waiting().run([&] { found = describe_column(column, {labels.data(), labels.size()}, by, k); });
+  nb::dict described;
+  described["overall"] = found.all.mean;
+  described["deviation"] = found.all.deviation;
+  described["values"] = to_numpy(std::move(found.means));
+  described["z"] = to_numpy(std::move(found.surprise));
+  return described;
+}
+
 }  // namespace
 
 void add_reporting(nb::module_& module) {
+  module.def("describe_column", &column_described, nb::arg("values"), nb::arg("labels"), nb::arg("weights").none(),
+             nb::arg("k"));
   module.def("report", &page_of, nb::arg("points").none(), nb::arg("bfloat16"), nb::arg("weights").none(),
              nb::arg("result"), nb::arg("wanted"));
 }

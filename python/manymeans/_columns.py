@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import numbers
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from . import _manymeans
 from ._alignment import check_rows
 from ._errors import UsageError
 from ._input import is_gap, is_scipy_sparse
@@ -27,8 +27,8 @@ class Trait(NamedTuple):
         Name of the column; ``"name=text"`` for a text.
     values : ndarray of shape (k,)
         Mean of the numbers, or share of the text, by weight and among rows without a gap.
-    overall : float
-        Mean or share of all rows.
+    overall, deviation : float
+        Of all rows: mean or share, and standard deviation.
     z : ndarray of shape (k,)
         Test value.
     is_text : bool
@@ -39,6 +39,7 @@ class Trait(NamedTuple):
     name: str
     values: npt.NDArray[np.float64]
     overall: float
+    deviation: float
     z: npt.NDArray[np.float64]
     is_text: bool
 
@@ -73,7 +74,7 @@ def traits_of(
                 f"[profile] '{name}' has the shape {values.shape}; a value for each of the {len(labels)} rows is right"
             )
         if values.dtype == np.float64:
-            traits.append(_trait(name, values, labels, weights, k, is_text=False))
+            traits.append(Trait(name, **describe_column(values, labels, weights, k), is_text=False))
             continue
         gaps = np.array([_is_missing(value) for value in values], dtype=bool)
         texts, codes = np.unique(values[~gaps].astype(str), return_inverse=True)
@@ -85,34 +86,8 @@ def traits_of(
         for code, text in enumerate(texts):
             is_it = np.full(len(values), np.nan)
             is_it[~gaps] = codes == code
-            traits.append(_trait(f"{name}={text}", is_it, labels, weights, k, is_text=True))
+            traits.append(Trait(f"{name}={text}", **describe_column(is_it, labels, weights, k), is_text=True))
     return traits
-
-
-def _trait(
-    name: str,
-    values: npt.NDArray[np.float64],
-    labels: npt.NDArray[Any],
-    weights: npt.NDArray[np.float64] | None,
-    k: int,
-    *,
-    is_text: bool,
-) -> Trait:
-    means, overall, _ = mean_of_column(values, labels, weights, k)
-    known = ~np.isnan(values)
-    return Trait(name, means, overall, _test_values(values[known], labels[known], k), is_text)
-
-
-def _test_values(values: npt.NDArray[np.float64], labels: npt.NDArray[Any], k: int) -> npt.NDArray[np.float64]:
-    """Give the distance of each mean from the mean of all rows, in its deviation over random clusters of its size."""
-    n, sizes = len(values), np.bincount(labels, minlength=k)
-    if n < 2 or np.ptp(values) == 0:
-        return np.where(sizes > 0, 0.0, np.nan)
-    centred = values - values.mean()
-    with np.errstate(invalid="ignore", divide="ignore"):
-        error = np.sqrt((centred**2).mean() / sizes * (n - sizes) / (n - 1))
-        found: npt.NDArray[np.float64] = np.bincount(labels, centred, minlength=k) / sizes / error
-    return np.where(sizes == n, 0.0, found)
 
 
 def columns_of(given: Any, parameter: str = "X") -> dict[str, npt.NDArray[Any]]:
@@ -175,15 +150,10 @@ def _values_of(column: Any) -> npt.NDArray[Any]:
     return values
 
 
-def mean_of_column(
+def describe_column(
     values: npt.NDArray[np.float64], labels: npt.NDArray[Any], weights: npt.NDArray[np.float64] | None, k: int
-) -> tuple[npt.NDArray[np.float64], float, float]:
-    """Give the mean of a column in each cluster, and mean and deviation in all rows, by weight and without gaps."""
-    known = ~np.isnan(values)
-    values, labels = values[known], labels[known]
-    masses = np.ones(len(values)) if weights is None else weights[known]
-    with np.errstate(invalid="ignore", divide="ignore"):
-        mean = float((masses * values).sum() / masses.sum())
-        variance = float((masses * (values - mean) ** 2).sum() / masses.sum())
-        sums = np.bincount(labels, masses * (values - mean), minlength=k)  # of small numbers, which round less
-        return mean + sums / np.bincount(labels, masses, minlength=k), mean, math.sqrt(variance)
+) -> dict[str, Any]:
+    """Give the mean and test value of a column in each cluster, and mean and deviation in all rows, without gaps."""
+    return _manymeans.describe_column(
+        np.ascontiguousarray(values), np.ascontiguousarray(labels, dtype=np.uint32), weights, k
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, cast
 
@@ -60,15 +61,28 @@ class Card(NamedTuple):
     terms: list[tuple[str, float, float]]
 
     def __str__(self) -> str:
-        lines = [f"cluster {self.cluster}: {self.size} rows ({100 * self.share:.1f} %), spread {self.spread:.6g}"]
-        lines += [f"{name}: {value:.6g}" for name, value in self.more.items()]
+        first = f"cluster {self.cluster}: {self.size} row{'' if self.size == 1 else 's'} ({100 * self.share:.1f} %)"
+        lines = [first if math.isnan(self.spread) else f"{first}, spread {_number(self.spread)}"]
+        lines += [f"{name}: {_number(value)}" for name, value in self.more.items()]
         if self.terms:
             lines.append("top terms: " + ", ".join(name for name, _, _ in self.terms))
-        else:
-            lines += [f"{name}: {x:.6g}, all rows {mean:.6g} ({sd:+.1f} sd)" for name, x, mean, sd in self.columns]
-        lines += [f"{name}: {here:.6g}, all rows {mean:.6g} (z {z:+.1f})" for name, here, mean, z in self.profile]
-        lines.append("typical rows: " + ", ".join(map(str, self.typical)))
+        for name, here, mean, sd in () if self.terms else self.columns:
+            unit = abs((here - mean) / sd)
+            lines.append(f"{name}: {_number(here, unit)}, all rows {_number(mean, unit)} ({sd:+.1f} sd)")
+        lines += [
+            f"{name}: {_number(here)}, all rows {_number(mean)} (z {z:+.1f})" for name, here, mean, z in self.profile
+        ]
+        if self.typical:
+            lines.append("typical rows: " + ", ".join(map(str, self.typical)))
         return printable("\n  ".join(lines))
+
+
+def _number(value: float, unit: float = 0.0) -> str:
+    """Write a number as the program does; a zero that was scaled and scaled back may be 6e-9."""
+    size = abs(value)
+    if size < 1e-6 * unit:
+        return "0"
+    return f"{value:.0f}" if 1e6 <= size < 1e9 else f"{value:.6g}"
 
 
 def summary(
@@ -215,7 +229,7 @@ def cards(
         more = {name: float(values[cluster]) for name, values in found.more.items()}
         made.append(
             Card(
-                cluster, int(size), float(share), float(spread), _largest(centers, _MIN_APART),
+                cluster, int(size), float(share), float(spread), _largest(centers if share > 0 else (), _MIN_APART),
                 _largest(others, _MIN_SURPRISE), typical[cluster], more, _terms(found, cluster),
             )
         )  # fmt: skip

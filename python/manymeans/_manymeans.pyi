@@ -137,6 +137,9 @@ def criteria(
 def choose_k(
     points: _Points, bfloat16: bool, fit: dict[str, Any], wanted: dict[str, Any], hooks: dict[str, Any]
 ) -> dict[str, Any]: ...
+def describe_column(
+    values: npt.NDArray[np.float64], labels: npt.NDArray[np.uint32], weights: npt.NDArray[np.float64] | None, k: int
+) -> dict[str, Any]: ...
 def report(
     points: _Points | None,
     bfloat16: bool,

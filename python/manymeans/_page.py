@@ -23,19 +23,25 @@ def fragment(name: str, fitted: Any, choice: Any = None) -> str:
 
 
 def page(fitted: Any, choice: Any, points: Points | None, weights: Any, wanted: dict[str, Any]) -> str:
-    """Make the page of a FitResult, of the Choice that judged it, and of points."""
+    """Make the page of a FitResult, of the Choice that judged it, and of points.
+
+    `wanted` may have names of columns and rows, a scaling, and traits of the clusters.
+    """
     best = fitted.best(wanted["k"])
     kept = _compared(fitted, best)
     if points is not None and best.labels is None:
         kept[id(best)] = predict_points(points, best.cluster_centers, _manymeans.Predictor(best.cluster_centers))[0]
+    scaling = wanted.get("scaling", fitted.scaling)
     values = {
         "models": [_as_dict(model, kept.get(id(model))) for model in fitted.models],
         "provenance": fitted.provenance,
         "metric": fitted.metric,
         "warnings": list(fitted.warnings),
         "interrupted": fitted.interrupted,
-        "column_names": fitted.column_names,
-        "scaling": {name: value if name == "kind" else list(value) for name, value in fitted.scaling.items()},
+        "column_names": wanted.get("column_names", fitted.column_names or (points and points.names) or []),
+        "scaling": {name: value if name == "kind" else list(value) for name, value in scaling.items()},
+        "row_names": wanted.get("row_names", []),
+        "traits": wanted.get("traits", []),
         "chosen": None if choice is None else _chosen(choice),
     }
     if points is None:

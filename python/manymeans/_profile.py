@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ._columns import TWICE, Trait, mean_of_column, traits_of
+from ._columns import TWICE, Trait, describe_column, traits_of
 from ._errors import BadDataError, UsageError
 from ._imports import importing
 from ._input import Points
@@ -206,6 +206,13 @@ def _squares(measured: Points, labels: npt.NDArray[Any], centers: npt.NDArray[An
     return found
 
 
+def row_names(X: Any) -> Any:
+    """Give an array or index of the names of rows; None: they have numbers alone."""
+    if isinstance(X, Dataset) and X.ids:
+        return np.delete(np.asarray(X.ids, dtype=object), X.dropped)
+    return X.index if hasattr(X, "iloc") else None
+
+
 class Profile:
     """The clusters of some rows.
 
@@ -257,10 +264,10 @@ class Profile:
 
     def of_columns(self, names: list[str], columns: list[npt.NDArray[Any]]) -> Profile:
         """Describe columns of the rows by the means of each cluster; gaps are left out."""
-        found = [mean_of_column(values, self.labels, self.weights, len(self.centers)) for values in columns]
+        found = [describe_column(values, self.labels, self.weights, len(self.centers)) for values in columns]
         self.names, self.is_sparse = names, False
-        self.centers = np.column_stack([means for means, _, _ in found])
-        self.mean, self.deviation = (np.array([one[i] for one in found]) for i in (1, 2))
+        self.centers = np.column_stack([one["values"] for one in found])
+        self.mean, self.deviation = (np.array([one[what] for one in found]) for what in ("overall", "deviation"))
         return self
 
     @property
@@ -291,10 +298,8 @@ class Profile:
         order = np.lexsort((self.squares, self.labels))
         ends = np.cumsum(np.bincount(self.labels, minlength=len(self.centers)))
         chosen = [rows[:count] for rows in np.split(order, ends[:-1])]
-        if isinstance(self.X, Dataset) and self.X.ids:
-            ids = np.delete(np.asarray(self.X.ids, dtype=object), self.X.dropped)
-            return [ids[rows].tolist() for rows in chosen]
-        return [(self.X.index[rows] if hasattr(self.X, "iloc") else rows).tolist() for rows in chosen]
+        names = row_names(self.X)
+        return [rows.tolist() if names is None else names[rows].tolist() for rows in chosen]
 
     def table(self, profile: Any = None) -> Any:
         """Give a DataFrame of pandas with a row for each cluster, or a dict of lists where pandas is not installed."""

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from . import _threads
 from ._choose import Choice
+from ._columns import columns_of, traits_of
 from ._errors import UsageError
-from ._input import plain_weights
+from ._input import Points, plain_weights
 from ._opening import opened, weights_of
+from ._outside import UNSCALED
 from ._page import page
 from ._parameters import integer, path_of, text_of
+from ._profile import row_names
 from ._result import FitResult
 from ._tables import check_output, files_of
+from ._wording import shown
 
 
 def report(
@@ -24,28 +32,33 @@ def report(
     k: int | None = None,
     sample_weight: Any = None,
     title: str | None = None,
+    profile: Any = None,
     n_threads: int | None = None,
 ) -> str:
     """Make a page about a result: one file of HTML that opens without a network, light or dark, on any screen.
 
-    The page has charts of sizes, centroids, silhouettes and the criteria of a choice of k. It shows what becomes of
-    clusters from one k to the next, how far models agree and how a search went, and has tables to copy. The command
-    ``manymeans fit --report`` writes the same page.
+    The page begins with a sentence and a card for each cluster, with the numbers of `cards`. Charts follow: sizes,
+    centroids, silhouettes and the criteria of a choice of k. It shows what becomes of clusters from one k to the next,
+    how far models agree and how a search went. The command ``manymeans fit --report`` writes the same page.
 
     Parameters
     ----------
-    result : FitResult, Choice, or fitted KMeans or EnsembleKMeans
-        The result of `fit`, `search` or `choose_k`, or an estimator that has a ``result_`` with centres.
+    result : FitResult, Choice, fitted KMeans or EnsembleKMeans, or Pipeline that ends with one
+        The result of `fit`, `search` or `choose_k`, or an estimator that has a ``result_`` with centres. Of a
+        `Pipeline` of scikit-learn, `X` is what its first step gets. Columns that its steps only shift and scale are
+        shown in their own units, all others as the last step sees them.
     X : array-like of shape (n_samples, n_features), Dataset or path, optional
         The points of the fit. Without them the page has no centroids in their units, no silhouettes and no rows.
     path : str, bytes or path-like, optional
-        Where to write the page, which appears whole or not at all.
+        A file that ends in ``.html``, where to write the page. It appears whole or not at all.
     k : int, optional
         The number of clusters whose best model is shown; by default the recommended one of a choice, else the first.
     sample_weight : array-like of shape (n_samples,), optional
         Weights of the fit.
     title : str, optional
         A name for the points; by default their file.
+    profile : frame, Series, array or dict, optional
+        Other columns of the same rows, as for `summary`; needs `X`.
     n_threads : int, optional
         Threads; by default all that are usable. Never changes the page.
 
@@ -57,7 +70,7 @@ def report(
     Raises
     ------
     UsageError
-        For points other than the points of the fit; for linear models.
+        For points other than the points of the fit; for linear models; for a file of another kind.
     StoppedError
         When no model had begun.
 
@@ -70,18 +83,70 @@ def report(
     True
 
     """
-    fitted, choice = _parts_of(result)
-    shown = _shown_k(fitted, choice, k)
-    points = None if X is None else fitted._points_of(opened(X, fitted), n_threads)
-    weights = None if points is None else plain_weights(weights_of(X, sample_weight), points.array.shape[0], X)
     name = b"" if path is None else path_of("path", path)
-    if name:
-        check_output("path", name, files_of(fitted._source, X, sample_weight))
+    steps = result if hasattr(result, "named_steps") else None
+    fitted, choice = _parts_of(result if steps is None else result.steps[-1][1])
+    k = _shown_k(fitted, choice, k)
     wanted = {
         "name": os.fsdecode(fitted._source.path) if title is None else text_of("title", title, "surrogateescape"),
-        "path": name, "k": shown, "threads": _threads.effective(n_threads), "times": True, "whole": True,
+        "path": name, "k": k, "threads": _threads.effective(n_threads), "times": True, "whole": True,
     }  # fmt: skip
+    if name:
+        check_output("path", name, files_of(fitted._source, X, sample_weight))
+        if not name.endswith(b".html"):
+            raise UsageError(f"[path] must name a file that ends in .html, found {shown(os.fsdecode(name))}")
+    if X is None:
+        if profile is not None:
+            raise UsageError("[profile] has columns of the rows of X, which is missing; pass both")
+        return page(fitted, choice, None, None, wanted)
+    rows = X if steps is None else steps[:-1].transform(X) if len(steps.steps) > 1 else X
+    rows = opened(rows, fitted)
+    points = fitted._points_of(rows, n_threads)
+    weights = plain_weights(weights_of(rows, sample_weight), points.array.shape[0], X)
+    names = row_names(rows if steps is None else X)
+    if names is not None:
+        wanted["row_names"] = [str(name) for name in names]
+    if steps is not None and fitted.metric == "euclidean":
+        wanted["column_names"], wanted["scaling"] = _own_units(steps, X, points)
+    if profile is not None:
+        best = fitted.best(k)
+        labels = fitted.predict(rows, k) if best.labels is None else best.labels
+        traits = traits_of(profile, rows if steps is None else X, np.asarray(labels), weights, best.k)
+        wanted["traits"] = [trait._asdict() for trait in traits]
     return page(fitted, choice, points, weights, wanted)
+
+
+def _own_units(steps: Any, X: Any, points: Points) -> tuple[list[str], dict[str, Any]]:
+    """Name the columns that the last step sees, and find those that other steps have only shifted and scaled."""
+    d = points.array.shape[1]
+    given = {name: values for name, values in columns_of(X).items() if values.dtype == np.float64}
+    names = list(given) if len(given) == d else [f"x{j}" for j in range(d)]
+    with contextlib.suppress(Exception):  # a step of the user's own may lack it
+        names = [str(name) for name in steps[:-1].get_feature_names_out()]
+    offset, divisor = np.zeros(d), np.ones(d)
+    short = [name.rpartition("__")[2] for name in names]  # of "step__column", as a ColumnTransformer names them
+    if len(set(short)) == d:
+        names = short
+    for j, name in enumerate(names if not points.is_sparse else ()):
+        found = _line_through(given[name], points.numbers[:, j]) if name in given else None
+        if found is not None:
+            offset[j], divisor[j] = found
+    scaled = bool((offset != 0).any() or (divisor != 1).any())
+    scaling = {"kind": "standard", "offset": offset, "divisor": divisor} if scaled else UNSCALED
+    return names, scaling
+
+
+def _line_through(values: npt.NDArray[Any], seen: npt.NDArray[Any]) -> tuple[float, float] | None:
+    """Give offset and divisor where each value is offset + divisor * seen; None where it is not."""
+    known = ~np.isnan(values)
+    values, seen = values[known], seen[known].astype(np.float64)
+    if len(values) == 0 or np.ptp(seen) == 0 or np.ptp(values) == 0:
+        return None
+    low, high = seen.argmin(), seen.argmax()
+    divisor = (values[high] - values[low]) / (seen[high] - seen[low])
+    offset = values[low] - divisor * seen[low]
+    close = np.allclose(offset + divisor * seen, values, rtol=0, atol=1e-5 * np.ptp(values))
+    return (float(offset), float(divisor)) if close and divisor > 0 else None
 
 
 def _parts_of(result: Any) -> tuple[FitResult, Choice | None]:
@@ -89,8 +154,8 @@ def _parts_of(result: Any) -> tuple[FitResult, Choice | None]:
     fitted = result.result if isinstance(result, Choice) else getattr(result, "result_", result)
     if not isinstance(fitted, FitResult):
         raise UsageError(
-            f"[result] is {type(result).__name__}; what fit, search or choose_k gave, or a fitted KMeans or "
-            "EnsembleKMeans is right"
+            f"[result] is {type(result).__name__}; what fit, search or choose_k gave, a Pipeline, or a fitted KMeans "
+            "or EnsembleKMeans is right"
         )
     return fitted._of_kind(linear=False), choice
 

@@ -113,16 +113,60 @@ struct WeightedMoments {
   TermAdder y, yy;
 };
 
+// The rows of each cluster that are nearest to its prototype, the first of several that are as near.
+class NearestRows {
+ public:
+  explicit NearestRows(size_t clusters) : rows_(clusters * kMost) {}
+
+  void add(size_t cluster, double d2, int64_t row) {
+    Near added{d2, row};
+    if (!(added < rows_[(cluster + 1) * kMost - 1])) return;
+    for (size_t i = cluster * kMost; i < (cluster + 1) * kMost; ++i) {
+      if (added < rows_[i]) std::swap(added, rows_[i]);
+    }
+  }
+  void merge(const NearestRows& other) { merge(other.rows_); }
+  void merge_ranks(Comm& comm) {
+    if (!comm.alone())
+      merge(comm.gather_flat(std::span<const Near>(std::exchange(rows_, decltype(rows_)(rows_.size())))));
+  }
+  std::vector<int64_t> of(size_t cluster) const {
+    std::vector<int64_t> found;
+    for (size_t i = cluster * kMost; i < (cluster + 1) * kMost && rows_[i].row >= 0; ++i) found.push_back(rows_[i].row);
+    return found;
+  }
+
+ private:
+  static constexpr auto kMost = static_cast<size_t>(kMaxTypical);
+  struct Near {
+    double d2 = std::numeric_limits<double>::infinity();
+    int64_t row = -1;
+    bool operator<(const Near& other) const { return d2 != other.d2 ? d2 < other.d2 : row < other.row; }
+  };
+  void merge(const std::vector<Near>& others) {
+    for (size_t i = 0; i < others.size(); ++i) {
+      if (others[i].row >= 0) add(i % rows_.size() / kMost, others[i].d2, others[i].row);
+    }
+  }
+
+  std::vector<Near> rows_;
+};
+
 // Sums of one thread over the rows that it sees.
 template <class T>
 struct RowSums {
   RowSums(const std::vector<MomentFormats>& formats, size_t clusters)
-      : plain(formats), weighted(formats.size()), distances(clusters * kDistanceLimbs), integers(clusters) {}
+      : plain(formats),
+        weighted(formats.size()),
+        distances(clusters * kDistanceLimbs),
+        integers(clusters),
+        nearest(clusters) {}
   MomentSummer<T> plain;             // without weights
   std::vector<MomentSums> weighted;  // with them
   std::vector<int64_t> distances;    // per cluster: the limbs of w' * d2
   std::vector<int64_t> integers;     // per cluster: the sum of the weights' integers
-  std::vector<uint32_t> labels;      // of the rows at hand
+  NearestRows nearest;
+  std::vector<uint32_t> labels;  // of the rows at hand
 
   const std::vector<MomentSums>& moments(bool by_weight) { return by_weight ? weighted : plain.sums(); }
 };
@@ -131,6 +175,7 @@ struct RowSums {
 struct Sums {
   std::vector<MomentSums> moments;
   std::vector<int64_t> distances, integers;
+  NearestRows nearest;
 };
 
 class RowSummer {
@@ -158,7 +203,8 @@ class RowSummer {
                       [&](int worker, int64_t first, int64_t rows, const T* x) {
                         add(first, rows, x, all[static_cast<size_t>(worker)]);
                       });
-    Sums result = {all[0].moments(input_.weighted), std::move(all[0].distances), std::move(all[0].integers)};
+    Sums result = {all[0].moments(input_.weighted), std::move(all[0].distances), std::move(all[0].integers),
+                   std::move(all[0].nearest)};
     const auto add_to = [](std::vector<int64_t>& sums, const std::vector<int64_t>& more) {
       std::ranges::transform(sums, more, sums.begin(), std::plus<>());
     };
@@ -167,6 +213,7 @@ class RowSummer {
       for (size_t j = 0; j < moments.size(); ++j) result.moments[j].merge(moments[j]);
       add_to(result.distances, all[worker].distances);
       add_to(result.integers, all[worker].integers);
+      result.nearest.merge(all[worker].nearest);
     }
     return result;
   }
@@ -191,6 +238,7 @@ class RowSummer {
       const double d2 = squared_distance(x, prototypes + static_cast<int64_t>(label) * d, d);
       adder_.add(weight * d2, 1, sums.distances.data() + label * kDistanceLimbs);
       sums.integers[label] += input_.integer_weight(first + i);
+      sums.nearest.add(label, d2, input_.shard.first + first + i);
       if (!input_.weighted) continue;
       for (size_t j = 0; j < by_weight_.size(); ++j) by_weight_[j].add(x[j], weight, sums.weighted[j]);
     }
@@ -249,6 +297,7 @@ void describe_clusters(const Input& input, const ModelResult& model, const Sums&
     ClusterTraits& cluster = summary.clusters.emplace_back();
     cluster.rows = model.counts[k];
     cluster.weight = model.weights[k];
+    cluster.typical = sums.nearest.of(k);
     cluster.spread = std::numeric_limits<double>::quiet_NaN();
     if (sums.integers[k] == 0) continue;
     const auto integer = static_cast<double>(sums.integers[k]);
@@ -266,6 +315,7 @@ ModelSummary summarise_rows(const Input& input, const ModelResult& model, const 
   sum_ranks(sums.moments, *input.comm);
   input.comm->sum(std::span(sums.distances));
   input.comm->sum(std::span(sums.integers));
+  sums.nearest.merge_ranks(*input.comm);
   const int64_t integers = std::accumulate(sums.integers.begin(), sums.integers.end(), int64_t{0});
   std::vector<Moments> fitted;
   for (size_t j = 0; j < sums.moments.size(); ++j) {

@@ -6,11 +6,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 namespace manymeans::report {
 namespace {
 
-constexpr int kColours = 8;
+constexpr size_t kColours = 8;
 
 // 1, 2 or 5 times a power of ten, so that about `count` of them cover the width.
 double step_of(double width, int count, bool whole) {
@@ -107,7 +108,7 @@ void Chart::axes(const Axis& x, const Axis& y) {
   add(fmt::format("<path class=\"a\" d=\"M{} {}V{}H{}\"/>\n", px(x.from), px(y.to), px(y.from), px(x.to)));
   text((x.from + x.to) / 2, y.from + 34, x.title, Anchor::kMiddle, "m");
   const double middle = (y.from + y.to) / 2;
-  add(fmt::format("<text class=\"m\" text-anchor=\"middle\" transform=\"translate(14 {}) rotate(-90)\">{}</text>\n",
+  add(fmt::format("<text class=\"m\" text-anchor=\"middle\" transform=\"translate(10 {}) rotate(-90)\">{}</text>\n",
                   px(middle), escaped(y.title)));
 }
 
@@ -128,8 +129,38 @@ std::string path_of(const std::vector<std::pair<double, double>>& points) {
   return path;
 }
 
-std::string colour_of(long cluster) {
+std::string colour_of(size_t cluster) {
   return fmt::format("k{}", cluster % kColours);
+}
+
+std::string marker(size_t cluster, const Disc& disc, std::string_view style, std::string_view title) {
+  // Corners for a radius of one: square, triangle, diamond, cross.
+  static const std::vector<std::pair<double, double>> kShapes[] = {{{-.9, -.9}, {.9, -.9}, {.9, .9}, {-.9, .9}},
+                                                                   {{0, -1.3}, {1.2, .9}, {-1.2, .9}},
+                                                                   {{0, -1.3}, {1.3, 0}, {0, 1.3}, {-1.3, 0}},
+                                                                   {{-.4, -1.2},
+                                                                    {.4, -1.2},
+                                                                    {.4, -.4},
+                                                                    {1.2, -.4},
+                                                                    {1.2, .4},
+                                                                    {.4, .4},
+                                                                    {.4, 1.2},
+                                                                    {-.4, 1.2},
+                                                                    {-.4, .4},
+                                                                    {-1.2, .4},
+                                                                    {-1.2, -.4},
+                                                                    {-.4, -.4}}};
+  const std::string named = title.empty() ? "/>" : "><title>" + escaped(title) + "</title>";
+  const std::string classes = fmt::format("{}{}{}", colour_of(cluster), style.empty() ? "" : " ", style);
+  const size_t shape = cluster / kColours % (std::size(kShapes) + 1);
+  if (shape == 0) {
+    return fmt::format("<circle class=\"{}\" cx=\"{}\" cy=\"{}\" r=\"{}\"{}{}", classes, px(disc.x), px(disc.y),
+                       px(disc.radius), named, title.empty() ? "" : "</circle>\n");
+  }
+  std::vector<std::pair<double, double>> corners = kShapes[shape - 1];
+  for (auto& [x, y] : corners) x = disc.x + x * disc.radius, y = disc.y + y * disc.radius;
+  return fmt::format("<path class=\"{}\" d=\"{}Z\"{}{}", classes, path_of(corners), named,
+                     title.empty() ? "" : "</path>\n");
 }
 
 }  // namespace manymeans::report

@@ -51,7 +51,15 @@ class Chart {
 /// "M x y L x y ..." through points; NaN interrupts it.
 std::string path_of(const std::vector<std::pair<double, double>>& points);
 
-/// The class of the colour of a cluster.
-std::string colour_of(long cluster);
+/// The class of the colour of a cluster: eight have one of their own.
+std::string colour_of(size_t cluster);
+
+/// A circle, or a shape of about its size.
+struct Disc {
+  double x = 0, y = 0, radius = 0;
+};
+/// Marks a cluster by its colour and, beyond the first eight, by another shape. `style`: more classes. `title` is
+/// escaped here; empty: there is none.
+std::string marker(size_t cluster, const Disc& disc, std::string_view style, std::string_view title);
 
 }  // namespace manymeans::report

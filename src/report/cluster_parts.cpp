@@ -8,92 +8,103 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <span>
 
 namespace manymeans::report {
 namespace {
 
-constexpr double kWide = 960;
+constexpr double kWidth = 360;  // of a chart, as a telephone shows it
 
 std::string size_bars(const ShownModel& shown) {
-  constexpr double kRow = 18, kLeft = 70, kRight = 150, kTop = 26;
+  constexpr double kRow = 16, kLeft = 46, kRight = 132, kTop = 22;
   const double height = kTop + kRow * static_cast<double>(shown.clusters.size()) + 6;
-  Chart chart(720, height, "Sizes of the clusters as bars");
-  chart.text(kLeft - 8, 16, "cluster", Anchor::kEnd, "m");
-  chart.text(kLeft, 16,
+  Chart chart(kWidth, height, "Sizes of the clusters as bars");
+  chart.text(kLeft - 6, 14, "cluster", Anchor::kEnd, "m");
+  chart.text(kLeft, 14,
              shown.summary && shown.summary->weighted ? "share of the weight of all rows" : "share of all rows",
              Anchor::kStart, "m");
   const double largest = std::max(shown.shares[shown.clusters[0]], 1e-300);
   for (size_t i = 0; i < shown.clusters.size(); ++i) {
     const size_t k = shown.clusters[i];
     const double y = kTop + kRow * static_cast<double>(i);
-    const double width = std::max(1.0, shown.shares[k] / largest * (720 - kLeft - kRight));
+    const double width = std::max(1.0, shown.shares[k] / largest * (kWidth - kLeft - kRight));
     const std::string rows = counted(shown.model.counts[k], "row");
-    chart.text(kLeft - 8, y + 13, fmt::format("{}", k), Anchor::kEnd);
+    chart.text(kLeft - 6, y + 11, fmt::format("{}", k), Anchor::kEnd);
     chart.add(
-        fmt::format("<rect class=\"{}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"14\"><title>cluster {}: {}, {}"
+        fmt::format("<rect class=\"{}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"12\"><title>cluster {}: {}, {}"
                     "</title></rect>\n",
-                    shown.colour(k), px(kLeft), px(y + 2), px(width), k, rows, percent(shown.shares[k])));
-    chart.text(kLeft + width + 6, y + 13, fmt::format("{}, {}", percent(shown.shares[k]), rows));
+                    shown.colour(k), px(kLeft), px(y + 1), px(width), k, rows, percent(shown.shares[k])));
+    chart.text(kLeft + width + 5, y + 11, fmt::format("{}, {}", percent(shown.shares[k]), rows));
   }
-  return wide(chart.svg());
-}
-
-// A zero that was scaled and scaled back may be 6e-9.
-std::string centroid_text(const ModelSummary& summary, int64_t k, int64_t j) {
-  constexpr double kNothing = 1e-6;  // of a deviation
-  const double value = summary.centroids.at(k, j);
-  return std::fabs(value) < kNothing * summary.columns[static_cast<size_t>(j)].deviation ? "0"
-                                                                                         : report::shown(value, 6);
+  return fit(chart.svg());
 }
 
 // From white over the colour for as many deviations as are told apart.
-constexpr double kFullColour = 3;
+constexpr double kFullColour = 3, kMaxOpacity = 0.6;
+constexpr double kNames = 142, kCell = 43, kRow = 16;
+constexpr size_t kBlock = 5;  // most clusters side by side
 
-std::string cell_of(const ShownModel& shown, size_t cluster, size_t column, const std::string& place) {
+void add_cell(Chart& chart, const ShownModel& shown, size_t cluster, size_t column, const Disc& cell) {
   const auto k = static_cast<int64_t>(cluster), j = static_cast<int64_t>(column);
   const double difference = shown.summary->differences.at(k, j);
   const std::string what = fmt::format("{}, cluster {}: {} ({:+.2f} deviations)", shown.short_name(column), cluster,
                                        centroid_text(*shown.summary, k, j), difference);
-  const double full = std::min(std::fabs(difference) / kFullColour, 1.0);
-  return fmt::format("<rect class=\"{}\" {} fill-opacity=\"{:.2f}\"><title>{}</title></rect>\n",
-                     difference < 0 ? "neg" : "pos", place, std::isnan(full) ? 0 : full, escaped(what));
+  const double full = kMaxOpacity * std::min(std::fabs(difference) / kFullColour, 1.0);
+  chart.add(fmt::format(
+      "<rect class=\"{}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill-opacity=\"{:.2f}\"><title>{}</title>"
+      "</rect>\n",
+      difference < 0 ? "neg" : "pos", px(cell.x), px(cell.y), px(kCell - 1), px(kRow - 1), std::isnan(full) ? 0 : full,
+      escaped(what)));
+  const double value = shown.summary->centroids.at(k, j), unit = shown.summary->columns[column].deviation;
+  chart.text(cell.x + kCell / 2 - .5, cell.y + 11, value_text(value, unit, 3) == "0" ? "0" : brief(value),
+             Anchor::kMiddle);
 }
 
-void add_colour_key(Chart& chart, double x, double y) {
+std::string colour_key() {
   constexpr int kSteps = 13;
+  Chart chart(kWidth, 34, "Colours of the heat map");
   for (int i = 0; i < kSteps; ++i) {
     const double value = kFullColour * (2.0 * i / (kSteps - 1) - 1);
-    chart.add(fmt::format("<rect class=\"{}\" x=\"{}\" y=\"{}\" width=\"16\" height=\"10\" fill-opacity=\"{:.2f}\"/>\n",
-                          value < 0 ? "neg" : "pos", px(x + 16 * i), px(y), std::fabs(value) / kFullColour));
+    chart.add(fmt::format("<rect class=\"{}\" x=\"{}\" y=\"4\" width=\"16\" height=\"10\" fill-opacity=\"{:.2f}\"/>\n",
+                          value < 0 ? "neg" : "pos", px(kNames + 16 * i),
+                          kMaxOpacity * std::fabs(value) / kFullColour));
   }
-  chart.text(x, y + 24, "-3 or less", Anchor::kStart, "m");
-  chart.text(x + 8 * kSteps, y + 24, "0", Anchor::kMiddle, "m");
-  chart.text(x + 16 * kSteps, y + 24, "3 deviations or more", Anchor::kMiddle, "m");
+  chart.text(kNames, 28, "-3 or less", Anchor::kStart, "m");
+  chart.text(kNames + 8 * kSteps, 28, "0", Anchor::kMiddle, "m");
+  chart.text(kNames + 16 * kSteps, 28, "3 sd or more", Anchor::kEnd, "m");
+  return fit(chart.svg());
 }
 
-std::string heat_map(const ShownModel& shown) {
-  constexpr double kLeft = 190, kTop = 72, kRow = 18;
-  const auto n = static_cast<double>(shown.clusters.size());
-  const double cell = std::clamp((kWide - kLeft - 10) / n, 18.0, 48.0);
-  Chart chart(std::max(kLeft + cell * n + 10, 480.0), kTop + kRow * static_cast<double>(shown.apart.size()) + 6,
+// Some clusters side by side: as many as a telephone has room for.
+std::string heat_block(const ShownModel& shown, std::span<const size_t> clusters) {
+  constexpr double kTop = 20;
+  Chart chart(kNames + kCell * static_cast<double>(clusters.size()) + 2,
+              kTop + kRow * static_cast<double>(shown.apart.size()) + 2,
               "Centroids as a heat map: columns down, clusters across, differences to the mean in deviations");
-  add_colour_key(chart, kLeft, 6);
-  chart.text(kLeft - 8, kTop - 8, "column \\ cluster", Anchor::kEnd, "m");
-  for (size_t i = 0; i < shown.clusters.size(); ++i) {
-    chart.text(kLeft + cell * (static_cast<double>(i) + 0.5), kTop - 8, fmt::format("{}", shown.clusters[i]),
-               Anchor::kMiddle, shown.k() > 99 ? "s" : "");
+  chart.text(kNames - 6, kTop - 7, "column \\ cluster", Anchor::kEnd, "m");
+  for (size_t i = 0; i < clusters.size(); ++i) {
+    chart.text(kNames + kCell * (static_cast<double>(i) + 0.5), kTop - 7, fmt::format("{}", clusters[i]),
+               Anchor::kMiddle);
   }
   for (size_t at = 0; at < shown.apart.size(); ++at) {
     const double y = kTop + kRow * static_cast<double>(at);
-    chart.text(kLeft - 8, y + 13, shown.short_name(shown.apart[at]), Anchor::kEnd);
-    for (size_t i = 0; i < shown.clusters.size(); ++i) {
-      const double x = kLeft + cell * static_cast<double>(i);
-      chart.add(cell_of(
-          shown, shown.clusters[i], shown.apart[at],
-          fmt::format("x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"", px(x), px(y), px(cell - 1), px(kRow - 1))));
+    chart.text(kNames - 6, y + 11, shown.short_name(shown.apart[at]), Anchor::kEnd);
+    for (size_t i = 0; i < clusters.size(); ++i) {
+      add_cell(chart, shown, clusters[i], shown.apart[at], {kNames + kCell * static_cast<double>(i), y, 0});
     }
   }
-  return wide(chart.svg());
+  return "<figure>" + chart.svg() + "</figure>\n";
+}
+
+std::string heat_map(const ShownModel& shown) {
+  std::string blocks;
+  const std::span<const size_t> all = shown.clusters;
+  const size_t count = (all.size() + kBlock - 1) / kBlock;
+  for (size_t i = 0; i < count; ++i) {
+    const size_t first = i * all.size() / count, last = (i + 1) * all.size() / count;
+    blocks += heat_block(shown, all.subspan(first, last - first));
+  }
+  return colour_key() + side_by_side(blocks);
 }
 
 // A band of the silhouettes of a cluster, the largest first: some steps, as many as can be seen.
@@ -113,7 +124,7 @@ double mean_of(const std::vector<double>& values) {
 }
 
 std::string silhouette_bands(const ShownModel& shown) {
-  constexpr double kLeft = 70, kRight = 110, kTop = 12, kGap = 4, kAll = 420, kMin = 14;
+  constexpr double kLeft = 34, kRight = 76, kTop = 10, kGap = 3, kAll = 260, kMin = 12;
   std::vector<double> heights;
   double shares = 0;
   for (const size_t k : shown.clusters) shares += shown.shares[k];
@@ -124,14 +135,14 @@ std::string silhouette_bands(const ShownModel& shown) {
   }
   double least = 0;
   for (const auto& band : shown.bands) least = band.empty() ? least : std::min(least, band.back());
-  Axis x = {kLeft, 720 - kRight, least < 0 ? least * 1.05 : 0.0, 1, "silhouette by squared distances"};
+  Axis x = {kLeft, kWidth - kRight, least < 0 ? least * 1.05 : 0.0, 1, "silhouette by squared distances"};
   const Axis y = {height, kTop, 0, 1, ""};
-  Chart chart(720, height + 44, "Silhouettes of the rows of each cluster, as bands");
+  Chart chart(kWidth, height + 38, "Silhouettes of the rows of each cluster, as bands");
   double top = kTop;
   for (size_t i = 0; i < shown.clusters.size(); ++i) {
     const size_t k = shown.clusters[i];
-    chart.text(kLeft - 12, top + heights[i] / 2 + 4, fmt::format("{}", k), Anchor::kEnd);
-    chart.text(720 - kRight + 8, top + heights[i] / 2 + 4, fmt::format("mean {:.3f}", mean_of(shown.bands[i])));
+    chart.text(kLeft - 6, top + heights[i] / 2 + 3, fmt::format("{}", k), Anchor::kEnd);
+    chart.text(kWidth - kRight + 5, top + heights[i] / 2 + 3, fmt::format("mean {:.3f}", mean_of(shown.bands[i])));
     chart.add(fmt::format("<path class=\"{}\" d=\"{}\"><title>cluster {}: {} of {}</title></path>\n", shown.colour(k),
                           band_of(shown.bands[i], x, top, heights[i]), k, counted(std::ssize(shown.bands[i])),
                           counted(shown.model.counts[k], "row")));
@@ -140,10 +151,10 @@ std::string silhouette_bands(const ShownModel& shown) {
   for (const double tick : ticks_of(x)) {
     chart.add(fmt::format("<line class=\"g\" x1=\"{0}\" x2=\"{0}\" y1=\"{1}\" y2=\"{2}\"/>\n", px(x.at(tick)), px(kTop),
                           px(height)));
-    chart.text(x.at(tick), height + 17, fmt::format("{:.3g}", std::fabs(tick) < 1e-9 ? 0 : tick), Anchor::kMiddle);
+    chart.text(x.at(tick), height + 14, fmt::format("{:.3g}", std::fabs(tick) < 1e-9 ? 0 : tick), Anchor::kMiddle);
   }
-  chart.text((x.from + x.to) / 2, height + 36, x.title, Anchor::kMiddle, "m");
-  return wide(chart.svg());
+  chart.text((x.from + x.to) / 2, height + 30, x.title, Anchor::kMiddle, "m");
+  return fit(chart.svg());
 }
 
 }  // namespace
@@ -157,9 +168,9 @@ std::string heat_map_part(const ShownModel& shown) {
   if (!shown.summary) return {};
   return section(
       "What sets clusters apart",
-      fmt::format("Each cell is the difference of a centroid to the mean of all rows, in standard deviations "
-                  "of the column: orange above, blue below. The centroid in original units is shown when "
-                  "you point at a cell, and in the table of centroids. Shown: {}, and {}, the largest first.",
+      fmt::format("Each cell has the centroid in original units. Its colour is the difference to the mean of all "
+                  "rows, in standard deviations (sd) of the column: orange above, blue below. Shown: {}, and {}, the "
+                  "largest first.",
                   shown.which_columns(), shown.which_clusters()),
       heat_map(shown));
 }
@@ -190,7 +201,7 @@ std::string centroids_part(const ShownModel& shown) {
     }
   }
   return section(
-      "Centroids",
+      "All centroids",
       fmt::format("Means of the clusters in original units; spread is the root mean square distance of the "
                   "rows to their centroid{}. Shown: {}, and {}.",
                   shown.summary->scaled ? ", in scaled units" : "", shown.which_clusters(), shown.which_columns()),

@@ -33,19 +33,21 @@ std::string option_text(const std::optional<uint64_t>& value) {
   return value ? fmt::format("{}", *value) : "none";
 }
 
+// "3 clusters of penguins.csv", and without a name "3 clusters".
+std::string title_of(const ShownModel& shown) {
+  const std::string clusters = counted(shown.k(), "cluster");
+  return shown.input.name.empty() ? clusters : clusters + " of " + shortened(shown.input.name, 80);
+}
+
 std::string headline(const ShownModel& shown) {
   const ReportInput& input = shown.input;
   const Provenance& from = shown.fit.provenance;
-  std::string text = fmt::format("<h1>{}</h1>\n<p class=\"lead\">",
-                                 escaped(shortened(input.name.empty() ? "manymeans" : input.name, 80)));
+  std::string text = fmt::format("<h1>{}</h1>\n<p class=\"lead\">", escaped(title_of(shown)));
   text += fmt::format("{} of {}. ", counted(from.rows, "row"), counted(from.columns, "column"));
   if (input.chosen != nullptr) {
     text += fmt::format("Recommended: <strong>k = {}</strong>: {}. ", input.chosen->k, escaped(input.chosen->reason));
   }
-  text +=
-      fmt::format("This page shows the best model of k = {}: inertia {:.7g}, seed {}, digest <code>{}</code>.</p>\n",
-                  shown.model.k_requested, shown.model.inertia, shown.model.seed, shown.digest_of(shown.model));
-  return text;
+  return text + fmt::format("This page shows the best model of k = {}.</p>\n", shown.model.k_requested);
 }
 
 std::string warnings_part(const FitResult& fit) {
@@ -62,7 +64,10 @@ std::string warnings_part(const FitResult& fit) {
 std::string run_part(const ShownModel& shown) {
   const FitResult& fit = shown.fit;
   const Provenance& from = fit.provenance;
-  Rows rows = {{"digest of the ensemble", shown.digest_of_all()},
+  Rows rows = {{"inertia", fmt::format("{:.7g}", shown.model.inertia)},
+               {"seed", fmt::format("{}", shown.model.seed)},
+               {"digest of the model", shown.digest_of(shown.model)},
+               {"digest of the ensemble", shown.digest_of_all()},
                {"models", fmt::format("{}", fit.models.size())},
                {"iterations, stop", fmt::format("{}, {}", shown.model.iterations, name_of(shown.model.stop_reason))},
                {"points", fmt::format("{} x {}, {}", from.rows, from.columns, name_of(from.type))},
@@ -82,8 +87,7 @@ std::string run_part(const ShownModel& shown) {
     if (known) options.push_back({info.name, shortened(option_text(value), 200)});
   });
   return section("Run", "The digest is the same for equal answers, on every machine.",
-                 table({"", ""}, rows, 2) + "<details><summary>All options</summary>\n" +
-                     table({"option", "value"}, options, 2) + "</details>\n");
+                 table({"", ""}, rows, 2) + folded("All options", table({"option", "value"}, options, 2)));
 }
 
 std::string without_points(const ShownModel& shown) {
@@ -92,10 +96,11 @@ std::string without_points(const ShownModel& shown) {
 }
 
 std::string body_of(const ShownModel& shown) {
-  return headline(shown) + warnings_part(shown.fit) + without_points(shown) + criteria_part(shown.input) +
-         sizes_part(shown) + map_part(shown) + heat_map_part(shown) + silhouettes_part(shown) + parallel_part(shown) +
-         tree_part(shown) + agreement_part(shown) + search_part(shown) + members_part(shown) + passes_part(shown) +
-         centroids_part(shown) + run_part(shown);
+  return headline(shown) + sentences_part(shown) + cards_part(shown) + warnings_part(shown.fit) +
+         without_points(shown) + criteria_part(shown.input) + sizes_part(shown) + map_part(shown) +
+         heat_map_part(shown) + silhouettes_part(shown) + parallel_part(shown) + tree_part(shown) +
+         agreement_part(shown) + search_part(shown) + members_part(shown) +
+         folded("Details of the run", centroids_part(shown) + passes_part(shown) + run_part(shown));
 }
 
 constexpr std::string_view kHead =
@@ -115,8 +120,7 @@ std::string html_report(const ReportInput& input) {
   if (input.points.data != nullptr) check_mapped(input.points.data);
   if (!input.whole) return style + body;
   return fmt::format("{}<title>{}</title>\n{}</head>\n<body>\n{}</body>\n</html>\n", report::kHead,
-                     report::escaped(report::shortened(input.name.empty() ? "manymeans" : input.name, 80)), style,
-                     body);
+                     report::escaped(report::title_of(shown)), style, body);
 }
 
 }  // namespace manymeans

@@ -123,20 +123,20 @@ class Tree {
     for (size_t level = 0; level + 1 < levels_.size(); ++level) add_flows(chart, level);
     for (size_t level = 0; level < levels_.size(); ++level) {
       const bool bold = levels_[level]->k_requested == chosen;
-      chart.text(8, y_at(level) + 4, fmt::format("k = {}", levels_[level]->k_requested), Anchor::kStart,
+      chart.text(2, y_at(level) + 4, fmt::format("k = {}", levels_[level]->k_requested), Anchor::kStart,
                  bold ? "t" : "");
       add_nodes(chart, level);
     }
-    return wide(chart.svg());
+    return large(chart.svg());
   }
 
  private:
-  static constexpr double kWidth = 960, kLeft = 80, kTop = 10, kLevel = 56, kMinShare = 0.02;
+  static constexpr double kWidth = 480, kLeft = 48, kTop = 6, kLevel = 34, kMinShare = 0.02;
 
   double y_at(size_t level) const { return kTop + kLevel * (static_cast<double>(level) + 0.5); }
   double x_at(size_t level, int64_t cluster) const {
     const auto count = static_cast<double>(place_[level].size());
-    return kLeft + (kWidth - kLeft - 20) * (place_[level][static_cast<size_t>(cluster)] + 0.5) / count;
+    return kLeft + (kWidth - kLeft - 8) * (place_[level][static_cast<size_t>(cluster)] + 0.5) / count;
   }
   double size_of(size_t level, int64_t cluster) const {
     return static_cast<double>(sizes_[level][static_cast<size_t>(cluster)]);
@@ -174,23 +174,22 @@ class Tree {
       chart.add(fmt::format(
           "<path class=\"flow\" stroke-width=\"{}\" d=\"M{} {}C{} {} {} {} {} {}\"><title>{} of cluster {} of "
           "k = {} come from cluster {} of k = {}</title></path>\n",
-          px(1 + 13 * std::sqrt(static_cast<double>(rows) / rows_)), from, px(top), from, px(middle), to, px(middle),
-          to, px(bottom), percent(share), edge.second, levels_[level + 1]->k_requested, edge.first,
+          px(1 + 7 * std::sqrt(static_cast<double>(rows) / rows_)), from, px(top), from, px(middle), to, px(middle), to,
+          px(bottom), percent(share), edge.second, levels_[level + 1]->k_requested, edge.first,
           levels_[level]->k_requested));
     }
   }
 
   void add_nodes(Chart& chart, size_t level) const {
-    const double room = (kWidth - kLeft - 20) / static_cast<double>(place_[level].size());
+    const double room = (kWidth - kLeft - 8) / static_cast<double>(place_[level].size());
     for (size_t c = 0; c < place_[level].size(); ++c) {
       const auto cluster = static_cast<int64_t>(c);
       const double x = x_at(level, cluster),
-                   radius = std::min(room / 2.2, 5 + 16 * std::sqrt(size_of(level, cluster) / rows_));
-      chart.add(fmt::format(
-          "<circle class=\"{} o\" cx=\"{}\" cy=\"{}\" r=\"{}\"><title>cluster {} of k = {}: {}</title></circle>\n",
-          colour_of(static_cast<long>(c)), px(x), px(y_at(level)), px(radius), c, levels_[level]->k_requested,
-          percent(size_of(level, cluster) / rows_)));
-      if (room > 17) chart.text(x, y_at(level) + 4, fmt::format("{}", c), Anchor::kMiddle, "b");
+                   radius = std::min(room / 2.2, 3 + 9 * std::sqrt(size_of(level, cluster) / rows_));
+      chart.add(marker(c, {x, y_at(level), radius}, "o",
+                       fmt::format("cluster {} of k = {}: {}", c, levels_[level]->k_requested,
+                                   percent(size_of(level, cluster) / rows_))));
+      if (room > 13) chart.text(x, y_at(level) + 3.5, fmt::format("{}", c), Anchor::kMiddle, "b");
     }
   }
 
@@ -218,7 +217,7 @@ std::string criteria_part(const ReportInput& input) {
           ". Each chart shows one criterion of the best model of each k. A large dot marks the k that it chooses, the "
           "dashed line the recommended one. The band of the gap is its standard error over reference data without "
           "clusters; within that of the silhouette lie 19 of 20 samples. A star in the table marks a vote.",
-      side_by_side(charts) + votes_table(chosen, all));
+      side_by_side(charts) + folded("All criteria as a table", votes_table(chosen, all)));
 }
 
 std::string tree_part(const ShownModel& shown) {
@@ -227,10 +226,10 @@ std::string tree_part(const ShownModel& shown) {
   if (tree.levels() < 2) return {};
   return section(
       "Tree of the clusters over k",
-      "Each line of circles is the best model of one k; a flow between two circles is as wide as many rows go "
+      "Each line of marks is the best model of one k; a flow between two marks is as wide as many rows go "
       "from one cluster to the other. A good k is followed by splits of single clusters; where flows cross, "
       "models of neighbouring k cut the points in different ways. Flows of less than 2 % of a cluster, k above "
-      "40, and some of more than 24 k are not drawn. Point at a flow or a circle for its numbers.",
+      "40, and some of more than 24 k are not drawn. Point at a flow or a mark for its numbers.",
       tree.chart(shown.model.k_requested));
 }
 

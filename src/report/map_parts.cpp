@@ -127,8 +127,10 @@ struct Projection {
   }
   std::string title(size_t axis) const {
     if (plain()) return shown.short_name(axis);
-    return fmt::format("principal axis {} of the centroids ({} of their variance)", axis + 1,
-                       percent(plane.variance[axis]));
+    double share = plane.variance[axis];
+    // Both are rounded, and may not be more than all.
+    if (axis == 1) share = std::min(share, 1 - std::round(1000 * plane.variance[0]) / 1000);
+    return fmt::format("principal axis {} ({} of the variance)", axis + 1, percent(std::max(share, 0.0)));
   }
 };
 
@@ -137,7 +139,7 @@ class Numbers {
  public:
   bool place(double x, double y, double width) {
     for (const Box& box : taken_) {
-      if (std::fabs(box.x - x) < (box.width + width) / 2 + 2 && std::fabs(box.y - y) < 13) return false;
+      if (std::fabs(box.x - x) < (box.width + width) / 2 + 2 && std::fabs(box.y - y) < 11) return false;
     }
     taken_.push_back({x, y, width});
     return true;
@@ -150,20 +152,29 @@ class Numbers {
   std::vector<Box> taken_;
 };
 
-void add_circles(Chart& chart, const ShownModel& shown, const std::vector<Place>& places) {
+double radius_of(double share) {
+  return 3 + 9 * std::sqrt(share);
+}
+
+void add_centroids(Chart& chart, const ShownModel& shown, const std::vector<Place>& places) {
   Numbers numbers;
   const double largest = std::max(shown.shares[shown.clusters[0]], 1e-300);
   for (size_t i = 0; i < places.size(); ++i) {
     const size_t k = shown.clusters[i];
-    chart.add(
-        fmt::format("<circle class=\"{} o\" cx=\"{}\" cy=\"{}\" r=\"{}\"><title>cluster {}: {}</title></circle>\n",
-                    shown.colour(k), px(places[i].x), px(places[i].y),
-                    px(4 + 18 * std::sqrt(shown.shares[k] / largest)), k, percent(shown.shares[k])));
+    chart.add(marker(shown.rank[k], {places[i].x, places[i].y, radius_of(shown.shares[k] / largest)}, "o",
+                     fmt::format("cluster {}: {}", k, percent(shown.shares[k]))));
   }
   for (size_t i = 0; i < places.size(); ++i) {
     const std::string number = fmt::format("{}", shown.clusters[i]);
-    if (!numbers.place(places[i].x, places[i].y, 7.0 * static_cast<double>(number.size()))) continue;
-    chart.text(places[i].x, places[i].y + 4, number, Anchor::kMiddle, "b");
+    const double width = 6.5 * static_cast<double>(number.size());
+    const double radius = radius_of(shown.shares[shown.clusters[i]] / largest);
+    // Within a mark that it does not hide, else beside it.
+    const double beside = radius + 2 + width / 2, first = 1.5 * radius > width ? 0 : beside;
+    for (const double aside : {first, beside, -beside, beside + 8, -beside - 8}) {
+      if (!numbers.place(places[i].x + aside, places[i].y, width)) continue;
+      chart.text(places[i].x + aside, places[i].y + 3.5, number, Anchor::kMiddle, "b");
+      break;
+    }
   }
 }
 
@@ -181,16 +192,15 @@ std::string cluster_map(const ShownModel& shown) {
     }
   }
   Axis x = axis_of(low[0], high[0], projection.title(0)), y = axis_of(low[1], high[1], projection.title(1));
-  x.from = 78, x.to = 704, y.from = 460, y.to = 24;
-  Chart chart(720, 504, "Map of the clusters in two dimensions");
+  x.from = 66, x.to = 350, y.from = 272, y.to = 10;
+  Chart chart(360, 312, "Map of the clusters in two dimensions");
   chart.axes(x, y);
   for (size_t i = 0; i < dots.size(); ++i) {
-    chart.add(fmt::format("<circle class=\"{}\" cx=\"{}\" cy=\"{}\" r=\"1.6\"/>", shown.colour(shown.dots.cluster[i]),
-                          px(x.at(dots[i].x)), px(y.at(dots[i].y))));
+    chart.add(marker(shown.rank[shown.dots.cluster[i]], {x.at(dots[i].x), y.at(dots[i].y), 1.3}, "", ""));
   }
   for (Place& place : centres) place = {x.at(place.x), y.at(place.y)};
-  add_circles(chart, shown, centres);
-  return wide(chart.svg());
+  add_centroids(chart, shown, centres);
+  return fit(chart.svg());
 }
 
 // Columns that are drawn side by side: few, those in which clusters differ most.
@@ -218,15 +228,19 @@ std::vector<size_t> parallel_columns(const ShownModel& shown) {
 class Parallel {
  public:
   explicit Parallel(const ShownModel& shown) : shown_(shown), columns_(parallel_columns(shown)) {
+    std::vector<std::string> names;
+    for (const size_t j : columns_) names.push_back(shown.columns[j]);
+    names_ = shortened_apart(names, 13);
     gap_ = (kRight - kLeft) / static_cast<double>(std::max<size_t>(columns_.size() - 1, 1));
   }
 
   std::string chart() {
-    Chart chart(960, 424, "Parallel coordinates: sampled rows and centroids over the columns, in deviations");
+    Chart chart(480, 300, "Parallel coordinates: sampled rows and centroids over the columns, in deviations");
     add_axes(chart);
     const size_t rows = std::min(kMaxRowLines, shown_.dots.rows.size());
     for (size_t i = 0; i < rows; ++i) {
       const size_t at = i * shown_.dots.rows.size() / rows;
+      if (shown_.rank[shown_.dots.cluster[at]] >= kMaxCentroidLines) continue;  // it would have the colour of another
       add_line(chart, fmt::format("r {}l", shown_.colour(shown_.dots.cluster[at])),
                [&](size_t j) { return row_value(at, j); });
     }
@@ -238,13 +252,13 @@ class Parallel {
       });
       add_key(chart, i, k);
     }
-    return wide(chart.svg());
+    return large(chart.svg());
   }
 
   size_t columns() const { return columns_.size(); }
 
  private:
-  static constexpr double kLeft = 112, kRight = 820, kTop = 16, kBottom = 330;
+  static constexpr double kLeft = 84, kRight = 400, kTop = 8, kBottom = 222;
   const Axis y_ = {kBottom, kTop, -kMaxDeviations, kMaxDeviations, "deviations from the mean"};
 
   double x_at(size_t place) const { return kLeft + gap_ * static_cast<double>(place); }
@@ -253,16 +267,16 @@ class Parallel {
     for (const double tick : ticks_of(y_)) {
       chart.add(fmt::format("<line class=\"g\" x1=\"{}\" x2=\"{}\" y1=\"{}\" y2=\"{}\"/>\n", px(kLeft), px(kRight),
                             px(y_.at(tick)), px(y_.at(tick))));
-      chart.text(kLeft - 8, y_.at(tick) + 4, fmt::format("{:g}", tick), Anchor::kEnd);
+      chart.text(kLeft - 6, y_.at(tick) + 3, fmt::format("{:g}", tick), Anchor::kEnd);
     }
     chart.add(
-        fmt::format("<text class=\"m\" text-anchor=\"middle\" transform=\"translate(70 {}) rotate(-90)\">{}</text>\n",
+        fmt::format("<text class=\"m\" text-anchor=\"middle\" transform=\"translate(56 {}) rotate(-90)\">{}</text>\n",
                     px((kTop + kBottom) / 2), escaped(y_.title)));
     for (size_t i = 0; i < columns_.size(); ++i) {
       chart.add(fmt::format("<line class=\"a\" x1=\"{}\" x2=\"{}\" y1=\"{}\" y2=\"{}\"/>\n", px(x_at(i)), px(x_at(i)),
                             px(kTop), px(kBottom)));
       chart.add(fmt::format("<text text-anchor=\"end\" transform=\"translate({} {}) rotate(-35)\">{}</text>\n",
-                            px(x_at(i) + 4), px(kBottom + 16), escaped(shortened(shown_.columns[columns_[i]], 16))));
+                            px(x_at(i) + 3), px(kBottom + 12), escaped(names_[i])));
     }
   }
 
@@ -276,10 +290,10 @@ class Parallel {
   }
 
   void add_key(Chart& chart, size_t place, size_t cluster) const {
-    const double y = kTop + 14 + 18 * static_cast<double>(place);
+    const double y = kTop + 10 + 15 * static_cast<double>(place);
     chart.add(fmt::format("<line class=\"c {}l\" x1=\"{}\" x2=\"{}\" y1=\"{}\" y2=\"{}\"/>\n", shown_.colour(cluster),
-                          px(kRight + 24), px(kRight + 48), px(y - 4), px(y - 4)));
-    chart.text(kRight + 54, y, fmt::format("cluster {}", cluster));
+                          px(kRight + 8), px(kRight + 22), px(y - 3), px(y - 3)));
+    chart.text(kRight + 26, y, fmt::format("cluster {}", cluster));
   }
 
   double row_value(size_t at, size_t column) const {
@@ -291,6 +305,7 @@ class Parallel {
 
   const ShownModel& shown_;
   std::vector<size_t> columns_;
+  std::vector<std::string> names_;
   double gap_ = 0;
 };
 
@@ -299,16 +314,18 @@ class Parallel {
 std::string map_part(const ShownModel& shown) {
   if (shown.clusters.size() < 2 || shown.columns.size() < 2) return {};
   const bool plain = shown.columns.size() == 2;
-  return section("Map of the clusters",
-                 fmt::format("{} Circles are centroids, their areas the shares of the clusters{}. Shown: {}.",
-                             plain ? "The two columns as they are."
-                                   : "The plane in which the centroids differ most (classical scaling of their "
-                                     "distances); what lies apart in other directions may seem near here.",
-                             shown.dots.rows.empty() ? std::string()
-                                                     : fmt::format("; dots are {} drawn at random",
-                                                                   counted(std::ssize(shown.dots.rows), "row")),
-                             shown.which_clusters()),
-                 cluster_map(shown));
+  return section(
+      "Map of the clusters",
+      fmt::format("{} Large marks are centroids, their areas the shares of the clusters{}. Shown: {}.",
+                  plain ? "The two columns as they are."
+                        : "The plane in which the centroids differ most (classical scaling of their "
+                          "distances); what lies apart in other directions may seem near here. The axes show shares of "
+                          "the variance of the centroids.",
+                  shown.dots.rows.empty()
+                      ? std::string()
+                      : fmt::format("; dots are {} drawn at random", counted(std::ssize(shown.dots.rows), "row")),
+                  shown.which_clusters()),
+      cluster_map(shown));
 }
 
 std::string parallel_part(const ShownModel& shown) {
@@ -318,12 +335,12 @@ std::string parallel_part(const ShownModel& shown) {
                                   ? fmt::format("Shown: the {} of {} columns in which clusters differ most.",
                                                 parallel.columns(), counted(std::ssize(shown.columns)))
                                   : "";
-  return section(
-      "Parallel coordinates",
-      fmt::format("Thick lines are the centroids of the largest clusters (at most {}), thin ones rows drawn at random, "
-                  "in standard deviations from the mean of each column, cut at {}. {}",
-                  kMaxCentroidLines, kMaxDeviations, columns),
-      parallel.chart());
+  return section("Parallel coordinates",
+                 fmt::format("Thick lines are the centroids of the largest clusters (at most {}), thin ones some of "
+                             "their rows, drawn at random, "
+                             "in standard deviations from the mean of each column, cut at {}. {}",
+                             kMaxCentroidLines, kMaxDeviations, columns),
+                 parallel.chart());
 }
 
 }  // namespace manymeans::report

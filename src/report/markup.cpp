@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 namespace manymeans::report {
 namespace {
@@ -40,6 +41,14 @@ bool harmful(uint32_t number) {
   return control || turns || number == 0x2028 || number == 0x2029 || (number & 0xFFFE) == 0xFFFE;
 }
 
+// At most `most` characters, the first of them an ellipsis where there are more.
+std::string ending(std::string_view text, size_t most) {
+  std::vector<size_t> starts;
+  for (size_t at = 0; at < text.size(); at += character_at(text, at).size) starts.push_back(at);
+  if (starts.size() <= most) return std::string(text);
+  return std::string(kEllipsis) + std::string(text.substr(starts[starts.size() + 1 - most]));
+}
+
 }  // namespace
 
 std::string escaped(std::string_view text) {
@@ -70,6 +79,21 @@ std::string shortened(std::string_view text, size_t most) {
   return std::string(text);
 }
 
+std::vector<std::string> shortened_apart(const std::vector<std::string>& names, size_t most) {
+  std::vector<std::string> shown;
+  for (const std::string& name : names) shown.push_back(shortened(name, most));
+  const auto for_equal = [&](auto&& change) {
+    std::map<std::string, int> times;
+    for (const std::string& name : shown) ++times[name];
+    for (size_t j = 0; j < names.size(); ++j) {
+      if (times[shown[j]] > 1) shown[j] = change(j);
+    }
+  };
+  for_equal([&](size_t j) { return ending(names[j], most); });
+  for_equal([&](size_t j) { return fmt::format("{} #{}", shortened(names[j], most - 5), j + 1); });
+  return shown;
+}
+
 std::string px(double value) {
   std::string text = fmt::format("{:.1f}", value);
   if (text.ends_with(".0")) text.resize(text.size() - 2);
@@ -81,6 +105,19 @@ std::string shown(double value, int digits) {
   const double size = std::fabs(value);
   return size >= std::pow(10, digits) && size < 1e9 ? fmt::format("{:.0f}", value)
                                                     : fmt::format("{:.{}g}", value, digits);
+}
+
+std::string value_text(double value, double unit, int digits) {
+  constexpr double kNothing = 1e-6;
+  return std::fabs(value) < kNothing * unit ? "0" : shown(value, digits);
+}
+
+std::string brief(double value) {
+  const std::string text = shown(value, 3);
+  if (text.find('e') == text.npos && text.size() <= 6) return text;
+  const std::string mantissa = fmt::format("{:.1e}", value);  // 1.2e+09
+  return fmt::format("{}e{}", mantissa.substr(0, mantissa.find('e')),
+                     std::stoi(mantissa.substr(mantissa.find('e') + 1)));
 }
 
 std::string percent(double share) {
@@ -120,8 +157,16 @@ std::string section(std::string_view title, std::string_view text, const std::st
   return fmt::format("<section><h2>{}</h2>\n<p>{}</p>\n{}</section>\n", escaped(title), escaped(text), content);
 }
 
-std::string wide(const std::string& chart) {
-  return "<div class=\"scroll\">" + chart + "</div>\n";
+std::string folded(std::string_view title, const std::string& content) {
+  return fmt::format("<details><summary>{}</summary>\n{}</details>\n", escaped(title), content);
+}
+
+std::string fit(const std::string& chart) {
+  return "<div class=\"fit\">" + chart + "</div>\n";
+}
+
+std::string large(const std::string& chart) {
+  return "<div class=\"fit large\">" + chart + "</div>\n";
 }
 
 std::string side_by_side(const std::string& charts) {

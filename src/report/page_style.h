@@ -29,20 +29,31 @@ body:has(> .manymeans) { margin: 0; }
 .manymeans .warn { border-left: 4px solid var(--k1); background: var(--soft); padding: 8px 14px; margin: 12px 0; }
 .manymeans .warn ul { margin: 4px 0; padding-left: 20px; }
 .manymeans .scroll { overflow-x: auto; max-width: 100%; }
+.manymeans .answer { list-style: none; margin: 12px 0; padding: 0; }
+.manymeans .answer li { margin: 6px 0; padding-left: 24px; text-indent: -24px; max-width: 90ch; }
+.manymeans .key { display: inline-block; vertical-align: -2px; margin-right: 4px; }
+.manymeans .cards { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 330px), 1fr)); gap: 12px; }
+.manymeans article { border: 1px solid var(--line); border-radius: 6px; padding: 8px 10px; min-width: 0; }
+.manymeans article h3 { font-size: 15px; margin: 0; }
+.manymeans article p { margin: 0; font-size: 13px; }
+.manymeans article table { width: 100%; font-size: 12px; }
+.manymeans article :is(th, td) { padding: 2px 0 2px 6px; }
+.manymeans article .l { padding-left: 0; white-space: normal; }
+.manymeans .fit svg { width: 100%; height: auto; max-width: 500px; }
+.manymeans .fit.large svg { max-width: 720px; }
 .manymeans .grid { display: flex; flex-wrap: wrap; gap: 12px; overflow-x: auto; align-items: flex-start; }
-.manymeans figure { margin: 0; }
+.manymeans figure { margin: 0; max-width: 100%; }
 .manymeans figcaption { max-width: 330px; padding-left: 8px; }
-.manymeans svg { display: block; }
-.manymeans svg text { font: 12px system-ui, sans-serif; fill: var(--fg); }
+.manymeans svg { display: block; max-width: 100%; }
+.manymeans svg text { font: 10px system-ui, sans-serif; fill: var(--fg); }
 .manymeans svg .m { fill: var(--muted); }
-.manymeans svg .t { font-size: 13px; font-weight: 600; }
-.manymeans svg .s { font-size: 9px; }
-.manymeans svg .b { font-weight: 600; font-size: 11px; paint-order: stroke; stroke: var(--bg); stroke-width: 2.5px; }
+.manymeans svg .t { font-size: 11px; font-weight: 600; }
+.manymeans svg .b { font-weight: 600; font-size: 10px; paint-order: stroke; stroke: var(--bg); stroke-width: 2.5px; }
 .manymeans svg .g { stroke: var(--line); }
 .manymeans svg .a { stroke: var(--muted); fill: none; }
-.manymeans svg .o { stroke: var(--fg); stroke-width: 1; fill-opacity: .8; }
-.manymeans svg .c { fill: none; stroke-width: 2.2; }
-.manymeans svg .r { fill: none; stroke-width: .8; stroke-opacity: .3; }
+.manymeans svg .o { stroke: var(--fg); stroke-width: .7; fill-opacity: .8; }
+.manymeans svg .c { fill: none; stroke-width: 1.7; }
+.manymeans svg .r { fill: none; stroke-width: .8; stroke-opacity: .25; }
 .manymeans svg .band { fill: var(--k0); fill-opacity: .2; }
 .manymeans svg .flow { fill: none; stroke: var(--muted); stroke-opacity: .45; }
 .manymeans svg .chosen { stroke: var(--fg); stroke-dasharray: 4 4; }
@@ -57,11 +68,25 @@ body:has(> .manymeans) { margin: 0; }
 .manymeans .k6 { fill: var(--k6); } .manymeans .k6l { stroke: var(--k6); }
 .manymeans .k7 { fill: var(--k7); } .manymeans .k7l { stroke: var(--k7); }
 .manymeans table { border-collapse: collapse; font-size: 13px; margin: 8px 0; }
-.manymeans th, .manymeans td { text-align: right; padding: 3px 10px; border-bottom: 1px solid var(--line); white-space: nowrap; }
+.manymeans th, .manymeans td { text-align: right; padding: 3px 7px; border-bottom: 1px solid var(--line); white-space: nowrap; }
 .manymeans th { color: var(--muted); font-weight: 600; white-space: normal; vertical-align: bottom; overflow-wrap: normal; }
 .manymeans .l { text-align: left; }
 .manymeans summary { cursor: pointer; color: var(--muted); font-size: 14px; }
-@media print { .manymeans .scroll, .manymeans .grid { overflow: visible; } }
+.manymeans main > details { margin-top: 34px; padding-top: 12px; border-top: 1px solid var(--line); }
+@media (min-width: 900px) { .manymeans .grid svg { zoom: 1.25; } }
+@media print { .manymeans .scroll, .manymeans .answer { list-style: none; margin: 12px 0; padding: 0; }
+.manymeans .answer li { margin: 6px 0; padding-left: 24px; text-indent: -24px; max-width: 90ch; }
+.manymeans .key { display: inline-block; vertical-align: -2px; margin-right: 4px; }
+.manymeans .cards { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 330px), 1fr)); gap: 12px; }
+.manymeans article { border: 1px solid var(--line); border-radius: 6px; padding: 8px 10px; min-width: 0; }
+.manymeans article h3 { font-size: 15px; margin: 0; }
+.manymeans article p { margin: 0; font-size: 13px; }
+.manymeans article table { width: 100%; font-size: 12px; }
+.manymeans article :is(th, td) { padding: 2px 0 2px 6px; }
+.manymeans article .l { padding-left: 0; white-space: normal; }
+.manymeans .fit svg { width: 100%; height: auto; max-width: 500px; }
+.manymeans .fit.large svg { max-width: 720px; }
+.manymeans .grid { overflow: visible; } }
 )";
 
 }  // namespace manymeans::report

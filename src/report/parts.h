@@ -7,6 +7,10 @@
 
 namespace manymeans::report {
 
+// The answer.
+std::string sentences_part(const ShownModel& shown);
+std::string cards_part(const ShownModel& shown);
+
 // Parts about the shown model.
 std::string sizes_part(const ShownModel& shown);
 std::string heat_map_part(const ShownModel& shown);

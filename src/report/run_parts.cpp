@@ -14,15 +14,16 @@
 namespace manymeans::report {
 namespace {
 
-constexpr double kWidth = 720, kHeight = 320;
+constexpr double kWidth = 360, kHeight = 220;
 constexpr size_t kMaxMembers = 10;
+constexpr size_t kMaxMarks = 300;
 
 Axis along(Axis x) {
-  x.from = 84, x.to = kWidth - 16;
+  x.from = 70, x.to = kWidth - 10;
   return x;
 }
 Axis upwards(Axis y) {
-  y.from = kHeight - 44, y.to = 14;
+  y.from = kHeight - 40, y.to = 10;
   return y;
 }
 
@@ -60,7 +61,7 @@ std::string inertias(const ShownModel& shown) {
   std::vector<std::pair<double, double>> line;
   for (const auto& [place, inertia] : best) line.emplace_back(x.at(place), y.at(inertia));
   chart.add(fmt::format("<path class=\"c k0l\" d=\"{}\"/>\n", path_of(line)));
-  return wide(chart.svg());
+  return fit(chart.svg());
 }
 
 std::string members_table(const ShownModel& shown) {
@@ -112,20 +113,20 @@ Agreement agreement_of(const ShownModel& shown) {
 }
 
 std::string rand_matrix(const Agreement& found) {
-  constexpr double kCell = 46, kLeft = 60, kTop = 44;
+  constexpr double kCell = 30, kLeft = 44, kTop = 40;
   const auto n = static_cast<double>(found.models.size());
-  Chart chart(std::max(kLeft + kCell * n + 8, 330.0), kTop + kCell * n + 8, "Adjusted Rand index between models");
+  Chart chart(std::max(kLeft + kCell * n + 8, 250.0), kTop + kCell * n + 8, "Adjusted Rand index between models");
   chart.title("Adjusted Rand index between models");
   for (size_t a = 0; a < found.models.size(); ++a) {
     const double at = kCell * static_cast<double>(a);
-    chart.text(kLeft - 8, kTop + at + 27, fmt::format("no. {}", a + 1), Anchor::kEnd);
-    chart.text(kLeft + at + 23, kTop - 6, fmt::format("{}", a + 1), Anchor::kMiddle);
+    chart.text(kLeft - 8, kTop + at + 18, fmt::format("no. {}", a + 1), Anchor::kEnd);
+    chart.text(kLeft + at + 15, kTop - 6, fmt::format("{}", a + 1), Anchor::kMiddle);
     for (size_t b = 0; b < found.models.size(); ++b) {
       const double value = found.rand[a][b], across = kLeft + kCell * static_cast<double>(b);
       chart.add(
-          fmt::format("<rect class=\"neg\" x=\"{}\" y=\"{}\" width=\"45\" height=\"45\" fill-opacity=\"{:.2f}\"/>\n",
+          fmt::format("<rect class=\"neg\" x=\"{}\" y=\"{}\" width=\"29\" height=\"29\" fill-opacity=\"{:.2f}\"/>\n",
                       px(across), px(kTop + at), 0.55 * std::clamp(value, 0.0, 1.0)));
-      chart.text(across + 23, kTop + at + 27, fmt::format("{:.2f}", value), Anchor::kMiddle);
+      chart.text(across + 15, kTop + at + 18, fmt::format("{:.2f}", value), Anchor::kMiddle);
     }
   }
   return "<figure>" + chart.svg() + "</figure>\n";
@@ -190,7 +191,7 @@ std::string search_chart(const ShownModel& shown, const SearchSummary& search) {
     chart.add(fmt::format("<circle class=\"k1\" cx=\"{}\" cy=\"{}\" r=\"3\"><title>round {}: {:.7g}</title></circle>\n",
                           px(x.at(place(step))), px(y.at(step.inertia)), step.round, step.inertia));
   }
-  return wide(chart.svg());
+  return fit(chart.svg());
 }
 
 }  // namespace
@@ -203,7 +204,7 @@ std::string members_part(const ShownModel& shown) {
       "A dot is a model; the line goes through the best ones. Inertia falls with every k, also where there is "
       "nothing more to find. Dots of one k far apart mean that chance decides where a fit ends: more models, or "
       "a search, find better ones.",
-      chart + members_table(shown));
+      chart + folded("The best models as a table", members_table(shown)));
 }
 
 std::string agreement_part(const ShownModel& shown) {
@@ -242,6 +243,7 @@ std::string passes_part(const ShownModel& shown) {
     shares.push_back(share > 0 ? share : NAN);
     if (share > 0) least = std::min(least, share);
   }
+  if (std::ranges::all_of(shares, [](double share) { return std::isnan(share); })) return {};
   Axis x = along(axis_of(1, static_cast<double>(log.size()), "pass over the points"));
   x.whole = true;
   const Axis y = upwards(
@@ -251,13 +253,16 @@ std::string passes_part(const ShownModel& shown) {
   std::vector<std::pair<double, double>> line;
   for (size_t i = 0; i < shares.size(); ++i) {
     line.emplace_back(x.at(static_cast<double>(i + 1)), std::isnan(shares[i]) ? NAN : y.at(shares[i]));
+    if (std::isnan(shares[i]) || shares.size() > kMaxMarks) continue;  // a pass between two gaps is no line
+    chart.add(fmt::format("<circle class=\"k0\" cx=\"{}\" cy=\"{}\" r=\"2\"><title>pass {}: {}</title></circle>\n",
+                          px(line[i].first), px(line[i].second), i + 1, percent(shares[i])));
   }
   chart.add(fmt::format("<path class=\"c k0l\" d=\"{}\"/>\n", path_of(line)));
   return section(
       "Convergence",
       "The share of all labels, of all models that took part, that changed in each pass; the scale is logarithmic, "
       "and a gap is a pass without changes.",
-      wide(chart.svg()));
+      fit(chart.svg()));
 }
 
 }  // namespace manymeans::report

@@ -72,6 +72,10 @@ uint64_t number_of(uint64_t seed, int64_t row) {
 
 }  // namespace
 
+std::string centroid_text(const ModelSummary& summary, int64_t k, int64_t j) {
+  return value_text(summary.centroids.at(k, j), summary.columns[static_cast<size_t>(j)].deviation, 6);
+}
+
 std::vector<int64_t> compared_rows(const Labels& labels) {
   return spread_rows(labels.size(), std::min(labels.size(), kMaxCompared));
 }
@@ -118,6 +122,7 @@ ShownModel::ShownModel(const ReportInput& given)
   for (size_t j = 0; j < d; ++j) {
     columns.push_back(j < input.column_names.size() ? input.column_names[j] : fmt::format("column {}", j + 1));
   }
+  short_names = shortened_apart(columns, kMaxLetters);
   if (input.points.data != nullptr) read_points();
 }
 
@@ -200,12 +205,8 @@ std::string ShownModel::which_columns() const {
   return fmt::format("the {} of {} columns in which clusters differ most", apart.size(), counted(std::ssize(columns)));
 }
 
-std::string ShownModel::short_name(size_t column) const {
-  return shortened(columns[column], kMaxLetters);
-}
-
 std::string ShownModel::colour(size_t cluster) const {
-  return colour_of(static_cast<long>(rank[cluster]));
+  return colour_of(rank[cluster]);
 }
 
 std::string ShownModel::digest_of(const ModelResult& one) const {

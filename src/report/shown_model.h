@@ -36,6 +36,7 @@ struct ShownModel {
   std::vector<size_t> rank;          ///< of all clusters: 0 is the largest
   std::vector<double> shares;        ///< of all clusters
   std::vector<std::string> columns;  ///< names of all D; whole and not escaped
+  std::vector<std::string> short_names;
 
   // These describe the points, if they are there.
   std::optional<ModelSummary> summary;
@@ -50,11 +51,12 @@ struct ShownModel {
   /// "the 40 largest of 1,000 clusters", "all 15 clusters"
   std::string which_clusters() const;
   std::string which_columns() const;
-  std::string short_name(size_t column) const;
+  /// Names of at most kMaxLetters that differ.
+  const std::string& short_name(size_t column) const { return short_names[column]; }
   /// Of a model of the fit.
   std::string digest_of(const ModelResult& one) const;
   std::string digest_of_all() const;
-  /// The class of a cluster's colour: the largest eight have one of their own.
+  /// The class of a cluster's colour.
   std::string colour(size_t cluster) const;
   /// A value of a column as fitted, in the units of its file.
   double in_units(double value, size_t column) const;
@@ -64,6 +66,9 @@ struct ShownModel {
   void choose_columns();
   void find_bands(const std::vector<uint32_t>& labels);
 };
+
+/// The centroid of a cluster in a column, in its units.
+std::string centroid_text(const ModelSummary& summary, int64_t k, int64_t j);
 
 /// Up to `most` rows of n, spread evenly, and the labels of models there.
 std::vector<int64_t> compared_rows(const Labels& labels);

@@ -59,6 +59,16 @@ TEST(ClusterSummary, IsWhatTheNamesSay) {
   EXPECT_EQ(cluster.apart, std::vector<int64_t>{0});
 }
 
+TEST(ClusterSummary, TypicalRowsAreTheNearest) {
+  const std::vector<float> values = {100, 1, 101, 8, 102, 4, 4, 2};  // equal rows in their order
+  const PointsView points(values.data(), 8, 1);
+  FitResult result = fit(points, {}, {.k = {2}, .init = "first"});
+  const ModelSummary summary = summarise(points, {}, result.models[0]);
+  const size_t high = summary.centroids.at(0, 0) > 50 ? 0 : 1;
+  EXPECT_EQ(summary.clusters[high].typical, (std::vector<int64_t>{2, 0, 4}));
+  EXPECT_EQ(summary.clusters[1 - high].typical, (std::vector<int64_t>{5, 6, 7}));
+}
+
 TEST(ClusterSummary, SpreadsMakeTheInertia) {
   const std::vector<float> values = noise(5000, 9);
   const PointsView points(values.data(), 5000, 9);
@@ -139,6 +149,7 @@ void expect_same(const ModelSummary& a, const ModelSummary& b) {
     EXPECT_EQ(std::bit_cast<uint64_t>(a.clusters[k].spread), std::bit_cast<uint64_t>(b.clusters[k].spread));
     EXPECT_EQ(a.clusters[k].share, b.clusters[k].share);
     EXPECT_EQ(a.clusters[k].apart, b.clusters[k].apart);
+    EXPECT_EQ(a.clusters[k].typical, b.clusters[k].typical);
   }
 }
 

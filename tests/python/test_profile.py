@@ -400,3 +400,27 @@ def test_top_terms_of_sparse_points():
     assert all(card.terms == [] for card in manymeans.cards(fitted, words.toarray()))
     with pytest.raises(manymeans.UsageError, match=r"\[names\] has 1 names, and there are 10 columns"):
         manymeans.cards(fitted, words, names=["one"])
+
+
+def test_the_program_prints_the_same_cards(mixture, tmp_path, program):
+    random = np.random.default_rng(3)
+    frame = pandas.DataFrame(mixture.astype("f8") * 3 + 7, columns=[f"c{j}" for j in range(mixture.shape[1])])
+    frame["name"] = [f"n{i}" for i in range(len(frame))]
+    frame["kind"] = random.choice(["a", "b, c", "d"], len(frame))
+    frame["count"] = random.integers(0, 9, len(frame)) + 2 * frame["c0"].round()
+    frame.loc[5, ["kind", "count"]] = np.nan
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    command = [program, "fit", tmp_path / "t.csv", "-k", "5", "--exclude", "name", "--profile", "kind,count"]
+    printed = subprocess.run(
+        [*command, "--summary", tmp_path / "s.csv"], check=True, capture_output=True, text=True
+    ).stdout
+    points = manymeans.read(tmp_path / "t.csv", exclude=["name", "kind", "count"], id="name")
+    result = manymeans.fit(points, 5)
+    cards = manymeans.cards(result, points, profile=frame[["kind", "count"]])
+    assert any(card.profile for card in cards)
+    assert "\n".join(map(str, cards)) + "\n" in printed
+    assert "by column 'name'" in printed
+    theirs = pandas.read_csv(tmp_path / "s.csv")
+    ours = result.summary(points, profile=frame[["kind", "count"]])
+    for name in [name for name in ours if name.startswith(("kind", "count"))]:
+        np.testing.assert_array_equal(theirs[name], ours[name])

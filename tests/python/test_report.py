@@ -5,7 +5,12 @@ import re
 import subprocess
 
 import numpy as np
+import pandas
 import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import manymeans
 from manymeans import EnsembleKMeans, FitResult, KMeans, UsageError
@@ -35,7 +40,9 @@ def test_a_fit_has_its_parts(points, tmp_path):
     assert "&lt;b&gt;four" in page
     assert result.digest in page
     assert result.best().digest in page
-    assert {"Silhouettes", "What sets clusters apart", "Agreement of the models", "Centroids"} <= set(headings(page))
+    assert {"Silhouettes", "What sets clusters apart", "Agreement of the models", "All centroids"} <= set(
+        headings(page)
+    )
 
 
 def test_the_program_writes_the_same_page(points, tmp_path, program):
@@ -45,7 +52,59 @@ def test_the_program_writes_the_same_page(points, tmp_path, program):
     result = manymeans.fit(points, 4, models=3, seed=2)
     page = manymeans.report(result, points, title=str(tmp_path / "points.npy"))
     theirs = (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert theirs.split("<h2>Run")[0] == page.split("<h2>Run")[0]
+    one, two = (re.sub("typical rows: .*", "", each.split("<h2>Run")[0]) for each in (theirs, page))
+    assert one == two  # but for rows, which the program numbers from 1
+
+
+def test_it_begins_with_the_answer(points):
+    frame = pandas.DataFrame(points, columns=["age", "income", "size"], index=[f"row-{i}" for i in range(300)])
+    kinds = {"kind": np.where(points[:, 0] > 8, "far", "near"), "rank": np.arange(300.0)}
+    result = manymeans.fit(frame, 4)
+    page = manymeans.report(result, frame, profile=kinds)
+    assert "<h1>4 clusters</h1>" in page
+    order = [page.index(text) for text in ("<h1>", "<ul", "<h2>Cards", "<h2>Sizes", "<details", "<h2>Run")]
+    assert order == sorted(order)
+    for card in manymeans.cards(result, frame, profile=kinds):
+        assert f"<strong>Cluster {card.cluster}</strong>: {100 * card.share:.1f} % of the rows: " in page
+        assert f"typical rows: {', '.join(card.typical)}</p>" in page
+        for name, here, mean, sd in card.columns:
+            assert f">{name}</td><td>{here:.6g}</td><td>{mean:.6g}</td><td>{sd:+.1f} sd</td>" in page
+        for name, here, mean, z in card.profile:
+            shown = [f"{100 * x:.1f} %" if "=" in name else f"{x:.6g}" for x in (here, mean)]
+            assert f">{name}</td><td>{shown[0]}</td><td>{shown[1]}</td><td>z {z:+.1f}</td>" in page
+
+
+@pytest.mark.parametrize("made_of", ["frame", "array", "mixed"])
+def test_a_pipeline_is_shown_in_the_units_of_its_columns(points, made_of):
+    frame = pandas.DataFrame(points * [1, 1000, 5] + 50, columns=["age", "income", "size"])
+    X = frame.to_numpy() if made_of == "array" else frame
+    steps = [StandardScaler()]
+    if made_of == "mixed":
+        X = frame.assign(city=np.where(frame["age"] > 60, "Rome", "Oslo"))
+        X.loc[3, "age"] = np.nan
+        numbers = make_pipeline(SimpleImputer(), StandardScaler())
+        steps = [make_column_transformer((OneHotEncoder(), ["city"]), (numbers, list(frame)))]
+    pipeline = make_pipeline(*steps, KMeans(4, random_state=0)).fit(X)
+    page = manymeans.report(pipeline, X)
+    table = manymeans.summary(pipeline, X)
+    for name in ["x1" if made_of == "array" else "income", "x2" if made_of == "array" else "size"]:
+        values = table["size (center)" if name == "size" else name]
+        shown = [float(text) for text in re.findall(f">{name}</td><td>(.*?)</td>", page)]
+        assert len(shown) == 4
+        np.testing.assert_allclose(sorted(shown), sorted(values), rtol=1e-5)
+    assert "in scaled units" in page
+    assert (">city_Rome</td>" in page) == (made_of == "mixed")
+    assert "3 clusters" in manymeans.report(make_pipeline(StandardScaler(), KMeans(3)).fit(points), points)
+    with pytest.raises(UsageError, match="is StandardScaler; .* a Pipeline, or"):
+        manymeans.report(make_pipeline(StandardScaler()), points)
+
+
+def test_other_files_than_html_are_refused(points, tmp_path):
+    with pytest.raises(UsageError, match=r"\[path\] must name a file that ends in .html, found '"):
+        manymeans.report(manymeans.fit(points, 2), points, tmp_path / "x.pdf")
+    assert not (tmp_path / "x.pdf").exists()
+    with pytest.raises(UsageError, match=r"\[profile\] has columns of the rows of X"):
+        manymeans.report(manymeans.fit(points, 2), profile={"a": np.arange(300)})
 
 
 def test_a_choice_shows_its_k(points, choice):

@@ -88,7 +88,7 @@ TEST(HtmlReport, HasThePartsThatAFitHas) {
   check_page(page);
   for (const char* part : {"Sizes of the clusters", "Map of the clusters", "What sets clusters apart", "Silhouettes",
                            "Parallel coordinates", "Agreement of the models", "Inertia of every model", "Convergence",
-                           "Centroids", "Run"}) {
+                           "All centroids", "Run"}) {
     EXPECT_TRUE(has(page, std::string("<h2>") + part)) << part;
   }
   for (const char* part : {"Criteria against k", "Search", "Tree of the clusters"}) {
@@ -96,6 +96,58 @@ TEST(HtmlReport, HasThePartsThatAFitHas) {
   }
   EXPECT_TRUE(has(page, all.fit.digest()));
   EXPECT_FALSE(has(page, "seconds"));
+}
+
+TEST(HtmlReport, BeginsWithTheAnswer) {
+  const Fitted all = fitted(600, 3, {.k = {4}});
+  ReportInput input = all.input();
+  std::vector<double> other;
+  for (int64_t i = 0; i < 600; ++i) other.push_back(i % 4 == 1 ? 1 : 0);
+  std::vector<uint32_t> labels(600);
+  all.fit.models[0].labels.read(0, 600, labels.data());
+  const std::vector<Trait> traits = {{"kind=second", describe_column(other, labels, {}, 4), true}};
+  input.traits = traits;
+  input.row_name = [](int64_t row) { return "<" + std::to_string(row) + ">"; };
+  const std::string page = html_report(input);
+  check_page(page);
+  size_t at = 0;
+  for (const char* part : {"<title>4 clusters of points.csv", "<h1>4 clusters of points.csv", "<ul class=\"answer\">",
+                           "<h2>Cards of the clusters", "<article>", "<h2>Sizes", "<summary>Details of the run",
+                           "<h2>All centroids", "<h2>Convergence", "<h2>Run"}) {
+    const size_t found = page.find(part);
+    ASSERT_NE(found, page.npos) << part;
+    EXPECT_GT(found, at) << part;
+    at = found;
+  }
+  EXPECT_TRUE(has(page, "25.0 % of the rows: "));
+  EXPECT_TRUE(has(page, "kind=second 100.0 % (all rows 25.0 %)."));
+  EXPECT_TRUE(has(page, "typical rows: &lt;"));
+}
+
+TEST(HtmlReport, HeatMapsHaveNumbersAndTwelveClustersDiffer) {
+  const Fitted all = fitted(600, 3, {.k = {12}});
+  const std::string page = html_report(all.input());
+  check_page(page);
+  EXPECT_TRUE(has(page, "<path class=\"k0 o\""));  // the ninth cluster: the first colour, not the first shape
+  EXPECT_TRUE(has(page, "<circle class=\"k0 o\""));
+  size_t numbers = 0;
+  for (size_t at = page.find("class=\"pos\""); at != page.npos; at = page.find("class=\"pos\"", at + 1)) {
+    const size_t text = page.find("<text", at);
+    if (text != page.npos && page.find("<rect", at) > text) ++numbers;
+  }
+  EXPECT_GT(numbers, 10U);
+}
+
+TEST(HtmlReport, SharesOfAxesAreNoMoreThanAll) {
+  for (int64_t d = 3; d < 9; ++d) {  // three centroids lie in a plane, so that the shares are all
+    const std::string page = html_report(fitted(200, d, {.k = {3}}).input());
+    const auto share = [&](const char* axis) {
+      const size_t at = page.find(axis);
+      return at == page.npos ? NAN : std::stod(page.substr(page.find('(', at) + 1));
+    };
+    EXPECT_LE(share("principal axis 1") + share("principal axis 2"), 100 + 1e-9) << d;
+    EXPECT_GT(share("principal axis 1") + share("principal axis 2"), 99) << d;
+  }
 }
 
 TEST(HtmlReport, HasThePartsOfAChoiceAndOfASearch) {
@@ -130,6 +182,9 @@ TEST(HtmlReport, HasThePartsOfAChoiceAndOfASearch) {
   check_page(search_page);
   EXPECT_TRUE(has(search_page, "<h2>Search"));
   EXPECT_TRUE(has(search_page, ">round<"));
+  const size_t passes = search_page.find("<h2>Convergence"), end = search_page.find("</section>", passes);
+  ASSERT_NE(passes, search_page.npos);
+  EXPECT_LT(search_page.find("<circle class=\"k0\"", passes), end) << "one pass with changes is no line";
 }
 
 TEST(HtmlReport, IsTheSameBytesAgain) {
@@ -171,6 +226,7 @@ TEST(HtmlReport, EscapesWhateverNamesHold) {
   EXPECT_FALSE(has(page, "<b>"));
   EXPECT_TRUE(has(page, "&lt;script&gt;"));
   EXPECT_TRUE(has(page, "the 40 of 60 columns"));
+  for (const int column : {7, 8}) EXPECT_TRUE(has(page, " #" + std::to_string(column) + "</text>"));  // told apart
 }
 
 TEST(HtmlReport, StaysSmallWithManyClustersAndColumns) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <vector>
 
 namespace manymeans::report {
 namespace {
@@ -31,6 +32,24 @@ TEST(Markup, CutsBetweenCharacters) {
   EXPECT_EQ(shortened("abcdefg", 6), "abcde\xE2\x80\xA6");
   EXPECT_EQ(shortened("\xE5\x90\x8D\xE5\x89\x8D\xE5\x90\x8D", 2), "\xE5\x90\x8D\xE2\x80\xA6");
   EXPECT_EQ(shortened("", 3), "");
+}
+
+TEST(Markup, ShortenedNamesDiffer) {
+  const std::string dots = "\xE2\x80\xA6";
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(shortened_apart({"age", "mean income of 2019", "mean income of 2020"}, 12),
+            (Names{"age", dots + "ome of 2019", dots + "ome of 2020"}));
+  EXPECT_EQ(shortened_apart({"the same again", "the same again"}, 12),
+            (Names{"the sa" + dots + " #1", "the sa" + dots + " #2"}));
+}
+
+TEST(Markup, WritesFewCharactersInACell) {
+  EXPECT_EQ(brief(51.24), "51.2");
+  EXPECT_EQ(brief(51210.4), "51210");
+  EXPECT_EQ(brief(1234567890), "1.2e9");
+  EXPECT_EQ(brief(-0.000123), "-1.2e-4");
+  EXPECT_EQ(value_text(6e-9, 1, 6), "0");
+  EXPECT_EQ(value_text(6e-9, 0, 6), "6e-09");
 }
 
 TEST(Markup, WritesNumbersAsPeopleReadThem) {

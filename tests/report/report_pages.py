@@ -2,7 +2,8 @@
 """report_pages.py PROGRAM DATA [PICTURES]: opens pages of --report in headless Chromium without a network.
 
 Each page is looked at light and dark, 1280 and 400 pixels wide. It may not be wider than its window, no text of a chart may
-lie over another one or reach out of the chart, and its colours are those of the scheme. Exit code 77: there is no Chromium.
+lie over another one or reach out of the chart, no chart may be cut, and its colours are those of the scheme. Folded parts are
+opened. Exit code 77: there is no Chromium.
 With PICTURES, pictures of the pages stay in that folder.
 """
 
@@ -30,6 +31,7 @@ FRAMES = """<!doctype html><title>frames</title><style>body {{ margin: 0 }} ifra
 <script>
 const measure = (page) => {{
   const found = [], root = page.documentElement;
+  for (const folded of page.querySelectorAll("details")) folded.open = true;
   const style = page.defaultView.getComputedStyle(page.querySelector(".manymeans"));
   if (root.scrollWidth > root.clientWidth) found.push(`the page is ${{root.scrollWidth}} wide`);
   for (const element of page.querySelectorAll("main > *, section > *")) {{
@@ -40,6 +42,8 @@ const measure = (page) => {{
   for (const svg of page.querySelectorAll("svg")) {{
     ++charts;
     const outer = svg.getBoundingClientRect(), name = svg.getAttribute("aria-label");
+    if (outer.right > root.clientWidth + 1) found.push(`${{name}}: it is cut at ${{outer.right}}`);
+    if (outer.width < 1) found.push(`${{name}}: it is not there`);
     const all = [...svg.querySelectorAll("text")].map(text => ({{
       text: text.textContent, turned: text.hasAttribute("transform"), box: text.getBoundingClientRect() }}));
     texts += all.length;
@@ -95,6 +99,7 @@ def make_pages(program, data, folder):
         "choose": ["choose", data / "s1.txt.gz", "-k", "2..20", "--models", "6", "--references", "4"],
         "fit": ["fit", data / "bike_sharing.csv.gz", "-k", "6", "--models", "5", "--numeric-only", "--scale", "standard"],
         "search": ["search", data / "s1.txt.gz", "-k", "30", "--rounds", "6"],
+        "profile": ["fit", data / "bike_sharing.csv.gz", "-k", "12", "--numeric-only", "--profile", "season,hr", "--scale", "standard"],
         "hostile": ["fit", hostile, "-k", "120,7", "--models", "2", "--max-iter", "5"],
     }
     for name, command in runs.items():

@@ -1,0 +1,151 @@
+// Clusters by columns that were not fitted.
+#include <manymeans/error.h>
+#include <manymeans/summary.h>
+
+#include "core/all_labels.h"
+#include "core/fp_environment.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <utility>
+
+namespace manymeans {
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+struct Sums {
+  double rows = 0, weight = 0, weighted = 0, plain = 0;  // the last two: of the values less their mean
+  double low = INFINITY, high = -INFINITY;
+
+  // A mean of zeros alone is no -1e-17.
+  double mean(double of_all) const { return weight > 0 ? std::clamp(of_all + weighted / weight, low, high) : kNaN; }
+};
+
+// Values of the rows of the fit, one column after the other.
+std::vector<std::vector<double>> columns_of(const Dataset& table, const Dataset& points, int64_t rows) {
+  if (table.view.n != rows + std::ssize(points.dropped)) {
+    throw Error(ErrorCode::kUsage, "profile",
+                fmt::format("has {} rows, the points have {}; a value for each of them is right", table.view.n,
+                            rows + std::ssize(points.dropped)));
+  }
+  std::vector<std::vector<double>> columns(static_cast<size_t>(table.view.d));
+  const auto* values = static_cast<const double*>(table.view.data);
+  auto dropped = points.dropped.begin();
+  for (int64_t row = 0; row < table.view.n; ++row, values += table.view.d) {
+    if (dropped != points.dropped.end() && *dropped == row) {
+      ++dropped;
+      continue;
+    }
+    for (size_t j = 0; j < columns.size(); ++j) columns[j].push_back(values[j]);
+  }
+  return columns;
+}
+
+// A row without any of the texts has a gap.
+void leave_out_gaps(std::span<std::vector<double>> texts) {
+  for (size_t row = 0; row < texts[0].size(); ++row) {
+    if (std::ranges::any_of(texts, [&](const auto& text) { return text[row] == 1; })) continue;
+    for (auto& text : texts) text[row] = kNaN;
+  }
+}
+
+}  // namespace
+
+ColumnOfClusters describe_column(std::span<const double> values, std::span<const uint32_t> labels,
+                                 std::span<const double> weights, int64_t clusters) {
+  const FpEnvironmentGuard guard;
+  if (labels.size() != values.size() || (!weights.empty() && weights.size() != values.size())) {
+    throw Error(ErrorCode::kUsage, "profile", "values, labels and weights must be as many");
+  }
+  std::vector<size_t> known;
+  for (size_t row = 0; row < values.size(); ++row) {
+    if (!std::isnan(values[row])) known.push_back(row);
+  }
+  const auto weight_of = [&](size_t row) { return weights.empty() ? 1.0 : weights[row]; };
+  const auto n = static_cast<double>(known.size());
+  Sums all;
+  bool constant = true;
+  for (const size_t row : known) {
+    all.weight += weight_of(row);
+    all.weighted += weight_of(row) * values[row];
+    all.plain += values[row];
+    constant &= values[row] == values[known[0]];
+  }
+  const double mean = all.weighted / all.weight, plain_mean = all.plain / n;
+  std::vector<Sums> of(static_cast<size_t>(clusters));
+  double variance = 0, plain_variance = 0;
+  for (const size_t row : known) {
+    const double weight = weight_of(row), apart = values[row] - mean, plain = values[row] - plain_mean;
+    Sums& own = of.at(labels[row]);
+    own.rows += 1;
+    own.weight += weight;
+    own.weighted += weight * apart;
+    own.plain += plain;
+    own.low = std::min(own.low, values[row]), own.high = std::max(own.high, values[row]);
+    variance += weight * (apart * apart);
+    plain_variance += plain * plain;
+  }
+  ColumnOfClusters found{{mean, std::sqrt(variance / all.weight)}, {}, {}};
+  for (const Sums& own : of) {
+    found.means.push_back(own.mean(mean));
+    const double error = std::sqrt(plain_variance / n / own.rows * (n - own.rows) / (n - 1));
+    const bool nothing = constant || own.rows == n;
+    found.surprise.push_back(own.rows == 0 ? kNaN : nothing ? 0 : own.plain / own.rows / error);
+  }
+  return found;
+}
+
+ReadOptions options_of_traits(const std::vector<std::string>& columns, const ReadOptions& points) {
+  ReadOptions options;
+  options.format = points.format;
+  options.dtype = DataType::kFloat64;
+  options.columns = columns;
+  options.rules = {.missing = Missing::kValue,
+                   .missing_value = kNaN,
+                   .one_hot = true,
+                   .max_categories = points.rules.max_categories};
+  options.decimal = points.decimal;
+  options.header = points.header;
+  options.threads = points.threads;
+  options.memory = points.memory;
+  return options;
+}
+
+std::vector<Trait> traits_of(const Dataset& columns, const Dataset& points, const ModelResult& model) {
+  const std::vector<uint32_t> labels = all_labels(model.labels);
+  std::vector<std::vector<double>> values = columns_of(columns, points, model.labels.size());
+  std::vector<Trait> traits;
+  size_t j = 0;
+  const auto describe = [&](bool is_text) {
+    const std::vector<int64_t>& numbers = columns.source.numbers;
+    const int64_t number = numbers.size() == values.size() ? numbers[j] : static_cast<int64_t>(j) + 1;
+    const std::string name = columns.column_names.empty() ? fmt::format("column {}", number) : columns.column_names[j];
+    const std::vector<double>& own = values[j++];
+    if (is_text && std::ranges::find(own, 1.0) == own.end()) return;  // a text of rows that were left out
+    traits.push_back({name, describe_column(own, labels, points.weights, model.k), is_text});
+  };
+  for (const ColumnRule& rule : columns.source.rules) {
+    if (rule.categorical) leave_out_gaps(std::span(values).subspan(j, rule.categories.size()));
+    for (size_t left = rule.categorical ? rule.categories.size() : 1; left > 0; --left) describe(rule.categorical);
+  }
+  while (j < values.size()) describe(false);  // a file of plain numbers has no rules
+  return traits;
+}
+
+std::vector<size_t> surprising(std::span<const Trait> traits, size_t cluster) {
+  std::vector<size_t> found;
+  const auto size = [&](size_t at) { return std::fabs(traits[at].columns.surprise[cluster]); };
+  for (size_t at = 0; at < traits.size(); ++at) {
+    if (size(at) >= kMinSurprise) found.push_back(at);
+  }
+  std::ranges::stable_sort(found, std::greater<>(), size);
+  if (std::ssize(found) > kMaxApart) found.resize(static_cast<size_t>(kMaxApart));
+  return found;
+}
+
+}  // namespace manymeans

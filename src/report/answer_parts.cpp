@@ -1,0 +1,113 @@
+// The answer: a sentence for each cluster, and a card.
+#include "report/chart.h"
+#include "report/markup.h"
+#include "report/parts.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cmath>
+
+namespace manymeans::report {
+namespace {
+
+constexpr size_t kMaxSaid = 3;  // columns in a sentence
+
+// What marks a cluster in all charts.
+std::string key_of(const ShownModel& shown, size_t cluster) {
+  return fmt::format(
+      "<svg class=\"key\" aria-hidden=\"true\" width=\"16\" height=\"16\" viewBox=\"0 0 16 16\">{}</svg>",
+      marker(shown.rank[cluster], {8, 8, 6}, "", ""));
+}
+
+std::string rather(double difference) {
+  const double size = std::fabs(difference);
+  return fmt::format("{}{}", size >= 1.5 ? "very " : size < 0.5 ? "rather " : "", difference < 0 ? "low" : "high");
+}
+
+std::string trait_text(const Trait& trait, double value, int digits) {
+  return trait.is_text ? percent(value) : value_text(value, trait.columns.all.deviation, digits);
+}
+
+std::string sentence_of(const ShownModel& shown, size_t cluster) {
+  std::string text = fmt::format("<strong>Cluster {}</strong>: {} of the {}", cluster, percent(shown.shares[cluster]),
+                                 shown.summary && shown.summary->weighted ? "weight" : "rows");
+  if (!shown.summary || shown.model.counts[cluster] == 0) return text + ".";
+  std::vector<std::string> said;
+  for (const int64_t j : shown.summary->clusters[cluster].apart) {
+    if (said.size() == kMaxSaid) break;
+    const auto k = static_cast<int64_t>(cluster);
+    const ColumnTraits& column = shown.summary->columns[static_cast<size_t>(j)];
+    said.push_back(fmt::format("{} {} ({}, all rows {})", rather(shown.summary->differences.at(k, j)),
+                               shown.short_name(static_cast<size_t>(j)),
+                               value_text(shown.summary->centroids.at(k, j), column.deviation, 3),
+                               value_text(column.mean, column.deviation, 3)));
+  }
+  if (said.empty()) said.emplace_back("near the mean of all rows in every column");
+  const std::vector<size_t> others = surprising(shown.input.traits, cluster);
+  if (!others.empty()) {
+    const Trait& trait = shown.input.traits[others[0]];
+    said.push_back(fmt::format("{} {} (all rows {})", shortened(trait.name, kMaxLetters),
+                               trait_text(trait, trait.columns.means[cluster], 3),
+                               trait_text(trait, trait.columns.all.mean, 3)));
+  }
+  return text + escaped(fmt::format(": {}.", fmt::join(said, ", ")));
+}
+
+std::string card_of(const ShownModel& shown, size_t cluster) {
+  const auto k = static_cast<int64_t>(cluster);
+  const ClusterTraits& own = shown.summary->clusters[cluster];
+  std::vector<std::vector<std::string>> rows;
+  for (const int64_t j : own.apart) {
+    const ColumnTraits& column = shown.summary->columns[static_cast<size_t>(j)];
+    rows.push_back({shown.short_name(static_cast<size_t>(j)), centroid_text(*shown.summary, k, j),
+                    value_text(column.mean, column.deviation, 6),
+                    fmt::format("{:+.1f} sd", shown.summary->differences.at(k, j))});
+  }
+  for (const size_t at : surprising(shown.input.traits, cluster)) {
+    const Trait& trait = shown.input.traits[at];
+    rows.push_back({shortened(trait.name, kMaxLetters), trait_text(trait, trait.columns.means[cluster], 6),
+                    trait_text(trait, trait.columns.all.mean, 6),
+                    fmt::format("z {:+.1f}", trait.columns.surprise[cluster])});
+  }
+  std::string text = fmt::format("<article><h3>{} Cluster {}</h3>\n<p>{}, {}{}</p>\n", key_of(shown, cluster), cluster,
+                                 counted(own.rows, "row"), percent(own.share),
+                                 std::isnan(own.spread) ? "" : ", spread " + value_text(own.spread, 0, 6));
+  if (!rows.empty()) text += table({"column", "here", "all rows", "apart"}, rows);
+  std::vector<std::string> names;
+  for (const int64_t row : own.typical) {
+    names.push_back(
+        escaped(shortened(shown.input.row_name ? shown.input.row_name(row) : fmt::format("{}", row), kMaxLetters)));
+  }
+  if (!names.empty()) text += fmt::format("<p class=\"note\">typical rows: {}</p>\n", fmt::join(names, ", "));
+  return text + "</article>\n";
+}
+
+}  // namespace
+
+std::string sentences_part(const ShownModel& shown) {
+  std::string items;
+  for (const size_t k : shown.clusters) {
+    items += fmt::format("<li>{} {}</li>\n", key_of(shown, k), sentence_of(shown, k));
+  }
+  return "<ul class=\"answer\">\n" + items + "</ul>\n";
+}
+
+std::string cards_part(const ShownModel& shown) {
+  if (!shown.summary) return {};
+  std::string cards;
+  for (const size_t k : shown.clusters) cards += card_of(shown, k);
+  return section(
+      "Cards of the clusters",
+      fmt::format("The columns that set each cluster apart: its centroid, the mean of all rows, and how many standard "
+                  "deviations (sd) lie between them{}. Spread is the root mean square distance of the rows to their "
+                  "centroid{}. Typical rows are the nearest to it. Shown: {}.",
+                  shown.input.traits.empty()
+                      ? ""
+                      : "; of columns that were not fitted the mean or share, and a test value (z), which surprises "
+                        "beyond 2 or 3",
+                  shown.summary->scaled ? ", in scaled units" : "", shown.which_clusters()),
+      "<div class=\"cards\">\n" + cards + "</div>\n");
+}
+
+}  // namespace manymeans::report
