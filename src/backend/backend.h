@@ -79,11 +79,12 @@ class Backend {
   }
   virtual std::unique_ptr<Upload> upload(const Input& input, const Workload& workload) = 0;
   std::unique_ptr<Upload> upload(const Input& input) { return upload(input, Workload{}); }
-  /// Returns whether it makes common passes of models that have rows of their own.
-  virtual bool joins_problems() const { return false; }
+  /// Up to this many products of rows, clusters and columns of a model, common passes of models that have rows of their
+  /// own take less time than a session for each. 0: there are none.
+  virtual double max_joined_products() const { return 0; }
   /// The points of many small problems, without weights. Its sessions are of models with these rows. Each model's rows
   /// count from 0 in all answers about it. PassModel::limits hold for each model alone: a pass labels the rows of the
-  /// models that go on. Null where joins_problems() is false, or where such models are too large for common passes.
+  /// models that go on. Null where such models are too large for common passes.
   virtual std::unique_ptr<ProblemUpload> upload_problems(const Input& /*input*/,
                                                          std::span<const ModelRows> /*models*/) {
     return nullptr;

@@ -62,7 +62,7 @@ class EachFit {
   using Order = std::vector<int64_t>;
 
   void fit_problems(FitOptions options, std::shared_ptr<Backend> shared) {
-    if (shared->joins_problems() && !checkpoint_) join_problems(*shared);
+    if (shared->max_joined_products() > 0 && !checkpoint_) join_problems(*shared);
     const PointsView& all = problems_.all_points();
     const bool on_auto = all.on_device() && !is_sparse(all) && options_.backend == "auto";
     if (on_auto && !order_.empty() && problems_.are_small(order_)) {
@@ -81,7 +81,7 @@ class EachFit {
   void join_problems(Backend& backend) {
     std::vector<bool> done(result_.fits.size());
     EachOptions options = options_;
-    for (const std::vector<int64_t>& group : groups_to_join(problems_, order_, options_)) {
+    for (const std::vector<int64_t>& group : groups_to_join(backend, problems_, order_, options_)) {
       if (is_over(group.front())) break;
       options.time_limit = time_.seconds();
       std::vector<FitResult> found = fit_joined(backend, problems_, group, options, fit_hooks_);

@@ -22,19 +22,17 @@
 namespace manymeans {
 namespace {
 
-// Above, one problem keeps a device busy, and screens pay.
-constexpr double kMaxProducts = 5e8;  // rows times clusters times columns, of a model
 constexpr int64_t kMaxColumns = 128;
 constexpr int64_t kMaxValues = 8192;             // of a model's prototypes
 constexpr size_t kMaxBytes = size_t{512} << 20;  // of the points of a group
 
-bool suits(const Problems& problems, int64_t problem) {
+bool suits(const Problems& problems, int64_t problem, double max_products) {
   const PointsView points = problems.points(problem);
   const FitOptions options = problems.options(problem);
   if (points.n < 1 || points.d < 1 || points.d > kMaxColumns) return false;
   const auto k_suits = [&](int64_t k) {
     return k >= 1 && k <= points.n && k * points.d <= kMaxValues &&
-           static_cast<double>(points.n) * static_cast<double>(k) * static_cast<double>(points.d) <= kMaxProducts;
+           static_cast<double>(points.n) * static_cast<double>(k) * static_cast<double>(points.d) <= max_products;
   };
   return std::ranges::all_of(options.k, k_suits);
 }
@@ -273,15 +271,15 @@ class JoinedFit {
 
 }  // namespace
 
-std::vector<std::vector<int64_t>> groups_to_join(const Problems& problems, std::span<const int64_t> asked,
-                                                 const EachOptions& options) {
+std::vector<std::vector<int64_t>> groups_to_join(const Backend& backend, const Problems& problems,
+                                                 std::span<const int64_t> asked, const EachOptions& options) {
   const bool plain = options.metric == Metric::kEuclidean && !options.balanced() && options.memory.bytes == 0 &&
                      options.algorithm == "auto" && !problems.weighted() && !is_sparse(problems.all_points());
   if (!plain || any_needs(parse_stop_rules(options.stop, options.tol), RuleNeed::kInertia)) return {};
   std::vector<std::vector<int64_t>> groups;
   size_t bytes = kMaxBytes;  // of the last group
   for (const int64_t problem : asked) {
-    if (!suits(problems, problem)) continue;
+    if (!suits(problems, problem, backend.max_joined_products())) continue;
     const size_t more = problems.points(problem).bytes();
     if (bytes + more > kMaxBytes) {
       groups.emplace_back();

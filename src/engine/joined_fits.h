@@ -14,8 +14,8 @@ namespace manymeans {
 
 /// The problems among `asked` that common passes suit, in groups of neighbours that are fitted together. None where the
 /// options ask for what only a fit of one problem does.
-std::vector<std::vector<int64_t>> groups_to_join(const Problems& problems, std::span<const int64_t> asked,
-                                                 const EachOptions& options);
+std::vector<std::vector<int64_t>> groups_to_join(const Backend& backend, const Problems& problems,
+                                                 std::span<const int64_t> asked, const EachOptions& options);
 
 /// Fits the problems of one group. Returns a result for each, or none: the backend makes no common passes, sums of all
 /// rows would not be exact in one format, or a problem is wrong. Each has to be fitted alone then. Throws

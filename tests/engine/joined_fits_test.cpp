@@ -65,7 +65,7 @@ TEST(JoinedFits, GiveTheDigestsOfSingleFits) {
     std::iota(all.begin(), all.end(), int64_t{0});
     FitHooks hooks;
     hooks.labels = seed % 2 == 0 ? LabelsOf::kAll : LabelsOf::kBest;
-    for (const std::vector<int64_t>& group : groups_to_join(problems, all, batch.options)) {
+    for (const std::vector<int64_t>& group : groups_to_join(*backend, problems, all, batch.options)) {
       const std::vector<FitResult> found = fit_joined(*backend, problems, group, batch.options, hooks);
       left += found.empty() ? 1 : 0;
       for (size_t i = 0; i < found.size(); ++i) {

@@ -185,7 +185,8 @@ class CudaBackend final : public Backend {
     if (prototype.linear) return make_linear_upload(input, device_, options, workload);
     return std::make_unique<CudaUpload>(input, device_, options, workload);
   }
-  bool joins_problems() const override { return true; }
+  // Every distance is computed in binary64 then.
+  double max_joined_products() const override { return 1e9 / device_.double_ratio; }
   std::unique_ptr<ProblemUpload> upload_problems(const Input& input, std::span<const ModelRows> models) override {
     return make_problem_upload(input, models, device_, options_);
   }

@@ -72,7 +72,7 @@ class OpenClBackend final : public Backend {
     check_kind(prototype_of(input));
     return std::make_unique<OpenClUpload>(input, open_device(options_.device), options_, workload);
   }
-  bool joins_problems() const override { return true; }
+  double max_joined_products() const override { return 1e6; }
   std::unique_ptr<ProblemUpload> upload_problems(const Input& input, std::span<const ModelRows> models) override {
     const OpenClDevice& device = open_device(options_.device);
     return make_problem_upload(input, models, device, use(device), options_);

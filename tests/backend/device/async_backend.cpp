@@ -512,7 +512,7 @@ class AsyncBackend final : public Backend {
   std::unique_ptr<Upload> upload(const Input& input, const Workload&) override {
     return std::make_unique<AsyncUpload>(input, options_);
   }
-  bool joins_problems() const override { return true; }
+  double max_joined_products() const override { return 1e9; }
   std::unique_ptr<ProblemUpload> upload_problems(const Input& input, std::span<const ModelRows> models) override {
     auto queue = async_runtime().make_queue({});
     const device::SlicePlan whole{input.points.n, input.points.n};
