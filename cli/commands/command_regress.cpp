@@ -82,6 +82,11 @@ void bind_terms(const Command& app, RegressCommand& command) {
   app.add_flag("--no-products", command.no_products, "With --degree 2: squares alone.").group("Clustering");
 }
 
+// Standard errors are in the units of the file, whatever the scaling.
+RegressionRows rows_of(const JobPoints& points) {
+  return RegressionRows::with_target(points.view, -1, {points.scaling.offset, points.scaling.divisor});
+}
+
 RegressResult run_regress(RegressCommand& command, JobPoints& points, ProgressLine& line) {
   Dataset initial;
   if (!command.initial_file.empty()) {
@@ -90,7 +95,7 @@ RegressResult run_regress(RegressCommand& command, JobPoints& points, ProgressLi
   RegressResult result;
   run_job(command.job, command.options, points, line, [&](FitHooks hooks) {
     hooks.initial = initial.view;
-    result = regress(RegressionRows::with_target(points.view), points.dataset.weights, command.options, hooks);
+    result = regress(rows_of(points), points.dataset.weights, command.options, hooks);
     result.terms = command.job.terms;
   });
   add_reading(command.job, points, result.fit.provenance, result.fit.warnings);
@@ -106,9 +111,9 @@ std::string equations(const JobPoints& points, const RegressResult& result) {
   if (index < 0) return {};
   const ModelResult& model = result.fit.models[static_cast<size_t>(index)];
   if (model.k > kMax) return {};
-  const RegressionGate& gate = result.summaries[static_cast<size_t>(index)].gate;
+  const RegressionSummary& summary = result.summaries[static_cast<size_t>(index)];
   const int64_t columns = features_of_terms(points.view.d - 1, result.terms) + 1;
-  return "\n" + equation_table({model.prototypes, model.counts, gate, model.inertia, points.scaling},
+  return "\n" + equation_table({model.prototypes, model.counts, summary, model.inertia, points.scaling},
                                equation_names(points.column_names, points.dataset.source, columns, result.terms));
 }
 

@@ -29,11 +29,12 @@ std::vector<double> unscaled_model(const Matrix& models, int64_t row, const Scal
 struct LinearModels {
   const Matrix& coefficients;
   const std::vector<int64_t>& counts;
-  const RegressionGate& gate;
+  const RegressionSummary& summary;
   double error;  ///< the weighted sum of squared residuals
   const Scaling& scaling;
 };
-/// A line for each cluster: its rows, their share, and "y = 1.5 + 2 x1 - 0.25 x3". Terms of coefficient 0 are left out.
+/// Two lines for each cluster: its rows, their share, its R2 and "y = 1.5 + 2 x1 - 0.25 x3", and below it the standard
+/// errors, where they are known. Terms of coefficient 0 are left out.
 /// Coefficients have enough digits to predict with them, and at least six. Over the rows of a cluster, the root mean
 /// square of the rounding's effect is at most a thousandth of the root mean square of all residuals.
 std::string equation_table(const LinearModels& models, const EquationNames& names);
