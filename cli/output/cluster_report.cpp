@@ -135,6 +135,7 @@ Json cluster_json(const ClusterReport& report, size_t index, bool whole) {
   }
   Json json = {{"cluster", index},       {"rows", cluster.rows},     {"weight", cluster.weight},
                {"share", cluster.share}, {"spread", cluster.spread}, {"apart", std::move(apart)}};
+  for (const ClusterColumn& column : report.more) json[column.name] = column.values[index];
   if (!whole) return json;
   json["centroid"] = row_json(summary.centroids, k);
   json["difference"] = row_json(summary.differences, k);
@@ -164,6 +165,7 @@ void write_csv(const std::string& path, const ClusterReport& report) {
   const ModelSummary& summary = report.summary;
   Dataset table;
   table.column_names = {"cluster", "rows", "weight", "share", "spread"};
+  for (const ClusterColumn& column : report.more) table.column_names.push_back(column.name);
   const size_t first = table.column_names.size(), d = report.columns.size();
   for (const std::string& name : report.columns) table.column_names.push_back(name);
   for (const std::string& name : report.columns) table.column_names.push_back(name + " difference");
@@ -174,6 +176,7 @@ void write_csv(const std::string& path, const ClusterReport& report) {
     const double begin[] = {static_cast<double>(k), static_cast<double>(cluster.rows), cluster.weight, cluster.share,
                             cluster.spread};
     std::ranges::copy(begin, to);
+    for (size_t i = 0; i < report.more.size(); ++i) to[std::size(begin) + i] = report.more[i].values[k];
     std::ranges::copy(summary.centroids.values<double>().subspan(k * d, d), to + first);
     std::ranges::copy(summary.differences.values<double>().subspan(k * d, d), to + first + d);
   }

@@ -9,6 +9,12 @@
 
 namespace manymeans::cli {
 
+/// A number of each cluster.
+struct ClusterColumn {
+  std::string name;
+  std::vector<double> values;
+};
+
 /// A summary, whose it is, and what its columns are called.
 struct ClusterReport {
   ModelSummary summary;
@@ -16,6 +22,7 @@ struct ClusterReport {
   int64_t ks = 1;     ///< how many different k there are
   uint64_t seed = 0;  ///< of the model
   std::vector<std::string> columns;
+  std::vector<ClusterColumn> more = {};  ///< what else is known of each cluster
 };
 
 /// Lines for each of the largest clusters, wrapped at 80 columns, and what is left out.

@@ -122,18 +122,6 @@ EquationNames equation_names(const std::vector<std::string>& column_names, const
   return names;
 }
 
-std::vector<double> unscaled_model(const Matrix& models, int64_t row, const Scaling& scaling) {
-  const int64_t features = models.columns() - 1;
-  std::vector<double> model;
-  for (int64_t j = 0; j <= features; ++j) model.push_back(models.at(row, j));
-  if (scaling.kind == Scale::kNone) return model;
-  for (size_t j = 0; j + 1 < model.size(); ++j) {
-    model[j] /= scaling.divisor[j];
-    model.back() -= model[j] * scaling.offset[j];
-  }
-  return model;
-}
-
 std::string equation_table(const LinearModels& models, const EquationNames& names) {
   const int64_t all = std::accumulate(models.counts.begin(), models.counts.end(), int64_t{0});
   const std::vector<LinearCluster>& clusters = models.summary.clusters;  // empty for an older file

@@ -22,9 +22,6 @@ EquationNames equation_names(const std::vector<std::string>& column_names, const
                              const Terms& terms);
 EquationNames equation_names(const ModelFile& file);
 
-/// The coefficients of model `row` of K x (D + 1), and last its intercept, for features that are not scaled.
-std::vector<double> unscaled_model(const Matrix& models, int64_t row, const Scaling& scaling);
-
 /// A fitted model and where it came from, as far as its equations need it.
 struct LinearModels {
   const Matrix& coefficients;

@@ -92,7 +92,7 @@ std::string text_of_dependent(const std::vector<int64_t>& columns) {
   return fmt::format(
       "the columns {} (counted from 0) are constant, or combinations of columns before them, as the last column of a "
       "category is: no model has coefficients for them, and without them the models are the same",
-      fmt::join(columns, ", "));
+      listed(columns));
 }
 
 std::string text_of_tiny(const std::vector<int64_t>& columns, int64_t target) {

@@ -106,7 +106,7 @@ void add_warnings(const FinishedModel& model, SummarisedModel& result) {
           fmt::format("model {}: cluster {} has no coefficients for the columns {} (counted from 0), which are "
                       "constant there, combinations of others, or would need a coefficient or an intercept too large "
                       "for {}",
-                      model.member.title(), k, fmt::join(own, ", "), name_of(model.member.prototypes.type())));
+                      model.member.title(), k, listed(own), name_of(model.member.prototypes.type())));
     }
   }
 }
@@ -121,6 +121,12 @@ double bic_of(const FinishedModel& model, double n) {
 }
 
 }  // namespace
+
+std::string listed(const std::vector<int64_t>& columns) {
+  constexpr size_t kMax = 10;
+  const std::string text = fmt::format("{}", fmt::join(std::span(columns).first(std::min(kMax, columns.size())), ", "));
+  return columns.size() <= kMax ? text : fmt::format("{} and {} more", text, columns.size() - kMax);
+}
 
 std::vector<double> RegressionSummary::cluster_r2() const {
   std::vector<double> values;

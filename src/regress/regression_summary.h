@@ -24,6 +24,9 @@ struct SummarisedModel {
   RowTroubles rows;
 };
 
+/// "1, 3", at most ten of them: "1, 3, ..., 20 and 5 more".
+std::string listed(const std::vector<int64_t>& columns);
+
 /// `units`: of standard errors.
 SummarisedModel summarise(const FinishedModel& model, const FeatureUnits& units);
 
