@@ -3,17 +3,24 @@
 
 #include "commands/commands.h"
 #include "fitting/fit_job.h"
+#include "fitting/linear_summary.h"
 #include "flags/checkpoint_flags.h"
 #include "flags/fit_flags.h"
 #include "flags/flag_values.h"
 #include "flags/initial_file.h"
+#include "output/cluster_report.h"
 #include "output/equations.h"
 #include "output/fit_report.h"
 #include "output/progress_line.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <iterator>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -26,6 +33,17 @@ struct RegressCommand {
   RegressOptions options;
   bool no_products = false;
   std::string initial_file;  // empty: options.init is a method
+  int64_t folds = 0;         // of a cross-validation; 0: none
+  bool summarises = false;   // on all ranks: for --summary
+};
+
+// A fit, and what was computed from it.
+struct Regressed {
+  RegressResult result;
+  std::vector<Trait> traits;        // of the best model of the first k
+  std::vector<HeldOutR2> held_out;  // of each k in the order of the options; empty: not asked for
+
+  FitResult& fit() { return result.fit; }
 };
 
 const JobHelp kHelp = {
@@ -37,6 +55,12 @@ const JobHelp kHelp = {
     .labels =
         "Write for the best models of each k which model each row belongs to, to this .npy, .csv or .parquet file, "
         "or as csv to a pipe ('-' for standard output): N values for one k, a column for each k for several.",
+    .append = "a column 'cluster', the model that predicts a row best (empty for rows that were left out),",
+    .summary =
+        "Write the clusters of the best model of the first k to this .csv or .json file, or as csv to a pipe: rows, "
+        "root mean square residual (spread), R2, coefficients with their standard errors, and the means of all "
+        "columns with their differences to the means of all rows, in the units of DATA.",
+    .page = "Write a page about the models to this .html file, with charts, which needs nothing but a browser.",
     .type_left_out =
         "float64, 8 bytes a value in memory, since coefficients have the type of the values and least squares far from "
         "zero need it. float32 takes half of that, and nothing for a .npy of its own type, which is read in place; "
@@ -80,21 +104,57 @@ void bind_terms(const Command& app, RegressCommand& command) {
       .default_str("1")
       .group("Clustering");
   app.add_flag("--no-products", command.no_products, "With --degree 2: squares alone.").group("Clustering");
+  app.add_option("--folds", number_into("--folds", command.folds, 2),
+                 "Cross-validate: hold out each of COUNT parts of the rows, fit the others, and print the R2 of what "
+                 "--gating nearest and prior of 'predict' make of the rows held out. COUNT further fits. Left out: no.")
+      .type_name("COUNT")
+      .group("Clustering");
 }
 
-RegressResult run_regress(RegressCommand& command, JobPoints& points, ProgressLine& line) {
+// Standard errors are in the units of the file, whatever the scaling.
+RegressionRows rows_of(const JobPoints& points) {
+  return RegressionRows::with_target(points.view, -1, {points.scaling.offset, points.scaling.divisor});
+}
+
+// Warnings of the library count columns from 0. These have the names of the points' columns, if there are some.
+void name_columns(const std::vector<std::string>& names, std::vector<std::string>& warnings) {
+  constexpr std::string_view kBefore = "the columns ", kAfter = " (counted from 0)";
+  if (names.empty()) return;
+  for (std::string& text : warnings) {
+    const size_t begin = text.find(kBefore), end = text.find(kAfter);
+    if (begin == std::string::npos || end == std::string::npos || end < begin) continue;
+    std::string named;
+    for (size_t i = begin + kBefore.size(); i < end;) {
+      size_t number = 0;
+      const auto [stop, problem] = std::from_chars(text.data() + i, text.data() + end, number);
+      const bool is_column = problem == std::errc() && number < names.size() && !text.substr(0, i).ends_with("and ");
+      if (is_column) named += "'" + names[number] + "'";
+      if (!is_column) named += text[i];
+      i = is_column ? static_cast<size_t>(stop - text.data()) : i + 1;
+    }
+    text = text.substr(0, begin + kBefore.size()) + named + text.substr(end + kAfter.size());
+  }
+}
+
+Regressed run_regress(RegressCommand& command, JobPoints& points, ProgressLine& line) {
   Dataset initial;
   if (!command.initial_file.empty()) {
     initial = read_job_initial(command.job, command.initial_file, command.options, points);
   }
-  RegressResult result;
+  Regressed found;
   run_job(command.job, command.options, points, line, [&](FitHooks hooks) {
     hooks.initial = initial.view;
-    result = regress(RegressionRows::with_target(points.view), points.dataset.weights, command.options, hooks);
-    result.terms = command.job.terms;
+    found.result = regress(rows_of(points), points.dataset.weights, command.options, hooks);
+    found.result.terms = command.job.terms;
+    if (command.folds == 0 || found.fit().interrupted) return;
+    hooks.progress = {};
+    line.show("cross-validating");
+    found.held_out = cross_validate(rows_of(points), points.dataset.weights, command.options, command.folds, hooks);
   });
-  add_reading(command.job, points, result.fit.provenance, result.fit.warnings);
-  return result;
+  name_columns(points.dataset.column_names, found.fit().warnings);
+  add_reading(command.job, points, found.fit().provenance, found.fit().warnings);
+  if (command.folds > 0) end_phase("cross-validate", found.fit().provenance.seconds);
+  return found;
 }
 
 // Returns the equations of the best model, if there is one k and they are few enough to read.
@@ -106,44 +166,137 @@ std::string equations(const JobPoints& points, const RegressResult& result) {
   if (index < 0) return {};
   const ModelResult& model = result.fit.models[static_cast<size_t>(index)];
   if (model.k > kMax) return {};
-  const RegressionGate& gate = result.summaries[static_cast<size_t>(index)].gate;
+  const RegressionSummary& summary = result.summaries[static_cast<size_t>(index)];
   const int64_t columns = features_of_terms(points.view.d - 1, result.terms) + 1;
-  return "\n" + equation_table({model.prototypes, model.counts, gate, model.inertia, points.scaling},
+  return "\n" + equation_table({model.prototypes, model.counts, summary, model.inertia, points.scaling},
                                equation_names(points.column_names, points.dataset.source, columns, result.terms));
 }
 
-ReportStyle regress_style(const JobPoints& points, const RegressResult& result) {
-  const int64_t terms = points.view.d - 1, features = features_of_terms(terms, result.terms);
-  const std::string made = terms == features ? "" : fmt::format(" ({} terms)", terms);
-  return {.rows = fmt::format("{} rows of {} feature{}{} and a target", result.fit.provenance.rows, features,
-                              features == 1 ? "" : "s", made),
-          .inertia = "error",
-          .columns = {{"R2", [&](size_t i) { return fmt::format("{:.6f}", result.summaries[i].r2); }},
-                      {"BIC", [&](size_t i) { return fmt::format("{:.7g}", result.summaries[i].bic); }}},
-          .details = equations(points, result)};
+// Of the k of this model.
+const HeldOutR2& held_out_of(const RegressCommand& command, const Regressed& found, size_t model) {
+  const int64_t k = found.result.fit.models[model].k_requested;
+  return found.held_out[static_cast<size_t>(std::ranges::find(command.options.k, k) - command.options.k.begin())];
 }
 
-void write_results(const FitJob& job, JobPoints& points, RegressResult& result) {
+std::string about_r2(const RegressCommand& command, const Regressed& found) {
+  if (found.held_out.empty()) {
+    return "\nR2: each row by the model that suits its target best; --folds 5 predicts rows held out\n";
+  }
+  return fmt::format(
+      "\nR2 nearest, R2 prior: of rows held out in {} folds, as 'predict --gating' nearest or\n"
+      "prior predicts them; 0 is as good as the mean of the target\n",
+      command.folds);
+}
+
+ReportStyle regress_style(const RegressCommand& command, const JobPoints& points, const Regressed& found) {
+  const RegressResult& result = found.result;
+  const int64_t terms = points.view.d - 1, features = features_of_terms(terms, result.terms);
+  const std::string made = terms == features ? "" : fmt::format(" ({} terms)", terms);
+  ReportStyle style = {.rows = fmt::format("{} rows of {} feature{}{} and a target", result.fit.provenance.rows,
+                                           features, features == 1 ? "" : "s", made),
+                       .inertia = "error",
+                       .columns = {{"R2", [&](size_t i) { return fmt::format("{:.6f}", result.summaries[i].r2); }}}};
+  if (!found.held_out.empty()) {
+    style.columns.push_back(
+        {"R2 nearest", [&](size_t i) { return fmt::format("{:.6f}", held_out_of(command, found, i).nearest); }});
+    style.columns.push_back(
+        {"R2 prior", [&](size_t i) { return fmt::format("{:.6f}", held_out_of(command, found, i).prior); }});
+  }
+  style.columns.push_back({"BIC", [&](size_t i) { return fmt::format("{:.7g}", result.summaries[i].bic); }});
+  style.details = equations(points, result);
+  if (!found.traits.empty()) {
+    style.details +=
+        profile_table(found.traits, result.fit.models[static_cast<size_t>(result.fit.best(command.options.k[0]))]);
+  }
+  style.details += about_r2(command, found);
+  return style;
+}
+
+std::string held_out_json(const RegressCommand& command, const Regressed& found) {
+  const auto number = [](double r2) { return std::isfinite(r2) ? fmt::format("{}", r2) : "null"; };
+  std::string text;
+  for (size_t i = 0; i < found.held_out.size(); ++i) {
+    text += fmt::format("{}{{\"k\": {}, \"nearest\": {}, \"prior\": {}}}", i == 0 ? "" : ", ", command.options.k[i],
+                        number(found.held_out[i].nearest), number(found.held_out[i].prior));
+  }
+  return fmt::format("\"folds\": {}, \"r2_held_out\": [{}]", command.folds, text);
+}
+
+void append_models(const RegressCommand& command, const JobPoints& points, const FitResult& result) {
+  append_labels(command.job, points, result, [&](const ModelResult& model) {
+    PredictOptions options{.threads = command.options.threads, .distances = true};
+    options.backend = command.options.backend;
+    return regress_labels(RegressionRows::with_target(points.view), model.prototypes.view(), options).distances;
+  });
+}
+
+void write_page(const RegressCommand& command, const JobPoints& points, const RegressResult& result) {
+  const std::vector<std::string> names = names_of_columns(points);
+  ReportInput input;
+  input.name = command.job.data.name();
+  input.fit = &result.fit;
+  input.regression = &result;
+  input.scaling = points.scaling;
+  input.column_names = names;
+  input.threads = command.options.threads;
+  write_text(command.job.page, html_report(input));
+}
+
+// Of the best model of the first k, by all ranks together; none where it had not begun.
+std::optional<ClusterReport> summarise_best(const RegressCommand& command, const JobPoints& points,
+                                            const Regressed& found) {
+  const int64_t best = found.result.fit.best(command.options.k[0]);
+  if (!command.summarises || best < 0) return std::nullopt;
+  ClusterReport report = summarise_models(points, found.result, static_cast<size_t>(best), command.job.comm());
+  report.traits = found.traits;
+  return report;
+}
+
+void write_summary(const FitJob& job, const std::optional<ClusterReport>& clusters) {
+  if (clusters) return write_clusters(job.summary, *clusters);
+  throw Error(ErrorCode::kInterrupted, job.summary, "there are no clusters: the model of this k had not begun");
+}
+
+void write_results(const RegressCommand& command, JobPoints& points, Regressed& found,
+                   const std::optional<ClusterReport>& clusters) {
+  const FitJob& job = command.job;
+  RegressResult& result = found.result;
   write_job(
       job, result.fit.warnings,
       {.model = [&] { save_model(job.model, result, points.scaling, points.column_names, points.dataset.source); },
        .labels = [&] { write_labels(job.labels, result.fit, job.comm(), file_rows(points.dataset)); },
+       .append = [&] { append_models(command, points, result.fit); },
+       .summary = [&] { write_summary(job, clusters); },
+       .page = [&] { write_page(command, points, result); },
        .json =
            [&] {
              end_points(points, result.fit.provenance.seconds);
-             return to_json(result);
+             std::string json = to_json(result);
+             json.resize(json.size() - 2);  // the last brace and the line end before it
+             return json + ",\n  " + held_out_json(command, found) + "\n}";
            },
        .report =
            [&](const std::vector<std::string>& files) {
              end_points(points, result.fit.provenance.seconds);
-             return fit_report(job.data.name(), result.fit, files, regress_style(points, result));
+             return fit_report(job.data.name(), result.fit, files, regress_style(command, points, found));
            }});
+}
+
+void check_folds(const RegressCommand& command, bool initial_file) {
+  const auto refuse = [](const char* what, const char* why) {
+    throw Error(ErrorCode::kUsage, "--folds", fmt::format("does not go together with {}: {}", what, why));
+  };
+  if (command.folds == 0) return;
+  if (initial_file) refuse("--init FILE", "its models may have seen the rows that are held out");
+  if (command.job.ranks) refuse("mpirun", "one process needs all rows");
 }
 
 int run(RegressCommand& command) {
   FitJob& job = command.job;
+  command.summarises = !job.summary.empty();
   share_job("regress", job, command.options);
   const bool initial_file = names_initial_file(command.options.init, {"auto", "random-subsets", "kmeans", "kmeans-x"});
+  check_folds(command, initial_file);
   check_job(job, command.options, initial_file);
   job.terms.products = !command.no_products;
   check_terms(1, job.terms);
@@ -160,11 +313,16 @@ int run(RegressCommand& command) {
   ProgressLine line(!job.quiet && !job.json);
   if (!job.quiet) announce_resuming(job.checkpoint);
   JobPoints points = read_job_points(job, command.options, line);
-  RegressResult result = run_regress(command, points, line);
+  Regressed found = run_regress(command, points, line);
+  const int64_t best = found.fit().best(command.options.k[0]);
+  if (best >= 0 && !job.profile.empty()) {
+    found.traits = traits_of(points.profile, points.dataset, found.fit().models[static_cast<size_t>(best)]);
+  }
+  const std::optional<ClusterReport> clusters = summarise_best(command, points, found);
   line.erase();
-  if (result.fit.interrupted && !job.quiet) announce_going_on(job.checkpoint);
-  write_results(job, points, result);
-  return end_job(job, result.fit.interrupted);
+  if (found.fit().interrupted && !job.quiet) announce_going_on(job.checkpoint);
+  write_results(command, points, found, clusters);
+  return end_job(job, found.fit().interrupted);
 }
 
 }  // namespace

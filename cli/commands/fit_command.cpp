@@ -160,19 +160,6 @@ struct Clusters {
 // A summary reads the points twice more. For very many points on a device this takes long compared with the fit.
 constexpr int64_t kMaxValues = 100'000'000;
 
-std::vector<std::string> names_of_columns(const JobPoints& points) {
-  const Dataset& data = points.dataset;
-  const bool numbered = std::ssize(data.source.numbers) == points.view.d;
-  std::vector<std::string> names;
-  for (int64_t j = 0; j < points.view.d; ++j) {
-    const auto at = static_cast<size_t>(j);
-    names.push_back(at < data.column_names.size()
-                        ? data.column_names[at]
-                        : fmt::format("column {}", numbered ? data.source.numbers[at] : j + 1));
-  }
-  return names;
-}
-
 // The number in the file of a row of the points; both from 0.
 int64_t file_row(const Dataset& points, int64_t row) {
   for (const int64_t dropped : points.dropped) row += dropped <= row ? 1 : 0;
@@ -237,21 +224,12 @@ void write_summary(const FitJob& job, const Clusters& clusters) {
 }
 
 // The points of a fit get the labels of that fit, so that only their distances are new.
-void append_labels(const FitCommand& command, const JobPoints& points, const FitResult& result) {
-  const AppendFlags& flags = command.job.append;
-  const std::vector<NamedLabels> best = best_labels(flags.path, result);
-  std::vector<AppendedColumn> columns;
-  std::vector<std::vector<double>> distances(best.size());
-  for (size_t i = 0; i < best.size(); ++i) {
-    const ModelResult& model = result.models[static_cast<size_t>(best[i].model)];
-    columns.push_back({best.size() == 1 ? "cluster" : best[i].name, &model.labels, {}});
-    if (!flags.distances) continue;
+void append_clusters(const FitCommand& command, const JobPoints& points, const FitResult& result) {
+  append_labels(command.job, points, result, [&](const ModelResult& model) {
     PredictOptions options{.threads = command.options.threads, .metric = command.options.metric, .distances = true};
     options.backend = command.options.backend;
-    distances[i] = predict(points.view, model.prototypes.view(), options).distances;
-    columns.push_back({best.size() == 1 ? "distance" : best[i].name + "_distance", nullptr, distances[i]});
-  }
-  flags.write(points.dataset, columns);
+    return predict(points.view, model.prototypes.view(), options).distances;
+  });
 }
 
 void write_page(const FitCommand& command, const JobPoints& points, const Found& found, const Clusters& clusters) {
@@ -302,7 +280,7 @@ void write_results(const FitCommand& command, JobPoints& points, Found& found, c
       {.model =
            [&] { save_model(job.model, result, points.scaling, points.dataset.column_names, points.dataset.source); },
        .labels = [&] { write_labels(job.labels, result, job.comm(), file_rows(points.dataset)); },
-       .append = [&] { append_labels(command, points, result); },
+       .append = [&] { append_clusters(command, points, result); },
        .summary = [&] { write_summary(job, clusters); },
        .page = [&] { write_page(command, points, found, clusters); },
        .json =

@@ -244,6 +244,34 @@ void add_reading(const FitJob& job, const JobPoints& points, Provenance& provena
   warnings = warnings_of_all(job.ranks.get(), warnings);
 }
 
+std::vector<std::string> names_of_columns(const JobPoints& points) {
+  const Dataset& data = points.dataset;
+  const bool numbered = std::ssize(data.source.numbers) == points.view.d;
+  std::vector<std::string> names;
+  for (int64_t j = 0; j < points.view.d; ++j) {
+    const auto at = static_cast<size_t>(j);
+    names.push_back(at < data.column_names.size()
+                        ? data.column_names[at]
+                        : fmt::format("column {}", numbered ? data.source.numbers[at] : j + 1));
+  }
+  return names;
+}
+
+void append_labels(const FitJob& job, const JobPoints& points, const FitResult& result,
+                   const std::function<std::vector<double>(const ModelResult& model)>& distances_of) {
+  const std::vector<NamedLabels> best = best_labels(job.append.path, result);
+  std::vector<AppendedColumn> columns;
+  std::vector<std::vector<double>> distances(best.size());
+  for (size_t i = 0; i < best.size(); ++i) {
+    const ModelResult& model = result.models[static_cast<size_t>(best[i].model)];
+    columns.push_back({best.size() == 1 ? "cluster" : best[i].name, &model.labels, {}});
+    if (!job.append.distances) continue;
+    distances[i] = distances_of(model);
+    columns.push_back({best.size() == 1 ? "distance" : best[i].name + "_distance", nullptr, distances[i]});
+  }
+  job.append.write(points.dataset, columns);
+}
+
 void write_job(const FitJob& job, const std::vector<std::string>& warnings, const JobOutputs& outputs) {
   if (!job.leads()) {  // all else is the first rank's, which also says what is written
     if (!job.labels.empty()) outputs.labels();

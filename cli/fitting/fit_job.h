@@ -109,6 +109,14 @@ void run_job(const FitJob& job, const FitOptions& options, const JobPoints& poin
 void add_reading(const FitJob& job, const JobPoints& points, Provenance& provenance,
                  std::vector<std::string>& warnings);
 
+/// The names of the columns of the points, or what stands for them.
+std::vector<std::string> names_of_columns(const JobPoints& points);
+
+/// Writes the rows of DATA again, with the labels of the best model of each k and, where asked for,
+/// distances_of(model).
+void append_labels(const FitJob& job, const JobPoints& points, const FitResult& result,
+                   const std::function<std::vector<double>(const ModelResult& model)>& distances_of);
+
 /// How the outputs of a job are written.
 struct JobOutputs {
   std::function<void()> model, labels;

@@ -19,6 +19,17 @@ void set_format(const std::string& text, ReadOptions& options) {
   options.format = text;
 }
 
+// Returns true if `text` is an ending of file names of this format, as csv is for text. The description tells them.
+bool has_ending(const Choice& format, const std::string& text) {
+  const std::string ending = text.starts_with('.') ? text : "." + text;
+  const size_t at = format.description.find(ending);
+  if (text.empty() || at == std::string::npos) return false;
+  const std::string rest = format.description.substr(at + ending.size());
+  return rest.empty() || std::string_view(",) :").find(rest[0]) != std::string_view::npos;
+}
+
+}  // namespace
+
 std::vector<std::string> split_at_commas(const char* flag, const std::string& text) {
   std::vector<std::string> parts;
   for (size_t begin = 0; begin <= text.size();) {
@@ -33,17 +44,6 @@ std::vector<std::string> split_at_commas(const char* flag, const std::string& te
   }
   return parts;
 }
-
-// Returns true if `text` is an ending of file names of this format, as csv is for text. The description tells them.
-bool has_ending(const Choice& format, const std::string& text) {
-  const std::string ending = text.starts_with('.') ? text : "." + text;
-  const size_t at = format.description.find(ending);
-  if (text.empty() || at == std::string::npos) return false;
-  const std::string rest = format.description.substr(at + ending.size());
-  return rest.empty() || std::string_view(",) :").find(rest[0]) != std::string_view::npos;
-}
-
-}  // namespace
 
 void check_format(const char* flag, const std::string& text, const std::vector<Choice>& formats) {
   std::vector<std::string> choices = {"auto"};

@@ -26,6 +26,9 @@ inline constexpr const char* kDataHelp =
 inline constexpr const char* kTypeLeftOut =
     "as stored; text and wide integers as float32 if no two different values become equal, else as float64.";
 
+/// Names, numbers and ranges of columns, as --columns takes them. Throws Error(kUsage) for an empty one.
+std::vector<std::string> split_at_commas(const char* flag, const std::string& text);
+
 /// Adds --format, --dtype, --columns, --exclude, --numeric-only, --header and --decimal; `options` must outlive `app`.
 /// `left_out` ends the help of --dtype: what holds without it.
 void bind_read_flags(const Command& app, ReadOptions& options, const std::string& left_out = kTypeLeftOut);

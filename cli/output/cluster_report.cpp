@@ -124,6 +124,7 @@ Json cluster_json(const ClusterReport& report, size_t index, bool whole) {
   }
   Json json = {{"cluster", index},       {"rows", cluster.rows},     {"weight", cluster.weight},
                {"share", cluster.share}, {"spread", cluster.spread}, {"apart", std::move(apart)}};
+  for (const ClusterColumn& column : report.more) json[column.name] = column.values[index];
   json["typical"] = typical_rows(report, index);
   for (const Trait& trait : report.traits) {
     const ColumnOfClusters& column = trait.columns;
@@ -161,6 +162,7 @@ void write_csv(const std::string& path, const ClusterReport& report) {
   const ModelSummary& summary = report.summary;
   Dataset table;
   table.column_names = {"cluster", "rows", "weight", "share", "spread"};
+  for (const ClusterColumn& column : report.more) table.column_names.push_back(column.name);
   const size_t first = table.column_names.size(), d = report.columns.size();
   for (const std::string& name : report.columns) table.column_names.push_back(name);
   for (const std::string& name : report.columns) table.column_names.push_back(name + " difference");
@@ -176,6 +178,7 @@ void write_csv(const std::string& path, const ClusterReport& report) {
     const double begin[] = {static_cast<double>(k), static_cast<double>(cluster.rows), cluster.weight, cluster.share,
                             cluster.spread};
     std::ranges::copy(begin, to);
+    for (size_t i = 0; i < report.more.size(); ++i) to[std::size(begin) + i] = report.more[i].values[k];
     std::ranges::copy(summary.centroids.values<double>().subspan(k * d, d), to + first);
     std::ranges::copy(summary.differences.values<double>().subspan(k * d, d), to + first + d);
     double* next = to + first + 2 * d;
@@ -190,6 +193,25 @@ void write_csv(const std::string& path, const ClusterReport& report) {
 }
 
 }  // namespace
+
+std::string profile_table(std::span<const Trait> traits, const ModelResult& model) {
+  constexpr size_t kMax = 3;
+  std::vector<std::vector<std::string>> rows = {{"cluster", "rows", "profile: mean or share in the cluster"}};
+  for (size_t k = 0; k < model.counts.size(); ++k) {
+    std::string number = fmt::format("{}", k), count = fmt::format("{}", model.counts[k]);
+    std::vector<size_t> order = surprising(traits, k);
+    order.resize(std::min(order.size(), kMax));
+    if (order.empty()) rows.push_back({number, count, "-"});
+    for (const size_t at : order) {
+      const ColumnOfClusters& column = traits[at].columns;
+      rows.push_back(
+          {std::exchange(number, ""), std::exchange(count, ""),
+           fmt::format("{}: {:.4g}, all rows {:.4g} (z {:+.1f})", printable(traits[at].name, Newlines::kEscaped),
+                       column.means[k], column.all.mean, column.surprise[k])});
+    }
+  }
+  return "\n" + format_table("rrl", std::move(rows));
+}
 
 std::string clusters_json(const ClusterReport* report) {
   Json summary;

@@ -5,10 +5,17 @@
 #include <manymeans/summary.h>
 
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
 namespace manymeans::cli {
+
+/// A number of each cluster.
+struct ClusterColumn {
+  std::string name;
+  std::vector<double> values;
+};
 
 /// A summary, whose it is, and what its columns are called.
 struct ClusterReport {
@@ -21,10 +28,14 @@ struct ClusterReport {
   std::string id_name = {};        ///< of the column that names the rows; empty: they have numbers, from 1
   /// The name of a row of the points, from 0, or its number in the file; none: typical rows are not known.
   std::function<std::string(int64_t)> row_name = {};
+  std::vector<ClusterColumn> more = {};  ///< what else is known of each cluster
 };
 
 /// A card of each of the largest clusters, in the words of Python's cards(), and what is left out.
 std::string cluster_cards(const ClusterReport& report);
+
+/// A line for each cluster with the columns that surprise most: "hr: 4.1, all rows 11.5 (z -50.1)".
+std::string profile_table(std::span<const Trait> traits, const ModelResult& model);
 
 /// A JSON object whose member `summary` is null without a report. Of very many cells it has no whole centroids.
 std::string clusters_json(const ClusterReport* report);

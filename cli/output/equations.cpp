@@ -37,7 +37,7 @@ std::string rounded(double value, double allowed) {
 // mean square or somewhat more. The last entry is the 1 of the intercept. (A sum, at most 1.42 times the root of the
 // squares: std::hypot would tie the program to glibc 2.35, and wheels promise 2.34.)
 std::vector<double> sizes_of_features(const LinearModels& models, int64_t row) {
-  const RegressionGate& gate = models.gate;
+  const RegressionGate& gate = models.summary.gate;
   const double own = gate.weights[static_cast<size_t>(row)];
   const double all = std::reduce(gate.weights.begin(), gate.weights.end());
   // Around their means the rows of a cluster have no greater sum of squares than all rows.
@@ -58,11 +58,17 @@ std::vector<double> sizes_of_features(const LinearModels& models, int64_t row) {
 // the residuals, or with the loss of binary64 in the sum of the terms.
 double allowed_change(const LinearModels& models, const std::vector<double>& model, const std::vector<double>& sizes) {
   constexpr double kShare = 1e-3, kLost = 0x1p-51;
-  const double all = std::reduce(models.gate.weights.begin(), models.gate.weights.end());
+  const double all = std::reduce(models.summary.gate.weights.begin(), models.summary.gate.weights.end());
   const double residual = all > 0 ? std::sqrt(models.error / all) : 0;
   double largest = 0;
   for (size_t j = 0; j < model.size(); ++j) largest = std::max(largest, std::abs(model[j]) * sizes[j]);
   return std::max(kShare * residual, kLost * largest) / static_cast<double>(model.size());
+}
+
+std::vector<std::string> shown_terms(const EquationNames& names) {
+  std::vector<std::string> features;
+  for (const std::string& name : names.features) features.push_back(quoted(name));
+  return term_names(features, names.terms);
 }
 
 std::string equation(const LinearModels& models, int64_t row, const EquationNames& names) {
@@ -70,15 +76,26 @@ std::string equation(const LinearModels& models, int64_t row, const EquationName
   const std::vector<double> sizes = sizes_of_features(models, row);
   const double allowed = allowed_change(models, model, sizes);
   std::string out = fmt::format("{} = {}", quoted(names.target), rounded(model.back(), allowed));
-  std::vector<std::string> features;
-  for (const std::string& name : names.features) features.push_back(quoted(name));
-  const std::vector<std::string> terms = term_names(features, names.terms);
+  const std::vector<std::string> terms = shown_terms(names);
   for (size_t j = 0; j < terms.size(); ++j) {
     if (model[j] == 0) continue;
     out +=
         fmt::format(" {} {} {}", model[j] < 0 ? '-' : '+', rounded(std::abs(model[j]), allowed / sizes[j]), terms[j]);
   }
   return out;
+}
+
+// "(errors 0.12, 0.034 x1)": of the intercept and the terms of the equation.
+std::string errors_of(const LinearModels& models, int64_t row, const EquationNames& names) {
+  const Matrix& errors = models.summary.standard_errors;
+  const int64_t features = errors.columns() - 1;
+  std::string out = fmt::format("(errors {:.3g}", errors.at(row, features));
+  const std::vector<std::string> terms = shown_terms(names);
+  for (int64_t j = 0; j < features; ++j) {
+    if (models.coefficients.at(row, j) == 0) continue;
+    out += fmt::format(", {:.3g} {}", errors.at(row, j), terms[static_cast<size_t>(j)]);
+  }
+  return out + ")";
 }
 
 }  // namespace
@@ -105,28 +122,27 @@ EquationNames equation_names(const std::vector<std::string>& column_names, const
   return names;
 }
 
-std::vector<double> unscaled_model(const Matrix& models, int64_t row, const Scaling& scaling) {
-  const int64_t features = models.columns() - 1;
-  std::vector<double> model;
-  for (int64_t j = 0; j <= features; ++j) model.push_back(models.at(row, j));
-  if (scaling.kind == Scale::kNone) return model;
-  for (size_t j = 0; j + 1 < model.size(); ++j) {
-    model[j] /= scaling.divisor[j];
-    model.back() -= model[j] * scaling.offset[j];
-  }
-  return model;
-}
-
 std::string equation_table(const LinearModels& models, const EquationNames& names) {
   const int64_t all = std::accumulate(models.counts.begin(), models.counts.end(), int64_t{0});
-  std::vector<std::vector<std::string>> rows = {{"cluster", "rows", "share", "model"}};
+  const std::vector<LinearCluster>& clusters = models.summary.clusters;  // empty for an older file
+  std::vector<std::vector<std::string>> rows = {{"cluster", "rows", "share"}};
+  if (!clusters.empty()) rows[0].emplace_back("R2");
+  rows[0].emplace_back("model");
   for (int64_t k = 0; k < models.coefficients.rows(); ++k) {
     const int64_t count = models.counts[static_cast<size_t>(k)];
     const double share = all > 0 ? 100.0 * static_cast<double>(count) / static_cast<double>(all) : 0.0;
-    rows.push_back(
-        {fmt::format("{}", k), fmt::format("{}", count), fmt::format("{:.1f} %", share), equation(models, k, names)});
+    std::vector<std::string>& row = rows.emplace_back();
+    row = {fmt::format("{}", k), fmt::format("{}", count), fmt::format("{:.1f} %", share)};
+    if (!clusters.empty()) {
+      const double r2 = clusters[static_cast<size_t>(k)].r2;
+      row.push_back(std::isnan(r2) ? "-" : fmt::format("{:.4f}", r2));
+    }
+    row.push_back(equation(models, k, names));
+    if (clusters.empty() || std::isnan(models.summary.standard_errors.at(k, models.coefficients.columns() - 1)))
+      continue;
+    rows.push_back({"", "", "", "", errors_of(models, k, names)});
   }
-  return format_table("rrrl", rows);
+  return format_table(clusters.empty() ? "rrrl" : "rrrrl", rows);
 }
 
 }  // namespace manymeans::cli

@@ -22,18 +22,16 @@ EquationNames equation_names(const std::vector<std::string>& column_names, const
                              const Terms& terms);
 EquationNames equation_names(const ModelFile& file);
 
-/// The coefficients of model `row` of K x (D + 1), and last its intercept, for features that are not scaled.
-std::vector<double> unscaled_model(const Matrix& models, int64_t row, const Scaling& scaling);
-
 /// A fitted model and where it came from, as far as its equations need it.
 struct LinearModels {
   const Matrix& coefficients;
   const std::vector<int64_t>& counts;
-  const RegressionGate& gate;
+  const RegressionSummary& summary;
   double error;  ///< the weighted sum of squared residuals
   const Scaling& scaling;
 };
-/// A line for each cluster: its rows, their share, and "y = 1.5 + 2 x1 - 0.25 x3". Terms of coefficient 0 are left out.
+/// Two lines for each cluster: its rows, their share, its R2 and "y = 1.5 + 2 x1 - 0.25 x3", and below it the standard
+/// errors, where they are known. Terms of coefficient 0 are left out.
 /// Coefficients have enough digits to predict with them, and at least six. Over the rows of a cluster, the root mean
 /// square of the rounding's effect is at most a thousandth of the root mean square of all residuals.
 std::string equation_table(const LinearModels& models, const EquationNames& names);

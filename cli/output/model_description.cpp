@@ -39,6 +39,14 @@ Json linear_clusters(const StoredModel& model, const Scaling& scaling) {
                         {"weight", json_number(model.weights[cluster])},
                         {"intercept", intercept},
                         {"coefficients", coefficients}});
+    const RegressionSummary& summary = *model.regression;
+    if (summary.clusters.empty()) continue;  // of an older file
+    Json errors = Json::array();
+    for (int64_t j = 0; j < summary.standard_errors.columns(); ++j) {
+      errors.push_back(json_number(summary.standard_errors.at(k, j)));
+    }
+    clusters.back()["r2"] = json_number(summary.clusters[cluster].r2);
+    clusters.back()["standard_errors"] = std::move(errors);
   }
   return clusters;
 }
@@ -95,7 +103,7 @@ std::string model_equations(const ModelFile& file) {
   for (const BestModel& best : best_models(file)) {
     const StoredModel& model = *best.model;
     out += fmt::format("\nk = {}\n", k_of(model)) +
-           equation_table({model.prototypes, model.counts, model.regression->gate, model.inertia, file.scaling}, names);
+           equation_table({model.prototypes, model.counts, *model.regression, model.inertia, file.scaling}, names);
   }
   return out;
 }

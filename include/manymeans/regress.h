@@ -9,6 +9,7 @@
 #include <manymeans/result.h>
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -90,22 +91,30 @@ void for_each_regress_option(Options& options, Visitor&& visit) {
 /// Throws Error(kUsage) unless every option is in its range and the options agree with each other.
 void check(const RegressOptions& options);
 
+/// Features were made of those that people know by (x - offset) / divisor.
+struct FeatureUnits {
+  std::vector<double> offset = {}, divisor = {};  ///< empty: they are the same; else D values or more
+};
+
 /// Rows of [x, y]: D features and, as the last column, the target.
 class RegressionRows {
  public:
   /// Column `target` of the points, counted from 0, is the target; -1 is the last. If it is the last, nothing is
   /// copied, and the points' memory must outlive this. Else the rows are copied once, in their own type. Throws
   /// Error(kUsage) for a column that does not exist, kBadData if there is no other column.
-  static RegressionRows with_target(const PointsView& points, int64_t target = -1);
+  /// `units`: what RegressionSummary::standard_errors is told in.
+  static RegressionRows with_target(const PointsView& points, int64_t target = -1, FeatureUnits units = {});
   /// Features (N x D) and target (N x 1) that lie apart: copied once, in their own type where both have the same, else
   /// as float64. Throws Error(kBadData) when the rows differ or y has several columns.
   static RegressionRows joined(const PointsView& x, const PointsView& y);
 
   const PointsView& view() const { return view_; }  ///< N x (D + 1)
   int64_t features() const { return view_.d - 1; }
+  const FeatureUnits& units() const { return units_; }
 
  private:
   PointsView view_;
+  FeatureUnits units_;
   std::shared_ptr<const std::byte[]> copy_;  // null where the view is of the caller's memory
 };
 
@@ -114,6 +123,15 @@ struct RegressionGate {
   Matrix means;  ///< K x D, float64: the weighted mean of the features of a cluster's rows; 0 if it has none
   std::vector<double> scales;   ///< D: the weighted deviation of a feature over all rows; 1 where it is constant
   std::vector<double> weights;  ///< K: the weight of each cluster
+};
+
+/// How well the model of one cluster fits the rows of the cluster. NaN in a cluster without weight.
+struct LinearCluster {
+  static constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+
+  double r2 = kNone;           ///< as of all rows, within the cluster; NaN where its target is constant
+  double deviation = kNone;    ///< the root of the weighted mean squared residual
+  double target_mean = kNone;  ///< weighted
 };
 
 /// Facts about one model of a RegressResult, in addition to its ModelResult.
@@ -131,6 +149,13 @@ struct RegressionSummary {
   /// cluster, or a combination of features before it, or the cluster has too few rows. If a coefficient or the
   /// intercept would be above 2^500 (in float32: above its largest value), only the mean of the target is left.
   std::vector<std::vector<int64_t>> left_out;
+  std::vector<LinearCluster> clusters = {};
+  std::vector<double> cluster_r2() const;  ///< of all clusters
+  /// K x (D + 1), float64: of the coefficients and last of the intercept, in RegressionRows::units().
+  /// They are those of least squares in the cluster, sqrt(s / (n - p) (X^T W X)^-1_jj): s is the sum of its weighted
+  /// squared residuals, n its weight, p the number of its coefficients that are not left out. They take the cluster as
+  /// given, so they are too small where clusters overlap. NaN for what is left out, for n <= p, and with a ridge.
+  Matrix standard_errors = {};
 };
 
 /// What the features of a row become before they go into linear models: <manymeans/terms.h>.
@@ -162,7 +187,8 @@ struct RegressResult {
 /// With hooks.comm, each rank passes its own rows and weights, as for fit(). All ranks get the same models, summaries
 /// and warnings, and the labels of their own rows.
 /// Returns the same bits for any thread count, instruction set, backend, strategy, algorithm and number of ranks.
-/// Warnings name clusters of fewer than D + 1 rows and the columns that they leave out. Others say that the target is
+/// Warnings name the columns that no model can use, and the first cluster of fewer than D + 1 rows or without a
+/// coefficient for another column, with the number of such clusters. Others say that the target is
 /// constant, or that all rows are equal. One names a column without a magnitude above 2^-400, whose squares underflow:
 /// scale it up, since it takes part as it is. Throws Error: kUsage (options, an initialisation for centroids, D above
 /// kMaxFeatures, fewer rows than coefficients), kBadData (NaN, infinity, weights, magnitudes above 2^500), kUnavailable
@@ -191,5 +217,20 @@ std::span<const std::string_view> names_of<Gating>();
 /// Error(kBadData) when columns or clusters do not agree or values are not finite. Time O(N D K).
 Matrix regress_predict(const PointsView& x, const PointsView& models, const RegressionGate& gate, Gating gating,
                        const PredictOptions& options = {});
+
+/// R2 of rows that were held out, as RegressionSummary::r2 has it: 1 - (weighted sum of squared errors) / (weighted sum
+/// of squares of the target around its mean). Below 0 where the mean predicts better.
+struct HeldOutR2 {
+  double nearest = 0, prior = 0;  ///< by Gating
+};
+
+/// Cross-validated R2 of the best model of each of options.k. Row i is held out in fold floor(u folds / 2^64), where u
+/// is the contract's random number of options.seed, index i, draw 0 and purpose 22. For each fold, regress() fits the
+/// other rows with these options. The features of a row held out, never its target, say which model predicts it
+/// (Gating), by the means and deviations of the other rows. All errors go into one sum. NaN if a fit was stopped, or
+/// the target is constant. Throws as regress(), and Error(kUsage) for fewer than 2 folds, more folds than rows,
+/// hooks.comm and hooks.initial. Takes the time of `folds` fits and the memory of a copy of the rows.
+std::vector<HeldOutR2> cross_validate(const RegressionRows& rows, std::span<const double> weights,
+                                      const RegressOptions& options, int64_t folds, const FitHooks& hooks = {});
 
 }  // namespace manymeans

@@ -30,17 +30,20 @@ struct CriterionSeries {
 /// All criteria of a choice, in the order of tables.
 std::vector<CriterionSeries> criterion_series(const ChosenK& chosen);
 
+struct RegressResult;
+
 /// The contents of a page. Whatever is left out costs the parts that need it, and nothing else.
 struct ReportInput {
-  std::string name = {};                           ///< what was clustered: a file, usually
-  const FitResult* fit = nullptr;                  ///< required
-  std::span<const std::string> digests = {};       ///< of its models, where they are known already
-  int64_t k = 0;                                   ///< whose best model is shown; 0: the chosen k, else the first one
-  std::span<const SearchSummary> searches = {};    ///< of each of its models, where they were searched for
-  const ChosenK* chosen = nullptr;                 ///< where k was chosen, by `fit`
-  PointsView points = {};                          ///< as they were fitted: after scaling
-  std::span<const double> weights = {};            ///< of the fit
-  Scaling scaling = {};                            ///< of the points, which numbers of columns are told without
+  std::string name = {};                         ///< what was clustered: a file, usually
+  const FitResult* fit = nullptr;                ///< required
+  std::span<const std::string> digests = {};     ///< of its models, where they are known already
+  int64_t k = 0;                                 ///< whose best model is shown; 0: the chosen k, else the first one
+  std::span<const SearchSummary> searches = {};  ///< of each of its models, where they were searched for
+  const ChosenK* chosen = nullptr;               ///< where k was chosen, by `fit`
+  const RegressResult* regression = nullptr;  ///< of a fit of linear models, which `fit` is a part of; no points then
+  PointsView points = {};                     ///< as they were fitted: after scaling
+  std::span<const double> weights = {};       ///< of the fit
+  Scaling scaling = {};                       ///< of the points, which numbers of columns are told without
   std::span<const std::string> column_names = {};  ///< empty, or D
   std::span<const Trait> traits = {};              ///< of the shown model, by columns that were not fitted
   /// The name of a row of the points, from 0; none: rows have numbers from 0.

@@ -26,4 +26,7 @@ void check_terms(int64_t features, const Terms& terms);
 /// degree 1. Throws Error: kUsage (terms), kUnavailable (memory).
 void expand_terms(Dataset& points, const Terms& terms, int64_t targets, int threads = 0, int64_t memory = 0);
 
+/// The coefficients of linear model `row` of K x (D + 1), and last its intercept, for features that are not scaled.
+std::vector<double> unscaled_model(const Matrix& models, int64_t row, const Scaling& scaling);
+
 }  // namespace manymeans

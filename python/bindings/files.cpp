@@ -158,6 +158,10 @@ nb::dict as_dict(StoredModel& model) {
   result["weights"] = to_numpy(std::move(model.weights));
   if (model.regression) {
     result["r2"] = model.regression->r2;
+    if (model.regression->standard_errors.rows() > 0) {
+      result["cluster_r2"] = to_numpy(model.regression->cluster_r2());
+      result["standard_errors"] = to_numpy(std::move(model.regression->standard_errors));
+    }
     result["bic"] = model.regression->bic;
     result["means"] = to_numpy(std::move(model.regression->gate.means));
     result["feature_scales"] = to_numpy(std::move(model.regression->gate.scales));
@@ -203,6 +207,10 @@ StoredModel stored_model(const nb::dict& model) {
   RegressionSummary& summary = result.regression.emplace();
   summary.r2 = nb::cast<double>(model["r2"]);
   summary.bic = nb::cast<double>(model["bic"]);
+  if (!model["standard_errors"].is_none()) {
+    summary.standard_errors = matrix_of(nb::cast<AnyArray>(model["standard_errors"]));
+    for (const double r2 : vector_of<double>(model["cluster_r2"])) summary.clusters.push_back({.r2 = r2});
+  }
   summary.gate = {matrix_of(nb::cast<AnyArray>(model["means"])), vector_of<double>(model["feature_scales"]),
                   result.weights};
   return result;

@@ -53,8 +53,33 @@ nb::dict regress_rows(const nb::dict& given_rows, const nb::object& weights, con
     model["means"] = to_numpy(std::move(summary.gate.means));
     model["feature_scales"] = to_numpy(std::move(summary.gate.scales));
     model["left_out"] = summary.left_out;
+    model["cluster_r2"] = to_numpy(summary.cluster_r2());
+    model["standard_errors"] = to_numpy(std::move(summary.standard_errors));
   }
   return out;
+}
+
+// R2 by each gating, "nearest" and "prior", of the best model of each k.
+nb::list cross_validate_rows(const nb::dict& given_rows, const nb::object& weights, const nb::dict& given_options,
+                             int64_t folds) {
+  const GivenRows given = rows_of(given_rows);
+  const PointsView features = given.features(), target = points_of(given.target, false);
+  const std::span<const double> values = values_of(weights);
+  const auto options =
+      options_from<RegressOptions>(given_options, [](auto& all, auto&& set) { for_each_regress_option(all, set); });
+  Waiting waiting;
+  FitHooks hooks;
+  hooks.abort = &waiting.abort();
+  std::vector<HeldOutR2> found;
+  waiting.run([&] { found = cross_validate(RegressionRows::joined(features, target), values, options, folds, hooks); });
+  nb::list result;
+  for (const HeldOutR2& r2 : found) {
+    nb::dict one;
+    one["nearest"] = r2.nearest;
+    one["prior"] = r2.prior;
+    result.append(one);
+  }
+  return result;
 }
 
 PredictOptions predict_options(const nb::dict& wanted, const Waiting& waiting) {
@@ -111,6 +136,8 @@ nb::tuple make_terms(const nb::object& points, bool bfloat16, const nb::tuple& g
 void add_regressing(nb::module_& module) {
   module.def("regress", &regress_rows, nb::arg("rows"), nb::arg("weights").none(), nb::arg("options"),
              nb::arg("hooks"));
+  module.def("regress_cross_validate", &cross_validate_rows, nb::arg("rows"), nb::arg("weights").none(),
+             nb::arg("options"), nb::arg("folds"));
   module.def("make_terms", &make_terms, nb::arg("points"), nb::arg("bfloat16"), nb::arg("terms"), nb::arg("names"),
              nb::arg("threads"));
   module.def("features_of_terms",

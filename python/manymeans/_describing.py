@@ -131,8 +131,9 @@ def summary(
         standard deviations of the column. The program's ``--summary`` has the same numbers. With
         ``metric="cosine"``, the rows have length one.
         For linear models, ``spread`` is the root of the mean squared residual, and ``r2`` the share of the target's
-        variance in the cluster that its model explains. ``intercept`` and ``"name (coef)"`` are the model. The columns
-        of features and target have their means.
+        variance in the cluster that its model explains. ``intercept`` and ``"name (coef)"`` are the model, and
+        ``"intercept (error)"`` and ``"name (error)"`` their standard errors. The columns of features and target have
+        their means.
         A column of numbers in `profile` adds ``"name (mean)"``. A column of texts, truth values or categories adds
         columns for each value. ``"name=value"`` is its share of the rows, and ``"name=value (lift)"`` that share
         divided by the share of all rows. Rows with a gap are left out. ``"name (z)"`` is the test value: how surprising

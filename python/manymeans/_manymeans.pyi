@@ -119,6 +119,9 @@ def regress(
     options: dict[str, Any],
     hooks: dict[str, Any],
 ) -> dict[str, Any]: ...
+def regress_cross_validate(
+    rows: dict[str, Any], weights: _Array | None, options: dict[str, Any], folds: int
+) -> list[dict[str, float]]: ...
 def regress_labels(rows: dict[str, Any], models: _Array, wanted: dict[str, Any]) -> _Array: ...
 def regress_predict(
     points: _Points, bfloat16: bool, model: dict[str, Any], wanted: dict[str, Any]

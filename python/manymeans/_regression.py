@@ -21,6 +21,7 @@ from ._functions import run_regress
 from ._input import Points, Target, in_order, plain_numbers, readable
 from ._labelling import matching
 from ._outside import warn_of_outside
+from ._parameters import integer
 from ._profile import NOTHING, Profile, Remembered
 from ._result import FitResult, Model
 from ._sklearn import RegressorMixin, checks_parameters
@@ -53,6 +54,13 @@ class RegressionClustering(Fitting, RegressorMixin, _FittingEstimator):
     bic_ : float
         n (ln(2 pi inertia_ / n) + 1) + p ln n; the lowest is best. The sum of the weights is n, the number of
         coefficients, intercepts and shares of clusters is p.
+    cluster_r2_ : ndarray of shape (n_clusters,)
+        R2 of each cluster: 1 - its squared residuals / sum of squares of its targets around their mean; NaN where its
+        targets are equal.
+    standard_errors_ : ndarray of shape (n_clusters, n_terms + 1)
+        Standard errors of the coefficients and, last, of the intercept: those of least squares in the cluster, whose
+        rows they take as given. NaN for a feature without a coefficient, with `ridge`, and for a cluster whose weight
+        is no more than its coefficients. They and `cluster_r2_` are None in older model files.
     cluster_means_ : ndarray of shape (n_clusters, n_terms)
         Mean of the terms of each cluster's rows.
     n_iter_ : int
@@ -181,9 +189,7 @@ class RegressionClustering(Fitting, RegressorMixin, _FittingEstimator):
                 f"n_samples={n} should be >= {self.n_clusters * each}: n_clusters={self.n_clusters} linear models of "
                 f"{each} coefficients."
             )
-        options = self._options() | {
-            "k": [int(self.n_clusters)], "models": int(self.n_init), "intercept": bool(self.fit_intercept),
-        }  # fmt: skip
+        options = self._fit_options()
         initial = None
         if isinstance(self.init, str):
             options["init"] = self.init
@@ -235,6 +241,7 @@ class RegressionClustering(Fitting, RegressorMixin, _FittingEstimator):
         self.coef_, self.intercept_ = coefficients[:, :-1].copy(), coefficients[:, -1].copy()
         self.cluster_means_ = means
         self.inertia_, self.r2_, self.bic_ = best.inertia, best.r2, best.bic
+        self.cluster_r2_, self.standard_errors_ = best.cluster_r2, best.standard_errors
         self.n_iter_ = best.n_iter
         self.__dict__.pop("labels_", None)  # of an earlier fit
         if best.labels is not None:
@@ -363,6 +370,58 @@ class RegressionClustering(Fitting, RegressorMixin, _FittingEstimator):
         weights = None if sample_weight is None else plain_numbers(sample_weight, "sample_weight")
         return float(super().score(X, plain_numbers(y, "y"), weights))
 
+    def cross_validated_r2(
+        self, X: Any = None, y: Any = None, sample_weight: Any = None, *, folds: int = 5, gating: str | None = None
+    ) -> float:
+        """Give R2 of predictions for rows that the models have not seen: fit to the other folds, predict each fold.
+
+        `r2_` is larger, since there the target of a row has chosen its model. ``manymeans regress --folds`` gives the
+        same numbers.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), default=None
+            Features; by default the features of the fit, as long as the program keeps them, the target and the weights.
+        y : array-like of shape (n_samples,), default=None
+            Target.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights.
+        folds : int, default=5
+            Number of parts of the rows, and of fits. Row i is in the fold that the library's random number of the
+            seed and i draws, in every order of computing.
+        gating : {"nearest", "prior"}, default=None
+            How the features of a row say which model predicts it; replaces the parameter of that name.
+
+        Returns
+        -------
+        r2 : float
+            1 - (weighted sum of squared errors) / (weighted sum of squares of y around its mean); NaN for a constant y.
+
+        """
+        check_is_fitted(self)
+        gating = self.gating if gating is None else gating
+        if gating not in ("nearest", "prior"):
+            raise UsageError(f'[gating] {gating!r} predicts no single target; "nearest" or "prior" is right')
+        if not isinstance(self.init, str):
+            raise UsageError("[init] given models may have seen the rows that are held out; name a method")
+        if X is None:
+            X, y, sample_weight = self._fitted_to.objects()
+        points = self._points(X, reset=False)
+        target, weights = self._target(y, points, X), self._weights(sample_weight, points, X)
+        points = self._in_terms(points, self.result_._terms, np.empty((0, 0)))
+        options = self._fit_options() | {"init": self.init, "threads": _threads.effective(self.n_threads)}
+        options["seed"] = self.result_.provenance["options"]["seed"]
+        rows = {"points": points.array, "bfloat16": points.bfloat16, "target": target.values}
+        given = {name: value for name, value in options.items() if value is not None}
+        with naming(points.names, points.source):
+            found = _manymeans.regress_cross_validate(rows, weights, given, integer("folds", folds, 2))
+        return found[0][gating]
+
+    def _fit_options(self) -> dict[str, Any]:
+        return self._options() | {
+            "k": [int(self.n_clusters)], "models": int(self.n_init), "intercept": bool(self.fit_intercept),
+        }  # fmt: skip
+
     def summary(self, X: Any = None, y: Any = None, sample_weight: Any = None, *, profile: Any = None) -> Any:
         """Describe the linear models and the rows of each.
 
@@ -400,6 +459,9 @@ class RegressionClustering(Fitting, RegressorMixin, _FittingEstimator):
             raise UsageError("[X] the rows of the fit have changed since; pass those that are meant as X and y")
         terms = self._in_terms(points._replace(names=names), self.result_._terms, self._model.cluster_centers).names
         coefficients = {f"{name} (coef)": values for name, values in zip(terms or [], self.coef_.T, strict=True)}
+        if self.standard_errors_ is not None:
+            errors = zip(["intercept", *(terms or [])], np.roll(self.standard_errors_, 1, axis=1).T, strict=True)
+            coefficients |= {f"{name} (error)": values for name, values in errors}
         r2 = _r2_of_clusters(values, labels, squares, masses, len(self.coef_))
         profile = Profile(
             X, weights, (labels, squares), self.coef_, {"r2": r2, "intercept": self.intercept_} | coefficients

@@ -37,7 +37,7 @@ _FIELDS = (
 
 
 # Further fields of linear models.
-_LINEAR_FIELDS = ("r2", "bic", "means", "feature_scales")
+_LINEAR_FIELDS = ("r2", "bic", "means", "feature_scales", "cluster_r2", "standard_errors")
 
 
 class Model:
@@ -82,6 +82,9 @@ class Model:
         Bayesian information criterion.
     means, feature_scales : ndarray or None
         Of linear models: the mean of the features in each cluster, and the deviation of each feature over all rows.
+    cluster_r2, standard_errors : ndarray or None
+        Of linear models: R2 of each cluster, and the standard errors of its coefficients and, last, of its intercept,
+        in the units of the file; None for older files.
 
     """
 
@@ -111,6 +114,8 @@ class Model:
         self.bic: float | None = values.get("bic")
         self.means: npt.NDArray[np.float64] | None = values.get("means")
         self.feature_scales: npt.NDArray[np.float64] | None = values.get("feature_scales")
+        self.cluster_r2: npt.NDArray[np.float64] | None = values.get("cluster_r2")
+        self.standard_errors: npt.NDArray[np.float64] | None = values.get("standard_errors")
         self._left_out: list[list[int]] = values.get("left_out", [])
         self._digest: str | None = values.get("digest", digest)
 

@@ -27,6 +27,7 @@ enum class Purpose : uint32_t {
   kSampledPair = 19,
   kDrawSeed = 20,
   kNodeSeed = 21,
+  kFoldOfRow = 22,
 };
 
 using Philox4 = std::array<uint32_t, 4>;

@@ -105,4 +105,16 @@ void expand_terms(Dataset& points, const Terms& terms, int64_t targets, int thre
   points.owner = std::move(copy.owner);
 }
 
+std::vector<double> unscaled_model(const Matrix& models, int64_t row, const Scaling& scaling) {
+  const int64_t features = models.columns() - 1;
+  std::vector<double> model;
+  for (int64_t j = 0; j <= features; ++j) model.push_back(models.at(row, j));
+  if (scaling.kind == Scale::kNone) return model;
+  for (size_t j = 0; j + 1 < model.size(); ++j) {
+    model[j] /= scaling.divisor[j];
+    model.back() -= model[j] * scaling.offset[j];
+  }
+  return model;
+}
+
 }  // namespace manymeans

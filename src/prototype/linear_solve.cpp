@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <optional>
 
 namespace manymeans {
@@ -124,11 +125,7 @@ double solved_intercept(const ProductSums& sums, const std::vector<double>& coef
   const int64_t d = sums.features();
   DyadicDot of_rest(sums(d, d + 1));
   for (int64_t j = 0; j < d; ++j) of_rest.subtract(sums(j, d + 1), coefficients[static_cast<size_t>(j)]);
-  const Dyadic rest = of_rest.sum();
-  const Dyadic& weight = sums(d + 1, d + 1);
-  const int64_t shift = -rest.exponent();
-  const int64_t weight_shift = -weight.exponent();
-  return std::ldexp(rest.rounded(shift) / weight.rounded(weight_shift), static_cast<int>(weight_shift - shift));
+  return ratio(of_rest.sum(), sums(d + 1, d + 1));
 }
 
 // A model without coefficients: all columns are left out.
@@ -140,7 +137,20 @@ LinearFit mean_of_target(const ProductSums& sums, const LinearOptions& options) 
   return fit;
 }
 
+// sqrt(v * factor), where v may be beyond the range of binary64.
+double root(const Dyadic& v, double factor) {
+  if (v.is_zero()) return 0;
+  const int64_t even = v.exponent() / 2 * 2;
+  return std::ldexp(std::sqrt(v.rounded(-even) * factor), static_cast<int>(even / 2));
+}
+
 }  // namespace
+
+double ratio(const Dyadic& v, const Dyadic& w) {
+  if (v.is_zero()) return 0;
+  const int64_t v_shift = -v.exponent(), w_shift = -w.exponent();
+  return std::ldexp(v.rounded(v_shift) / w.rounded(w_shift), static_cast<int>(w_shift - v_shift));
+}
 
 LinearFit solve_linear(const ProductSums& sums, const LinearOptions& options) {
   const int64_t d = sums.features();
@@ -157,6 +167,54 @@ LinearFit solve_linear(const ProductSums& sums, const LinearOptions& options) {
   fit.intercept = solved_intercept(sums, fit.coefficients);
   // A value that is not finite is too large, too.
   return std::fabs(fit.intercept) <= options.largest ? fit : mean_of_target(sums, options);
+}
+
+Dyadic squared_residuals(const ProductSums& sums, std::span<const double> model) {
+  const auto d = static_cast<size_t>(sums.features());
+  std::vector<double> factors;  // of the features, the target and 1
+  for (size_t j = 0; j < d; ++j) factors.push_back(-model[j]);
+  factors.push_back(1);
+  factors.push_back(-model[d]);
+  Dyadic total;
+  for (size_t i = 0; i < d + 2; ++i) {
+    DyadicDot row{Dyadic()};
+    for (size_t j = 0; j < d + 2; ++j) {
+      row.add(sums(static_cast<int64_t>(std::min(i, j)), static_cast<int64_t>(std::max(i, j))), factors[j]);
+    }
+    total = total + row.sum() * Dyadic(factors[i]);
+  }
+  return total.negative() ? Dyadic() : total;  // sums that were rounded
+}
+
+std::vector<double> standard_errors(const ProductSums& sums, const LinearOptions& options, const ErrorBasis& basis) {
+  const int64_t d = sums.features(), one = d + 1;
+  std::vector<double> errors(static_cast<size_t>(d + 1), std::numeric_limits<double>::quiet_NaN());
+  const CentredProducts products(sums, options);
+  const Cholesky factor(products, d);
+  const std::vector<int64_t>& kept = factor.kept();
+  const double freedom = basis.weight - static_cast<double>(kept.size()) - (options.intercept ? 1 : 0);
+  if (options.ridge > 0 || !(freedom > 0)) return errors;
+  const Dyadic& weight = sums(one, one);
+  // The products are those of the features around their means, times the weight.
+  const Dyadic squares = options.intercept ? basis.squares * weight : basis.squares;
+  std::vector<double> middle;  // of the features from where the intercept is told, in the units of the scaled products
+  for (size_t i = 0; i < kept.size(); ++i) {
+    std::vector<double> column(kept.size(), 0.0);
+    column[i] = 1;
+    factor.solve(column);
+    const auto scale = static_cast<int>(products.scale(kept[i]));
+    errors[static_cast<size_t>(kept[i])] = std::ldexp(root(squares, column[i] / freedom), scale);
+    const double mean = options.intercept ? ratio(sums(kept[i], one), weight) : 0;
+    middle.push_back(std::ldexp(mean + basis.origin[static_cast<size_t>(kept[i])], scale));
+  }
+  std::vector<double> solved = middle;
+  factor.solve(solved);
+  double far = 0;
+  for (size_t i = 0; i < kept.size(); ++i) far = std::fma(middle[i], solved[i], far);
+  const double of_mean = options.intercept ? std::sqrt(ratio(basis.squares, weight) / freedom) : 0;
+  const double of_slopes = root(squares, far / freedom);
+  errors.back() = std::sqrt(of_mean * of_mean + of_slopes * of_slopes);
+  return errors;
 }
 
 }  // namespace manymeans

@@ -5,6 +5,7 @@
 #include "data/linear_options.h"
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace manymeans {
@@ -35,7 +36,24 @@ struct LinearFit {
   std::vector<bool> kept;  ///< which columns have a coefficient of their own
 };
 
+/// v / w, from exact numbers of any size.
+double ratio(const Dyadic& v, const Dyadic& w);
+
 /// The least squares of one cluster that weighs something. O(D^3) binary64 operations and O(D^2) exact ones.
 LinearFit solve_linear(const ProductSums& sums, const LinearOptions& options);
+
+/// The exact sum of w' (y - b x - b_0)^2 for any model: D coefficients and an intercept.
+Dyadic squared_residuals(const ProductSums& sums, std::span<const double> model);
+
+/// What the errors of a cluster's coefficients depend on, in addition to its sums.
+struct ErrorBasis {
+  std::span<const double> origin;  ///< D: where the intercept is told, as an offset that is added to the features
+  Dyadic squares;                  ///< squared_residuals()
+  double weight;                   ///< of the cluster, in units in which a row has 1
+};
+/// The standard errors of D coefficients and the intercept: sqrt(squares / (weight - p) * (X^T X)^-1_jj), where p
+/// columns are kept, the intercept included. NaN for columns that are left out, where p reaches the weight, and for a
+/// ridge. Without an intercept X has no column of 1, and the intercept's error is that of the sum of b_j origin_j.
+std::vector<double> standard_errors(const ProductSums& sums, const LinearOptions& options, const ErrorBasis& basis);
 
 }  // namespace manymeans

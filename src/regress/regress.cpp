@@ -45,22 +45,37 @@ void check_shape(int64_t n, int64_t features, const RegressOptions& options) {
 // Summaries and warnings as models come to their end, perhaps on several threads: each has a place of its own.
 class Summaries {
  public:
-  explicit Summaries(size_t models) : models_(models) {
+  Summaries(size_t models, const FeatureUnits& units) : models_(models), units_(units) {
     for (SummarisedModel& model : models_) {
       model.summary.r2 = model.summary.bic = std::numeric_limits<double>::quiet_NaN();
     }
   }
 
   void take(const FinishedModel& finished) {
-    SummarisedModel& mine = models_[static_cast<size_t>(finished.member.index)];
-    mine = summarise(finished);
-    finished.warnings.insert(finished.warnings.end(), mine.warnings.begin(), mine.warnings.end());
+    models_[static_cast<size_t>(finished.member.index)] = summarise(finished, units_);
   }
   RowTroubles troubles() const {
     // All models that came to their end say the same.
     const auto found = std::ranges::find_if(
         models_, [](const SummarisedModel& model) { return model.rows.constant_target || !model.rows.tiny.empty(); });
     return found == models_.end() ? RowTroubles() : found->rows;
+  }
+  // Features that no model can have a coefficient for.
+  std::vector<int64_t> dependent() const {
+    const auto found =
+        std::ranges::find_if(models_, [](const SummarisedModel& model) { return !model.rows.dependent.empty(); });
+    return found == models_.end() ? std::vector<int64_t>() : found->rows.dependent;
+  }
+  // The first warning of this kind, and how many clusters have one: tens of them would say no more.
+  std::string first_of(std::vector<std::string> SummarisedModel::*kind) const {
+    std::string first;
+    size_t count = 0;
+    for (const SummarisedModel& model : models_) {
+      if (count == 0 && !(model.*kind).empty()) first = (model.*kind)[0];
+      count += (model.*kind).size();
+    }
+    if (count < 2) return first;
+    return fmt::format("{}; {} other cluster{} such a warning, too", first, count - 1, count == 2 ? " has" : "s have");
   }
   std::vector<RegressionSummary> hand_over() {
     std::vector<RegressionSummary> result;
@@ -70,7 +85,15 @@ class Summaries {
 
  private:
   std::vector<SummarisedModel> models_;
+  const FeatureUnits& units_;
 };
+
+std::string text_of_dependent(const std::vector<int64_t>& columns) {
+  return fmt::format(
+      "the columns {} (counted from 0) are constant, or combinations of columns before them, as the last column of a "
+      "category is: no model has coefficients for them, and without them the models are the same",
+      listed(columns));
+}
 
 std::string text_of_tiny(const std::vector<int64_t>& columns, int64_t target) {
   std::vector<std::string> names;
@@ -81,11 +104,17 @@ std::string text_of_tiny(const std::vector<int64_t>& columns, int64_t target) {
       fmt::join(names, ", "));
 }
 
-void warn(const RowTroubles& rows, int64_t target, FitResult& result, const FitHooks& hooks) {
+void warn(const Summaries& summaries, int64_t target, FitResult& result, const FitHooks& hooks) {
   const auto add = [&](std::string text) {
+    if (text.empty()) return;
     if (hooks.log) hooks.log(text);
     result.warnings.push_back(std::move(text));
   };
+  const RowTroubles rows = summaries.troubles();
+  const std::vector<int64_t> dependent = summaries.dependent();
+  if (!dependent.empty() && !rows.all_equal) add(text_of_dependent(dependent));
+  add(summaries.first_of(&SummarisedModel::few_rows));
+  add(summaries.first_of(&SummarisedModel::own_columns));
   if (!rows.tiny.empty()) add(text_of_tiny(rows.tiny, target));
   if (!rows.constant_target) return;
   add(rows.all_equal ? "all rows are equal: every model is their target"
@@ -99,14 +128,14 @@ RegressResult regress_here(const RegressionRows& rows, std::span<const double> w
   int64_t n = rows.view().n;
   comm.sum({&n, 1});
   check_shape(n, rows.features(), options);
-  Summaries summaries(options.k.size() * static_cast<size_t>(options.models));
+  Summaries summaries(options.k.size() * static_cast<size_t>(options.models), rows.units());
   const FitKind kind{linear_model(),
                      {.ridge = options.ridge, .intercept = options.intercept},
                      options.swaps,
                      [&](const FinishedModel& model) { summaries.take(model); }};
   RegressResult result;
   result.fit = fit_kind_shard(kind, {rows.view(), weights, comm}, options, hooks);
-  warn(summaries.troubles(), rows.features(), result.fit, hooks);
+  warn(summaries, rows.features(), result.fit, hooks);
   result.summaries = summaries.hand_over();
   result.options = options;
   return result;

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <utility>
 #include <vector>
 
 namespace manymeans {
@@ -58,7 +59,7 @@ void check_values(const PointsView& points) {
 
 }  // namespace
 
-RegressionRows RegressionRows::with_target(const PointsView& points, int64_t target) {
+RegressionRows RegressionRows::with_target(const PointsView& points, int64_t target, FeatureUnits units) {
   const int64_t at = target == -1 ? points.d - 1 : target;
   if (at < 0 || at >= points.d) {
     throw Error(ErrorCode::kUsage, "target",
@@ -69,6 +70,7 @@ RegressionRows RegressionRows::with_target(const PointsView& points, int64_t tar
   }
   RegressionRows rows;
   rows.view_ = points;
+  rows.units_ = std::move(units);
   if (at == points.d - 1) return rows;
   check_values(points);
   await_points(points);

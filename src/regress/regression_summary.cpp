@@ -8,18 +8,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <numbers>
 
 namespace manymeans {
 namespace {
-
-// v / w, from exact numbers of any size.
-double ratio(const Dyadic& v, const Dyadic& w) {
-  if (v.is_zero()) return 0;
-  const int64_t v_shift = -v.exponent(), w_shift = -w.exponent();
-  return std::ldexp(v.rounded(v_shift) / w.rounded(w_shift), static_cast<int>(w_shift - v_shift));
-}
 
 ProductSums sums_of_cluster(const FinishedModel& model, int64_t k) {
   const Statistics& statistics = model.statistics;
@@ -41,24 +35,11 @@ Dyadic centred_square(const ProductSums& sums, int64_t i) {
   return square.negative() ? Dyadic() : square;
 }
 
-// Features without a coefficient of their own, and a warning about them.
-std::vector<int64_t> columns_left_out(const FinishedModel& model, int64_t k, const ProductSums& sums,
-                                      std::vector<std::string>& warnings) {
-  const LinearFit fit = solve_linear(sums, model.input.linear);
+std::vector<int64_t> columns_left_out(const ProductSums& sums, const LinearOptions& options) {
+  const LinearFit fit = solve_linear(sums, options);
   std::vector<int64_t> left_out;
   for (size_t j = 0; j < fit.kept.size(); ++j) {
     if (!fit.kept[j]) left_out.push_back(static_cast<int64_t>(j));
-  }
-  const int64_t rows = model.statistics.counts[static_cast<size_t>(k)];
-  const int64_t needed = sums.features() + (model.input.linear.intercept ? 1 : 0);
-  if (rows < needed) {
-    warnings.push_back(fmt::format("model {}: cluster {} has {} rows, fewer than its {} coefficients",
-                                   model.member.title(), k, rows, needed));
-  } else if (!left_out.empty()) {
-    warnings.push_back(
-        fmt::format("model {}: cluster {} has no coefficients for the columns {} (counted from 0), which are constant "
-                    "there, combinations of others, or would need a coefficient or an intercept too large for {}",
-                    model.member.title(), k, fmt::join(left_out, ", "), name_of(model.member.prototypes.type())));
   }
   return left_out;
 }
@@ -86,6 +67,50 @@ double r2_of(double inertia, double total) {
   return inertia == 0 ? 1 : 0;
 }
 
+// Says of a cluster's model how well it fits, and how sure its coefficients are.
+void summarise_cluster(const FinishedModel& model, int64_t k, const ProductSums& sums, const FeatureUnits& units,
+                       RegressionSummary& summary) {
+  const int64_t d = sums.features(), one = d + 1;
+  const Matrix& prototypes = model.member.prototypes;
+  std::vector<double> own;
+  for (int64_t j = 0; j <= d; ++j) own.push_back(prototypes.at(k, j));
+  const Dyadic squares = squared_residuals(sums, own);
+  const Dyadic around = centred_square(sums, d);
+  const auto at = static_cast<size_t>(k);
+  LinearCluster& cluster = summary.clusters[at];
+  cluster.target_mean = ratio(sums(d, one), sums(one, one));
+  cluster.deviation = std::sqrt(ratio(squares, sums(one, one)));
+  if (!around.is_zero()) cluster.r2 = 1 - ratio(squares * sums(one, one), around);
+  const double weight = std::ldexp(sums(one, one).rounded(), model.input.weight_exponent);
+  std::vector<double> origin(static_cast<size_t>(d), 0.0);
+  const bool scaled = !units.divisor.empty();
+  for (size_t j = 0; scaled && j < origin.size(); ++j) origin[j] = units.offset[j] / units.divisor[j];
+  std::vector<double> errors = standard_errors(sums, model.input.linear, {origin, squares, weight});
+  for (size_t j = 0; scaled && j < origin.size(); ++j) errors[j] /= units.divisor[j];
+  std::ranges::copy(errors, summary.standard_errors.values<double>().begin() + k * (d + 1));
+}
+
+// Of clusters whose coefficients are not all determined, and not for a reason that all rows share.
+void add_warnings(const FinishedModel& model, SummarisedModel& result) {
+  const int64_t needed = model.input.points.d - 1 + (model.input.linear.intercept ? 1 : 0);
+  for (size_t k = 0; k < result.summary.left_out.size(); ++k) {
+    if (model.statistics.weights[k] == 0) continue;
+    const int64_t rows = model.statistics.counts[k];
+    std::vector<int64_t> own;
+    std::ranges::set_difference(result.summary.left_out[k], result.rows.dependent, std::back_inserter(own));
+    if (rows < needed) {
+      result.few_rows.push_back(fmt::format("model {}: cluster {} has {} rows, fewer than its {} coefficients",
+                                            model.member.title(), k, rows, needed));
+    } else if (!own.empty()) {
+      result.own_columns.push_back(
+          fmt::format("model {}: cluster {} has no coefficients for the columns {} (counted from 0), which are "
+                      "constant there, combinations of others, or would need a coefficient or an intercept too large "
+                      "for {}",
+                      model.member.title(), k, listed(own), name_of(model.member.prototypes.type())));
+    }
+  }
+}
+
 // n and s in the weights' own units.
 double bic_of(const FinishedModel& model, double n) {
   const ModelResult& result = model.member.result;
@@ -97,20 +122,36 @@ double bic_of(const FinishedModel& model, double n) {
 
 }  // namespace
 
-SummarisedModel summarise(const FinishedModel& model) {
+std::string listed(const std::vector<int64_t>& columns) {
+  constexpr size_t kMax = 10;
+  const std::string text = fmt::format("{}", fmt::join(std::span(columns).first(std::min(kMax, columns.size())), ", "));
+  return columns.size() <= kMax ? text : fmt::format("{} and {} more", text, columns.size() - kMax);
+}
+
+std::vector<double> RegressionSummary::cluster_r2() const {
+  std::vector<double> values;
+  for (const LinearCluster& cluster : clusters) values.push_back(cluster.r2);
+  return values;
+}
+
+SummarisedModel summarise(const FinishedModel& model, const FeatureUnits& units) {
   const int64_t features = model.input.points.d - 1;
   const int64_t k = model.statistics.k;
   SummarisedModel result;
   RegressionSummary& summary = result.summary;
   summary.gate.means = Matrix(k, features, DataType::kFloat64);
   summary.gate.weights = model.member.result.weights;
+  summary.clusters.resize(static_cast<size_t>(k));
+  summary.standard_errors = Matrix(k, features + 1, DataType::kFloat64);
+  std::ranges::fill(summary.standard_errors.values<double>(), std::numeric_limits<double>::quiet_NaN());
   ProductSums all(features);
   const int64_t one = features + 1;
   for (int64_t cluster = 0; cluster < k; ++cluster) {
     std::vector<int64_t>& left_out = summary.left_out.emplace_back();
     if (model.statistics.weights[static_cast<size_t>(cluster)] == 0) continue;
     const ProductSums sums = sums_of_cluster(model, cluster);
-    left_out = columns_left_out(model, cluster, sums, result.warnings);
+    left_out = columns_left_out(sums, model.input.linear);
+    summarise_cluster(model, cluster, sums, units, summary);
     add(sums, all);
     const std::span<double> means = summary.gate.means.values<double>();
     for (int64_t j = 0; j < features; ++j) {
@@ -119,6 +160,11 @@ SummarisedModel summarise(const FinishedModel& model) {
   }
   const Dyadic weight = all(one, one);
   result.rows = troubles_of(model.input, all);
+  const bool any_left_out = std::ranges::any_of(summary.left_out, [](const auto& columns) { return !columns.empty(); });
+  LinearOptions any_size = model.input.linear;
+  any_size.largest = std::numeric_limits<double>::infinity();
+  if (any_left_out) result.rows.dependent = columns_left_out(all, any_size);
+  add_warnings(model, result);
   for (int64_t j = 0; j < features; ++j) {
     const double deviation = std::sqrt(ratio(centred_square(all, j), weight * weight));
     summary.gate.scales.push_back(deviation > 0 ? deviation : 1);

@@ -13,16 +13,21 @@ namespace manymeans {
 /// Faults of all rows, whatever the model.
 struct RowTroubles {
   bool constant_target = false;
-  bool all_equal = false;          ///< features, too
-  std::vector<int64_t> tiny = {};  ///< columns whose squares may underflow; the last is the target
+  bool all_equal = false;               ///< features, too
+  std::vector<int64_t> tiny = {};       ///< columns whose squares may underflow; the last is the target
+  std::vector<int64_t> dependent = {};  ///< features that all rows together leave out; looked for if a cluster does
 };
 
 struct SummarisedModel {
   RegressionSummary summary;
-  std::vector<std::string> warnings;  ///< of its clusters
+  std::vector<std::string> few_rows, own_columns;  ///< warnings of its clusters, of two kinds
   RowTroubles rows;
 };
 
-SummarisedModel summarise(const FinishedModel& model);
+/// "1, 3", at most ten of them: "1, 3, ..., 20 and 5 more".
+std::string listed(const std::vector<int64_t>& columns);
+
+/// `units`: of standard errors.
+SummarisedModel summarise(const FinishedModel& model, const FeatureUnits& units);
 
 }  // namespace manymeans

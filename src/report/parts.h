@@ -17,6 +17,7 @@ std::string heat_map_part(const ShownModel& shown);
 std::string silhouettes_part(const ShownModel& shown);
 std::string centroids_part(const ShownModel& shown);
 std::string map_part(const ShownModel& shown);
+std::string models_part(const ShownModel& shown);  // linear ones
 std::string parallel_part(const ShownModel& shown);
 
 // Of many models.

@@ -357,7 +357,9 @@ def test_cards_of_linear_models_and_of_files(frame, tmp_path):
     X, y = frame[["age", "income"]], frame["size"]
     fitted = RegressionClustering(2, random_state=0).fit(X, y)
     card = manymeans.cards(fitted)[1]
-    assert list(card.more) == ["r2", "intercept", "age (coef)", "income (coef)"]
+    named = ["intercept", "age", "income"]
+    coefficients, errors = ["intercept", "age (coef)", "income (coef)"], [f"{name} (error)" for name in named]
+    assert list(card.more) == ["r2", *coefficients, *errors]
     assert card.more["intercept"] == fitted.intercept_[1] and "\n  intercept: " in str(card)
     frame.insert(0, "who", [f"p{i}" for i in range(len(frame))])
     frame.loc[3, "age"] = np.nan

@@ -447,3 +447,64 @@ def test_terms_of_the_command_line(program, tmp_path):
 def test_terms_that_cannot_be(parameters, columns, text):
     with pytest.raises(ValueError, match=text):
         RegressionClustering(1, **parameters).fit(np.ones((40, columns)), np.ones(40))
+
+
+def test_standard_errors_are_those_of_least_squares_in_each_cluster():
+    X, y, _ = planted()
+    weights = np.random.default_rng(4).integers(1, 4, len(y)).astype(float)
+    lines = RegressionClustering(3, random_state=0).fit(X, y, sample_weight=weights)
+    for k in range(3):
+        own = lines.labels_ == k
+        A, w = np.column_stack([X[own], np.ones(own.sum())]), weights[own]
+        left = y[own] - A @ np.append(lines.coef_[k], lines.intercept_[k])
+        covariance = w @ left**2 / (w.sum() - A.shape[1]) * np.linalg.inv(A.T @ (w[:, None] * A))
+        assert np.allclose(lines.standard_errors_[k], np.sqrt(np.diag(covariance)), rtol=1e-6)
+        assert lines.cluster_r2_[k] == pytest.approx(
+            1 - w @ left**2 / (w @ (y[own] - np.average(y[own], weights=w)) ** 2)
+        )
+    table = lines.summary(X, y, weights)
+    assert np.allclose(table["intercept (error)"], lines.standard_errors_[:, -1])
+    assert np.allclose(table["x0 (error)"], lines.standard_errors_[:, 0])
+    assert np.allclose(table["r2"], lines.cluster_r2_)
+
+
+def test_standard_errors_are_in_the_file(tmp_path):
+    X, y, _ = planted()
+    lines = RegressionClustering(3, random_state=0).fit(X, y)
+    lines.save(tmp_path / "m.npz")
+    again = RegressionClustering.load(tmp_path / "m.npz")
+    assert np.array_equal(again.standard_errors_, lines.standard_errors_)
+    assert np.array_equal(again.cluster_r2_, lines.cluster_r2_)
+    again.save(tmp_path / "again.npz")
+    assert np.array_equal(RegressionClustering.load(tmp_path / "again.npz").standard_errors_, lines.standard_errors_)
+    parts = {
+        name: value
+        for name, value in np.load(tmp_path / "m.npz").items()
+        if "error" not in name and "cluster_r2" not in name
+    }
+    np.savez(tmp_path / "older.npz", **parts)
+    assert RegressionClustering.load(tmp_path / "older.npz").standard_errors_ is None
+
+
+def test_cross_validated_r2_is_that_of_rows_held_out(tmp_path, program):
+    X, y, _ = planted()
+    lines = RegressionClustering(3, n_init=3, random_state=5).fit(X, y)
+    near, prior = lines.cross_validated_r2(X, y), lines.cross_validated_r2(X, y, gating="prior")
+    assert near != prior
+    assert max(near, prior) < lines.r2_
+    assert lines.cross_validated_r2() == near
+    assert lines.set_params(n_threads=1).cross_validated_r2(X, y) == near
+    table = np.column_stack([X, y])
+    np.save(tmp_path / "table.npy", table)
+    command = [program, "regress", tmp_path / "table.npy", "--target", str(table.shape[1]), "-k", "3", "--models", "3"]
+    done = subprocess.run([*command, "--seed", "5", "--folds", "5", "--json"], capture_output=True, check=True)
+    assert json.loads(done.stdout)["r2_held_out"] == [{"k": 3, "nearest": near, "prior": prior}]
+    one = RegressionClustering(1, random_state=0).fit(X, y)
+    assert one.cross_validated_r2(X, y) == pytest.approx(one.cross_validated_r2(X, y, gating="prior"))
+    with pytest.raises(manymeans.UsageError, match="predicts no single target"):
+        lines.cross_validated_r2(X, y, gating="columns")
+    with pytest.raises(manymeans.UsageError, match="folds"):
+        lines.cross_validated_r2(X, y, folds=1)
+    given = RegressionClustering(3, init=np.column_stack([lines.coef_, lines.intercept_])).fit(X, y)
+    with pytest.raises(manymeans.UsageError, match="held out"):
+        given.cross_validated_r2(X, y)

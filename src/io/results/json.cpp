@@ -143,12 +143,26 @@ Json summary_json(const FitResult& result) {
           {"provenance", provenance_json(result.provenance)}};
 }
 
+Json clusters_json(const RegressionSummary& summary) {
+  const int64_t columns = summary.standard_errors.columns();
+  Json clusters = Json::array();
+  for (size_t k = 0; k < summary.clusters.size(); ++k) {
+    const LinearCluster& cluster = summary.clusters[k];
+    const auto errors = summary.standard_errors.values<double>().subspan(k * static_cast<size_t>(columns));
+    clusters.push_back({{"r2", cluster.r2},
+                        {"deviation", cluster.deviation},
+                        {"standard_errors", std::vector(errors.begin(), errors.begin() + columns)}});
+  }
+  return clusters;
+}
+
 Json summary_json(const RegressResult& result) {
   Json json = summary_json(result.fit);
   for (size_t i = 0; i < result.summaries.size(); ++i) {
     json["models"][i]["r2"] = result.summaries[i].r2;
     json["models"][i]["bic"] = result.summaries[i].bic;
     json["models"][i]["left_out"] = result.summaries[i].left_out;
+    json["models"][i]["clusters"] = clusters_json(result.summaries[i]);
   }
   json["provenance"]["options"] = options_json(result.options);
   return json;
@@ -156,7 +170,10 @@ Json summary_json(const RegressResult& result) {
 
 // Without what tells of the run and not of the answer: the same bytes for equal answers.
 std::string text_of_answer(Json summary) {
-  for (Json& model : summary["models"]) model.erase("seconds");
+  for (Json& model : summary["models"]) {
+    model.erase("seconds");
+    model.erase("clusters");  // of linear models: a model file has them as arrays
+  }
   Json& run = summary["provenance"];
   Json warnings = Json::array();
   for (const Json& text : summary["warnings"]) {

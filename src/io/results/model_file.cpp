@@ -56,6 +56,10 @@ void add_model(NpzWriter& npz, size_t index, const StoredModel& model) {
   if (model.regression) {
     npz.add(numbered("means", index), model.regression->gate.means);
     npz.add(numbered("feature_scales", index), model.regression->gate.scales);
+    if (model.regression->standard_errors.rows() > 0) {
+      npz.add(numbered("standard_errors", index), model.regression->standard_errors);
+      npz.add(numbered("cluster_r2", index), model.regression->cluster_r2());
+    }
   }
   npz.add(numbered("counts", index), model.counts);
   npz.add(numbered("weights", index), model.weights);
@@ -102,6 +106,7 @@ class ModelLoader {
   Matrix load_matrix(const std::string& key, int64_t k) const;
   void load_summaries(Models& models) const;
   RegressionGate load_gate(size_t index, const StoredModel& model) const;
+  void load_errors(size_t index, StoredModel& model) const;
   void load_ranges(ModelFile& result, int64_t columns) const;
   void load_scaling(ModelFile& result, int64_t columns) const;
   int64_t load_terms(ModelFile& result, int64_t columns) const;
@@ -261,6 +266,7 @@ void ModelLoader::load_summaries(Models& models) const {
     models[i].regression->r2 = r2[i];
     models[i].regression->bic = bic[i];
     models[i].regression->gate = load_gate(i, models[i]);
+    load_errors(i, models[i]);
   }
 }
 
@@ -281,6 +287,23 @@ RegressionGate ModelLoader::load_gate(size_t index, const StoredModel& model) co
   }
   gate.weights = model.weights;
   return gate;
+}
+
+// Older files have none. NaN stands for what is not known.
+void ModelLoader::load_errors(size_t index, StoredModel& model) const {
+  if (!file_.has(numbered("standard_errors", index))) return;
+  RegressionSummary& summary = *model.regression;
+  const NpzArray errors = file_.array(numbered("standard_errors", index));
+  const NpyHeader& header = errors.header();
+  if (header.shape != std::vector{model.k, model.prototypes.columns()} || header.fortran_order || !header.is("<f8")) {
+    errors.fail("a float64 error of each coefficient and intercept, in C order, is needed");
+  }
+  summary.standard_errors = Matrix(model.k, model.prototypes.columns(), DataType::kFloat64);
+  std::memcpy(summary.standard_errors.values<std::byte>().data(), errors.values(),
+              summary.standard_errors.bytes().size());
+  for (const double r2 : file_.vector<double>(numbered("cluster_r2", index), model.k)) {
+    summary.clusters.push_back({.r2 = r2});
+  }
 }
 
 // Refuses numbers that no fit has ever written.
