@@ -12,14 +12,14 @@
 
 namespace manymeans {
 
-/// The problems among `asked` that common passes suit, in groups of neighbours that are fitted together. None where the
-/// options ask for what only a fit of one problem does.
+/// The problems among `asked` that common passes suit, in groups that are fitted together. There are none if the
+/// options require fits of one problem.
 std::vector<std::vector<int64_t>> groups_to_join(const Backend& backend, const Problems& problems,
                                                  std::span<const int64_t> asked, const EachOptions& options);
 
-/// Fits the problems of one group. Returns a result for each, or none: the backend makes no common passes, sums of all
-/// rows would not be exact in one format, or a problem is wrong. Each has to be fitted alone then. Throws
-/// Error(kInterrupted).
+/// Fits the problems of one group. Returns a result for each. Returns none if the models are too large for the backend,
+/// if no format is exact for the sums of all rows, or if a problem is wrong. Then each problem must be fitted alone.
+/// Throws Error(kInterrupted).
 std::vector<FitResult> fit_joined(Backend& backend, const Problems& problems, std::span<const int64_t> group,
                                   const EachOptions& options, const FitHooks& hooks);
 

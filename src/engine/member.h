@@ -13,7 +13,7 @@
 
 namespace manymeans {
 
-/// What a member of a common fit of many problems has of its own.
+/// The rows of a member, if many problems are fitted together.
 struct OwnRows {
   int64_t problem = 0;
   int64_t rows = 0;

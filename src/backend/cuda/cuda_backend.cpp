@@ -4,7 +4,7 @@
 #include "backend/cuda/linear/linear_upload.h"
 #include "backend/cuda/pass/pass_kernels.h"
 #include "backend/cuda/points/copied_points.h"
-#include "backend/cuda/problems/problem_upload.h"
+#include "backend/cuda/problems/cuda_problems.h"
 #include "backend/cuda/queries/assigned_distances.h"
 #include "backend/cuda/queries/cuda_labeller.h"
 #include "backend/cuda/queries/device_seeding.h"

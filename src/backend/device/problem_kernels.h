@@ -22,7 +22,7 @@ struct ProblemModel {
   uint32_t unused = 0;
 };
 
-/// The memory of all models, one behind the other, and the passes that are asked for.
+/// The memory of all models, one behind the other.
 struct ProblemBatch {
   std::span<const ProblemModel> here;  ///< the host's copy of `models`
   Rows rows;                           ///< all points
@@ -52,7 +52,7 @@ class ProblemKernels {
   virtual void begin(const ProblemBatch& batch) = 0;
   /// A pass of the models that have not stopped: labels, and what their changes do to statistics and counters.
   virtual void pass(const ProblemBatch& batch) = 0;
-  /// Counts the pass of each model, and stops the model where the engine must judge. Unless `last`, the others get an
+  /// Counts the pass of each model, and stops the model if the engine must judge. Unless `last`, the others get an
   /// update, which may stop them, too.
   virtual void update(const ProblemBatch& batch, bool last) = 0;
   /// `facts`: ProblemFacts, one for each model.

@@ -123,7 +123,7 @@ void ProblemSession::activate(std::span<const ModelPrototypes> models) {
   kernels_->begin(batch_);
 }
 
-// Of the models that have no labels.
+// Clears the statistics of the models without labels.
 void ProblemSession::clear_statistics(std::span<const PassModel> models) {
   const auto clear = [&](int64_t first, int64_t clusters) {
     const auto fill = [&](const Buffer& buffer, size_t from, size_t values, const char* what) {
@@ -364,7 +364,7 @@ std::vector<LabelSum> ProblemSession::label_sums(std::span<const int> slots, int
   return sums;
 }
 
-// Of these models, at their slots.
+// Returns the facts of these models at their slots.
 std::vector<ProblemFacts> ProblemSession::ask_facts(std::span<const ModelPrototypes> models) {
   kernels_->use_device();
   std::vector<ProblemFacts> facts(models_.size());

@@ -1,6 +1,6 @@
 // A session of models that have rows of their own: many small problems in the passes of one device. Each model has its
-// own limits, and stops alone. The host copies what all models have together, since copies for each would take longer
-// than the passes. What is rare, such as treating empty clusters, is computed by the host.
+// own limits, and stops alone. The host copies the data of all models together: a copy for each model would take longer
+// than the passes. The host treats empty clusters, which are rare.
 #pragma once
 
 #include "backend/device/problem_kernels.h"

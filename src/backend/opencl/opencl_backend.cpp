@@ -7,7 +7,7 @@
 #include "backend/opencl/linear/residual_passes.h"
 #include "backend/opencl/pass/device_passes.h"
 #include "backend/opencl/pass/device_rows.h"
-#include "backend/opencl/problems/problem_upload.h"
+#include "backend/opencl/problems/opencl_problems.h"
 #include "backend/opencl/runtime/device_check.h"
 #include "core/threads.h"
 #include "prototype/prototype.h"

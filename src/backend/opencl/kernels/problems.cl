@@ -114,8 +114,8 @@ __kernel void problem_pass(ProblemShape shape, __global const ProblemTile* tiles
   }
 }
 
-// Counts the pass of each model that goes on, and stops it where the engine must judge. Unless `last`, the others get an
-// update.
+// Counts the pass of each model that has not stopped, and stops the model if the engine must judge. Unless `last`, the
+// others get an update.
 __kernel void problem_update(ProblemShape shape, __global const ProblemModel* models, __global ProblemControl* controls,
                              __global const ulong* counters, __global const long* sums, __global const long* weights,
                              __global const int* shifts, __global Prototype* prototypes, __global Prototype* before,

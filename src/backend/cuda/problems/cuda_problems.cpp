@@ -1,4 +1,4 @@
-#include "backend/cuda/problems/problem_upload.h"
+#include "backend/cuda/problems/cuda_problems.h"
 
 #include "backend/cuda/exact/sum_terms.h"
 #include "backend/cuda/points/point_slices.h"
@@ -71,7 +71,7 @@ class CudaProblemKernels final : public device::ProblemKernels {
     return task_;
   }
 
-  // About as many blocks as the device holds several times over; those of one model have equally many rows.
+  // Some blocks for each multiprocessor. The blocks of one model have equally many rows.
   std::vector<ProblemTile> tiles_of(std::span<const ProblemModel> models) {
     constexpr int64_t kBlocks = 12;  // of a multiprocessor
     constexpr int64_t kMaxRows = 4096;

@@ -1,4 +1,4 @@
-#include "backend/opencl/problems/problem_upload.h"
+#include "backend/opencl/problems/opencl_problems.h"
 
 #include "backend/device/problem_session.h"
 #include "backend/opencl/kernels/kernel_sources.h"
