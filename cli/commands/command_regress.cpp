@@ -48,7 +48,8 @@ struct Regressed {
 
 const JobHelp kHelp = {
     .scale =
-        "Scale the features (not the target): none, standard (mean 0, deviation 1) or minmax (0 to 1). The "
+        "Scale the features (not the target): none, standard (mean 0, deviation 1), minmax (0 to 1) or robust (median "
+        "0, distance of the quartiles 1). The "
         "equations are printed in the units of DATA all the same; an --init file and the model file are in scaled "
         "units.",
     .model = "Write all models to this .npz file, for 'manymeans predict', 'manymeans describe' and numpy.load.",

@@ -10,6 +10,7 @@
 #include "flags/initial_file.h"
 #include "flags/read_flags.h"
 #include "flags/reworded.h"
+#include "output/fit_to_try.h"
 #include "output/stream_outputs.h"
 #include "ranks/ranks.h"
 #include "ranks/shared_rows.h"
@@ -48,6 +49,25 @@ auto naming_job_file(const FitJob& job, const Dataset& points, Work&& work) {
       return what.replace(at, kGeneral.size(),
                           " is NaN; every value must be finite: --missing drops such rows, or fills them");
     });
+  }
+}
+
+// A table that cannot be fitted often has several columns of that kind: all of them in one message, and what to try.
+Error about_all_columns(const FitJob& job, const Error& error) {
+  const std::string& path = job.data.path;
+  // Other advice, on decimal commas or a format, comes first.
+  const bool of_column = std::string_view(error.what()).find("--exclude") != std::string_view::npos;
+  if (!of_column || job.ranks || !job.data.shards.empty() || path == "-") return error;
+  try {
+    const TableSummary table = describe_table(path, job.reading);
+    const std::string problems = problems_of(job.reading, table);
+    if (problems.empty()) return error;
+    const std::string command = job.target.empty() ? fit_to_try(path, job.reading, table) : "";
+    return reworded(error, [&](const std::string& what) {
+      return fmt::format("{}; of all columns: {}{}", what, problems, command.empty() ? "" : "; try: " + command);
+    });
+  } catch (const Error&) {
+    return error;  // it is no table
   }
 }
 
@@ -157,7 +177,7 @@ JobPoints read_job_points(const FitJob& job, const FitOptions& options, Progress
     points.dataset =
         job.target.empty() ? job.data.read_any(job.reading) : read_with_target(job.data, job.reading, job.target);
   } catch (const Error& error) {
-    throw about_column(error, job.reading.weights, kWeightsAdvice);
+    throw about_all_columns(job, about_column(error, job.reading.weights, kWeightsAdvice));
   }
   if (job.ranks) check_same_reading(*job.ranks, points.dataset, job.scale);
   points.view = points.dataset.view;

@@ -1,10 +1,13 @@
 #include "output/fit_to_try.h"
 
+#include "streams/printable.h"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cctype>
+#include <functional>
 #include <string_view>
 #include <vector>
 
@@ -82,6 +85,13 @@ bool need_scaling(const std::vector<const TableColumn*>& columns) {
   return largest > kMaxRatioOfSpreads * smallest;
 }
 
+// A value so far from the mean, in deviations, leaves the deviation to say little about the other rows.
+bool has_outlier(const TableColumn* column) {
+  constexpr double kFar = 10;
+  const ColumnSummary& values = column->values;
+  return texts(*column) == 0 && std::max(values.max - values.mean, values.mean - values.min) > kFar * values.deviation;
+}
+
 // How the table was read.
 std::string reading_flags(const ReadOptions& options) {
   std::string flags;
@@ -116,8 +126,37 @@ std::string fit_to_try(const std::string& path, const ReadOptions& options, cons
   if (std::ranges::any_of(used, [](const TableColumn* column) { return texts(*column) > 0; })) {
     command += " --categories onehot";
   }
-  if (need_scaling(used)) command += " --scale standard";
+  if (need_scaling(used)) command += std::ranges::any_of(used, has_outlier) ? " --scale robust" : " --scale standard";
   return command;
+}
+
+std::string problems_of(const ReadOptions& options, const TableSummary& table) {
+  std::vector<std::string> kinds;
+  size_t columns = 0;
+  const auto add = [&](const char* what, bool stops, const std::function<bool(const TableColumn&)>& has) {
+    std::vector<std::string> names;
+    for (const TableColumn& column : table.columns) {
+      if (!has(column)) continue;
+      names.push_back(column.name.empty() ? fmt::format("column {}", column.number)
+                                          : "'" + printable(column.name, Newlines::kEscaped) + "'");
+    }
+    const size_t count = names.size();
+    if (stops) columns += count;
+    names.resize(std::min(count, kMaxNames));
+    const std::string more = count > kMaxNames ? fmt::format(" and {} more", count - kMaxNames) : "";
+    if (count > 0) kinds.push_back(fmt::format("{} in {}{}", what, fmt::join(names, ", "), more));
+  };
+  if (!options.numeric_only) {
+    add("dates", true, [](const TableColumn& column) { return column.dates > 0; });
+    if (!options.rules.one_hot) {
+      add("text", true, [](const TableColumn& column) { return column.dates == 0 && texts(column) > 0; });
+    }
+  }
+  if (options.rules.missing == Missing::kError) {
+    add("gaps", true, [](const TableColumn& column) { return gaps(column) > 0; });
+  }
+  add("row ids", false, [](const TableColumn& column) { return column.id; });
+  return columns > 1 ? fmt::format("{}", fmt::join(kinds, "; ")) : "";
 }
 
 }  // namespace manymeans::cli

@@ -190,6 +190,7 @@ enum class Scale : uint8_t {
   kNone,
   kStandard,  ///< (x - mean) / standard deviation; constant columns become 0
   kMinMax,    ///< (x - min) / (max - min); constant columns become 0
+  kRobust,    ///< (x - median) / (distance of the quartiles), or / deviation where that distance is 0
 };
 template <>
 std::span<const std::string_view> names_of<Scale>();

@@ -70,14 +70,14 @@ PointsOfFit points_of_fit_in(const nb::dict& values) {
 }
 
 // What the program warns of, for points of a file.
-nb::list table_warnings(const AnyArray& points, nb::handle names, const nb::dict& source) {
+nb::list table_warnings(const AnyArray& points, const AnyArray& scaled, nb::handle names, const nb::dict& source) {
   Dataset table;
   table.view = points_of(points);
   table.column_names = all_bytes_of(names);
   table.source = source_in(source);
   const GuardedFiles guard;
   std::vector<std::string> warnings = row_number_warnings(table);
-  for (std::string& text : dominance_warnings(table, table.view)) warnings.push_back(std::move(text));
+  for (std::string& text : dominance_warnings(table, points_of(scaled))) warnings.push_back(std::move(text));
   return to_texts(warnings);
 }
 
@@ -267,7 +267,8 @@ void add_files(nb::module_& module) {
       .def("check", &ForeignMapping::check);
   module.def("read", &read_file, nb::arg("path"), nb::arg("options"));
   module.def("choose_columns", &choose, nb::arg("names"), nb::arg("path"), nb::arg("options"));
-  module.def("table_warnings", &table_warnings, nb::arg("points").noconvert(), nb::arg("names"), nb::arg("source"));
+  module.def("table_warnings", &table_warnings, nb::arg("points").noconvert(), nb::arg("scaled").noconvert(),
+             nb::arg("names"), nb::arg("source"));
   module.def("load_model", &load, nb::arg("path"));
   module.def("save_model", &save, nb::arg("path"), nb::arg("file"));
   module.def("arrow_points", &from_arrow, nb::arg("table"));

@@ -94,6 +94,17 @@ nb::object scale_points(const nb::object& points, bool bfloat16, const nb::dict&
   return to_numpy(std::move(result));
 }
 
+nb::dict scaling_of(const nb::object& points, bool bfloat16, const std::string& kind, int threads) {
+  const PointsView view = points_of(points, bfloat16);
+  Scaling found;
+  Waiting().run([&] { found = find_scaling(view, value_named<Scale>("scale", kind), threads); });
+  nb::dict scaling;
+  scaling["kind"] = kind;
+  scaling["offset"] = std::move(found.offset);
+  scaling["divisor"] = std::move(found.divisor);
+  return scaling;
+}
+
 nb::object unit_rows(const nb::object& points, bool bfloat16, int threads) {
   const PointsView view = points_of(points, bfloat16);
   Matrix result;
@@ -154,6 +165,7 @@ void add_predicting(nb::module_& module) {
       .def("transform", &transform_points, nb::arg("points"), nb::arg("bfloat16"), nb::arg("wanted"));
   module.def("outside_warnings", &warn_of_outside, nb::arg("points"), nb::arg("bfloat16"), nb::arg("ranges"),
              nb::arg("scaling"), nb::arg("names"));
+  module.def("find_scaling", &scaling_of, nb::arg("points"), nb::arg("bfloat16"), nb::arg("kind"), nb::arg("threads"));
   module.def("apply_scaling", &scale_points, nb::arg("points"), nb::arg("bfloat16"), nb::arg("scaling"),
              nb::arg("threads"));
   module.def("rows_of_length_one", &unit_rows, nb::arg("points"), nb::arg("bfloat16"), nb::arg("threads"));

@@ -15,8 +15,9 @@ from ._batch import BatchResult, EachProblem, each_of, fit_batch, initial_of, is
 from ._errors import UsageError, warn, warn_of_stop
 from ._initial import initial_of_fit
 from ._input import Points, Target, in_order, plain_centers, plain_points, plain_weights
-from ._labelling import predict_points
+from ._labelling import predict_points, scaled
 from ._opening import NAMES_OF_FILES, is_frame, opened, weights_of, whose_parameters
+from ._outside import UNSCALED
 from ._parameters import Check, between, check_callback, integer, optional, path_of, real, switch, text_of
 from ._progress import Callback, Reporter
 from ._ranks import Ranks
@@ -28,6 +29,7 @@ from ._wording import in_python, of_array, of_read, shown
 
 _MOST_SEED = 2**64 - 1
 _OF_TABLES = {"exclude": (), "numeric_only": False, "missing": "error", "categories": "error"}
+_SCALES = ("none", "standard", "minmax", "robust")
 _OF_CHECKPOINTS = ("checkpoint", "checkpoint_every", "resume")
 
 
@@ -243,6 +245,7 @@ def fit(
     checkpoint: str | bytes | os.PathLike[Any] | None = None,
     checkpoint_every: int = 0,
     resume: bool = False,
+    scale: str = "none",
     exclude: str | int | Iterable[str | int] = (),
     numeric_only: bool = False,
     missing: str | float = "error",
@@ -317,6 +320,10 @@ def fit(
     resume : bool, default=False
         Continue from `checkpoint`, if it exists, to the result of a fit without interruption. `X`, the weights and all
         parameters must be the same, but for those that never change the answer, `time_limit` and `callback`.
+    scale : {"none", "standard", "minmax", "robust"}, default="none"
+        Scale the columns, as ``--scale`` does: to mean 0 and deviation 1, to 0 to 1, or by the median and the distance
+        of the quartiles. Centres, inertia and an array as `init` are in scaled units; `predict` of the result scales
+        its points likewise, and `summary` tells the units of `X`. This makes a copy.
     exclude, numeric_only, missing, categories : optional
         As in `read`, for the name of a file or a frame of pandas, polars or pyarrow: what becomes of columns of text,
         and of gaps.
@@ -365,6 +372,8 @@ def fit(
         if errors != "raise":
             raise UsageError(f"[errors] is {shown(errors)}; it is for many problems: X of three dimensions, or groups")
         return _fitted(given)
+    if given.pop("scale") != "none":
+        raise UsageError("[scale] is for one problem; scale the points of many before")
     _check_tables({name: given.pop(name) for name in _OF_TABLES}, "many problems")
     if comm is not None:
         raise UsageError("[X] holds many problems, which no ranks share; leave comm out")
@@ -504,6 +513,8 @@ def _fitted(given: dict[str, Any], *, search: bool = False) -> FitResult:
         X = opened(X)
         points = plain_points(X, empty=ranks is not None, keep_sparse=True)
         weights = plain_weights(weights_of(X, sample_weight), points.array.shape[0], X)
+        given_points, scaling = points, _scaling_of(points, given["scale"], given["n_threads"], ranks)
+        points = scaled(points, scaling, given["n_threads"])
         options = library_options(given)
         initial = initial_of_fit(init, points.names, options)
         options = options | {"init": init} if initial is None else initial.in_options(options)
@@ -512,13 +523,25 @@ def _fitted(given: dict[str, Any], *, search: bool = False) -> FitResult:
             callback=given["callback"], progress=switch("progress", given["progress"]), checkpoint=saved, ranks=ranks,
             search=search,
         )  # fmt: skip
+    result._set_scaling(scaling)
     if ranks is None and not search:
-        result.warnings[:0] = _column_warnings(points)
+        result.warnings[:0] = _column_warnings(given_points, points)
     if ranks is None:  # one rank does not have all rows
         result._remember(given["X"], sample_weight)
     for text in result.warnings:
         warn(text)
     return result
+
+
+def _scaling_of(points: Points, scale: Any, n_threads: int | None, ranks: Any) -> dict[str, Any]:
+    if scale not in _SCALES:
+        raise UsageError(f"[scale] is {shown(scale)}; one of {', '.join(map(repr, _SCALES))} is right")
+    if scale == "none":
+        return UNSCALED
+    if ranks is not None:
+        raise UsageError("[scale] needs all rows, and these are those of one rank; scale the points before")
+    with naming(points.names, points.source):
+        return _manymeans.find_scaling(points.array, points.bfloat16, scale, _threads.effective(n_threads))
 
 
 def _rules_in(given: dict[str, Any]) -> list[str]:
@@ -533,14 +556,15 @@ def _check_tables(given: dict[str, Any], what: str) -> None:
         raise UsageError(f"[{name}] is not for {what}; leave it out, or prepare the points first")
 
 
-def _column_warnings(points: Points) -> list[str]:
+def _column_warnings(points: Points, fitted: Points) -> list[str]:
     """Say which columns a clustering should not be made of without a thought, in the words for files or for arrays."""
     if points.bfloat16 or not isinstance(points.array, np.ndarray):
         return []
     columns = points.array.shape[1]
     # Columns of arrays are counted from 0.
     source = points.source or Source(count=columns, numbers=list(range(columns)))
-    texts = [in_python(text) for text in _manymeans.table_warnings(points.array, points.names or [], source.as_dict())]
+    found = _manymeans.table_warnings(points.array, fitted.array, points.names or [], source.as_dict())
+    texts = [in_python(text) for text in found]
     if points.source is not None:
         return [of_read(text) for text in texts]
     return [of_array(text) for text in texts]
@@ -586,6 +610,7 @@ def search(
     checkpoint: str | bytes | os.PathLike[Any] | None = None,
     checkpoint_every: int = 0,
     resume: bool = False,
+    scale: str = "none",
     exclude: str | int | Iterable[str | int] = (),
     numeric_only: bool = False,
     missing: str | float = "error",
@@ -623,6 +648,10 @@ def search(
         kept.
     checkpoint, checkpoint_every, resume : optional
         As in `fit`; a round counts as an iteration. `time` covers all runs that a checkpoint joins.
+    scale : {"none", "standard", "minmax", "robust"}, default="none"
+        Scale the columns, as ``--scale`` does: to mean 0 and deviation 1, to 0 to 1, or by the median and the distance
+        of the quartiles. Centres, inertia and an array as `init` are in scaled units; `predict` of the result scales
+        its points likewise, and `summary` tells the units of `X`. This makes a copy.
     exclude, numeric_only, missing, categories : optional
         As in `read`, for the name of a file or a frame of pandas, polars or pyarrow: what becomes of columns of text,
         and of gaps.

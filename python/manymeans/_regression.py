@@ -26,6 +26,7 @@ from ._profile import NOTHING, Profile, Remembered
 from ._result import FitResult, Model
 from ._sklearn import RegressorMixin, checks_parameters
 from ._tables import columns_by_name, naming
+from ._wording import shown
 
 
 @parameters
@@ -401,7 +402,7 @@ class RegressionClustering(Fitting, RegressorMixin, _FittingEstimator):
         check_is_fitted(self)
         gating = self.gating if gating is None else gating
         if gating not in ("nearest", "prior"):
-            raise UsageError(f'[gating] {gating!r} predicts no single target; "nearest" or "prior" is right')
+            raise UsageError(f'[gating] {shown(gating)} predicts no single target; "nearest" or "prior" is right')
         if not isinstance(self.init, str):
             raise UsageError("[init] given models may have seen the rows that are held out; name a method")
         if X is None:

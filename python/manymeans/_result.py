@@ -201,8 +201,8 @@ class FitResult:
     metric : str
         ``"euclidean"``, or ``"cosine"``: then points are scaled to rows of length one before they are labelled.
     scaling : dict
-        ``kind`` (``"none"``, ``"standard"`` or ``"minmax"``), ``offset`` and ``divisor``: a point x is scaled to
-        (x - offset) / divisor before it is labelled. Only model files of the command line have another than none.
+        ``kind`` (``"none"``, ``"standard"``, ``"minmax"`` or ``"robust"``), ``offset`` and ``divisor``: a point x is
+        scaled to (x - offset) / divisor before it is labelled.
     column_names : list of str
         Names of the columns; empty where there are none.
 
@@ -389,6 +389,11 @@ class FitResult:
         for model in self.models:
             model._fitted_to = self._fitted_to
         return self._fitted_to
+
+    def _set_scaling(self, scaling: dict[str, Any]) -> None:
+        self.scaling = scaling
+        for model in self.models:
+            model._scaling = scaling
 
     def _unscaled(self, centers: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Give centres in the units of the points."""

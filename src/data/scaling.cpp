@@ -9,6 +9,7 @@
 #include "core/sparse_rows.h"
 #include "core/threads.h"
 #include "data/input.h"
+#include "data/quartiles.h"
 #include "data/row_copy.h"
 
 #include <algorithm>
@@ -38,7 +39,7 @@ void scale_rows(const PointsView& points, const Scaling& scaling, int64_t first,
 
 template <>
 std::span<const std::string_view> names_of<Scale>() {
-  static constexpr std::array<std::string_view, 3> kNames = {"none", "standard", "minmax"};
+  static constexpr std::array<std::string_view, 4> kNames = {"none", "standard", "minmax", "robust"};
   return kNames;
 }
 
@@ -72,10 +73,19 @@ Scaling find_it(const PointsView& points, Scale kind, int threads, int64_t memor
     }
     return scaling;
   }
-  for (const Moments& column : column_moments(input, pool)) {
+  const std::vector<Moments> columns = column_moments(input, pool);
+  for (const Moments& column : columns) {
     const double deviation = std::sqrt(column.variance);
     scaling.offset.push_back(column.mean);
     scaling.divisor.push_back(deviation > 0 ? deviation : 1);
+  }
+  if (kind == Scale::kRobust) {
+    const std::vector<Quartiles> quartiles = column_quartiles(input, pool);
+    for (size_t j = 0; j < quartiles.size(); ++j) {
+      const double range = quartiles[j].upper - quartiles[j].lower;
+      scaling.offset[j] = quartiles[j].median;
+      if (range > 0) scaling.divisor[j] = range;  // else most values are equal, and the deviation stays
+    }
   }
   check_mapped(points.data);
   return scaling;

@@ -96,12 +96,11 @@ std::string without_points(const ShownModel& shown) {
 }
 
 std::string body_of(const ShownModel& shown) {
-  return headline(shown) +
-         (shown.input.regression != nullptr ? std::string() : sentences_part(shown) + cards_part(shown)) +
-         warnings_part(shown.fit) + without_points(shown) + criteria_part(shown.input) + sizes_part(shown) +
-         (shown.input.regression != nullptr ? models_part(shown) : map_part(shown)) +
-         heat_(shown.input.regression != nullptr ? models_part(shown) : map_part(shown)) + silhouettes_part(shown) +
-         parallel_part(shown) + tree_part(shown) + agreement_part(shown) + search_part(shown) + members_part(shown) +
+  return headline(shown) + sentences_part(shown) + cards_part(shown) + warnings_part(shown.fit) +
+         without_points(shown) + criteria_part(shown.input) + sizes_part(shown) +
+         (shown.input.regression != nullptr ? models_part(shown) : map_part(shown)) + heat_map_part(shown) +
+         silhouettes_part(shown) + parallel_part(shown) + tree_part(shown) + agreement_part(shown) +
+         search_part(shown) + members_part(shown) +
          folded("Details of the run", centroids_part(shown) + passes_part(shown) + run_part(shown));
 }
 

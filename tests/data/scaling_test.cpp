@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 #include <vector>
@@ -46,6 +47,46 @@ TEST(Scaling, StandardGivesMeanZeroAndVarianceOne) {
     EXPECT_NEAR(squares / 2000, 1, 1e-6);
   }
   for (const float v : column(scaled, 1)) EXPECT_EQ(v, 0) << "constant columns become 0";
+}
+
+// By sorting: contract, "Moments".
+double quartile(std::vector<float> values, int64_t i) {
+  std::ranges::sort(values);
+  const int64_t last = std::ssize(values) - 1;
+  const double h = static_cast<double>(last * i) / 4, f = h - std::floor(h);
+  const auto at = static_cast<size_t>(h);
+  const double a = values[at], b = values[std::min(at + 1, values.size() - 1)];
+  return f == 0 || a == b ? a : (1 - f) * a + f * b;
+}
+
+TEST(Scaling, RobustTakesTheQuartiles) {
+  for (const int64_t n : {1, 2, 3, 4, 5, 500, 2003}) {
+    std::vector<float> values = sample(n);
+    values[0] = 3e30F;  // an outlier changes no quartile by much
+    const PointsView points(values.data(), n, 3);
+    for (const int threads : {1, 3}) {
+      const Scaling scaling = find_scaling(points, Scale::kRobust, threads);
+      const Scaling standard = find_scaling(points, Scale::kStandard, threads);
+      for (size_t j = 0; j < 3; ++j) {
+        std::vector<float> own;
+        for (size_t i = j; i < values.size(); i += 3) own.push_back(values[i]);
+        const double range = quartile(own, 3) - quartile(own, 1);
+        EXPECT_EQ(scaling.offset[j], quartile(own, 2)) << n << ", " << j;
+        EXPECT_EQ(scaling.divisor[j], range > 0 ? range : standard.divisor[j]) << n << ", " << j;
+      }
+    }
+  }
+}
+
+TEST(Scaling, RobustOfMostlyEqualValuesTakesTheDeviation) {
+  std::vector<double> values(100, -0.0);
+  values[7] = 5;
+  values[8] = -2;
+  const PointsView points(values.data(), 100, 1);
+  const Scaling scaling = find_scaling(points, Scale::kRobust);
+  EXPECT_EQ(scaling.offset[0], 0);
+  EXPECT_FALSE(std::signbit(scaling.offset[0]));
+  EXPECT_EQ(scaling.divisor[0], find_scaling(points, Scale::kStandard).divisor[0]);
 }
 
 TEST(Scaling, MinMaxGivesZeroToOne) {
@@ -99,8 +140,8 @@ TEST(Scaling, RefusesAnotherNumberOfColumns) {
 }
 
 TEST(Scaling, NamesRoundTrip) {
-  for (const char* name : {"none", "standard", "minmax"}) EXPECT_EQ(name_of(*find_named<Scale>(name)), name);
-  EXPECT_FALSE(find_named<Scale>("robust").has_value());
+  for (const char* name : {"none", "standard", "minmax", "robust"}) EXPECT_EQ(name_of(*find_named<Scale>(name)), name);
+  EXPECT_FALSE(find_named<Scale>("log").has_value());
 }
 
 }  // namespace

@@ -349,7 +349,7 @@ Matrix ModelLoader::load_matrix(const std::string& key, int64_t k) const {
 void ModelLoader::load_scaling(ModelFile& result, int64_t columns) const {
   const NpzArray kind = file_.array("scale_kind");
   const auto scale = find_named<Scale>(kind.text());
-  if (!scale) kind.fail("the scaling '" + kind.text() + "' is not known; none, standard and minmax are");
+  if (!scale) kind.fail("the scaling '" + kind.text() + "' is not known; none, standard, minmax and robust are");
   const int64_t count = *scale == Scale::kNone ? 0 : columns;
   const NpzArray divisor = file_.array("scale_divisor");
   result.scaling = {*scale, file_.vector<double>("scale_offset", count), divisor.vector<double>(count)};
