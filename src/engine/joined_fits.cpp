@@ -2,6 +2,7 @@
 
 #include "backend/devices.h"
 #include "core/memory_space.h"
+#include "core/rounding.h"
 #include "data/gather.h"
 #include "data/input.h"
 #include "engine/control.h"
@@ -23,7 +24,7 @@ namespace manymeans {
 namespace {
 
 constexpr int64_t kMaxColumns = 128;
-constexpr int64_t kMaxValues = 8192;             // of a model's prototypes
+constexpr int64_t kMaxValues = 8192;             // of a model's prototypes, whose columns are padded to eights
 constexpr size_t kMaxBytes = size_t{512} << 20;  // of the points of a group
 
 bool suits(const Problems& problems, int64_t problem, double max_products) {
@@ -31,7 +32,7 @@ bool suits(const Problems& problems, int64_t problem, double max_products) {
   const FitOptions options = problems.options(problem);
   if (points.n < 1 || points.d < 1 || points.d > kMaxColumns) return false;
   const auto k_suits = [&](int64_t k) {
-    return k >= 1 && k <= points.n && k * points.d <= kMaxValues &&
+    return k >= 1 && k <= points.n && k * padded(points.d, 8) <= kMaxValues &&
            static_cast<double>(points.n) * static_cast<double>(k) * static_cast<double>(points.d) <= max_products;
   };
   return std::ranges::all_of(options.k, k_suits);

@@ -31,7 +31,7 @@ Batch random_batch(uint64_t seed) {
   std::mt19937_64 random(seed);
   Batch batch;
   const size_t problems = 2 + random() % 12;
-  const uint64_t most = one_of<uint64_t>(random, {6, 20, 120});
+  const uint64_t most = one_of<uint64_t>(random, {6, 20, 120, 400});
   for (size_t b = 0; b < problems; ++b) {
     batch.groups.push_back(batch.groups.back() + 1 + static_cast<int64_t>(random() % most));
   }
@@ -49,8 +49,9 @@ Batch random_batch(uint64_t seed) {
   options.tol = one_of(random, {0.0, 1e-4, 0.1});
   options.stop = one_of<const char*>(random, {"tol", "strict", "labels:0.05", "shift:0.1"});
   options.empty = test::kPolicies[random() % test::kPolicies.size()];
+  const uint64_t most_clusters = d <= 8 && most == 400 ? 300 : 5;  // labels of one byte, or of two
   for (size_t b = 0; seed % 3 == 0 && b < problems; ++b) {
-    options.k_each.push_back(1 + static_cast<int64_t>(random() % 5));
+    options.k_each.push_back(1 + static_cast<int64_t>(random() % most_clusters));
   }
   return batch;
 }
