@@ -185,7 +185,8 @@ TEST(Regress, ColumnsThatAreLeftOutAreTold) {
   const RegressResult found = regress(RegressionRows::with_target({rows.data(), 40, 5}), {}, options_of(1));
   EXPECT_EQ(found.summaries[0].left_out, (std::vector<std::vector<int64_t>>{{1, 3}}));
   ASSERT_EQ(found.fit.warnings.size(), 1U);
-  EXPECT_NE(found.fit.warnings[0].find("the columns 1, 3 (counted from 0) are constant, or combinations"), std::string::npos);
+  EXPECT_NE(found.fit.warnings[0].find("the columns 1, 3 (counted from 0) are constant, or combinations"),
+            std::string::npos);
   EXPECT_EQ(found.summaries[0].r2, 1);
   EXPECT_EQ(found.fit.models[0].inertia, 0);
 }
