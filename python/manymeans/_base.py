@@ -613,8 +613,8 @@ class _Clusterer(_BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), default=None
-            Points to describe the clusters by. By default the points of the fit, as long as the program keeps them and
-            their weights. Lists are not remembered.
+            Points to describe the clusters by. By default the points of the fit: it keeps 64 MiB or less, and finds
+            others and their weights as long as the program keeps them, except long lists.
         sample_weight : array-like of shape (n_samples,), default=None
             Their weights.
         profile : frame, Series, array or dict, default=None

@@ -106,8 +106,8 @@ def summary(
     model : FitResult, Model, Choice, fitted estimator, or Pipeline that ends with one
         Estimators of this package, also `RegressionClustering`.
     X : array-like of shape (n_samples, n_features), Dataset or path, optional
-        Points to describe the clusters by. By default the points of the fit, as long as the program keeps them and
-        their weights. Lists are not remembered, nor what the steps of a pipeline make of points.
+        Points to describe the clusters by. By default the points of the fit: it keeps 64 MiB or less, and finds others
+        and their weights as long as the program keeps them, except long lists. A `Pipeline` needs `X`.
     y : array-like of shape (n_samples,), optional
         The target of a `RegressionClustering`; needed with `X`.
     k : int, optional
@@ -152,10 +152,11 @@ def summary(
 
     The test value of a cluster with n_k of the n rows is (m_k - m) / sqrt(s^2 / n_k (n - n_k) / (n - 1)). The means of
     the column are m_k in the cluster and m in all rows, and s is its deviation, divided by n. A text is a column of 0
-    and 1. The root is the standard deviation of the mean of n_k rows that are drawn without replacement. A test value
-    beyond 2 or 3 is surprising if the column played no part in the fit. Each row counts once, without its weight
-    (Lebart, Morineau and Piron, Statistique exploratoire multidimensionnelle, 1995). For a text the test value is
-    sqrt((n - 1) / n) times the adjusted residual (Haberman, Biometrics 29, 1973).
+    and 1. The root is the standard deviation of the mean of n_k rows that are drawn without replacement. If the column
+    played no part in the fit, a test value beyond 2 is worth a look, and beyond 3 it is no accident. With thousands of
+    rows small differences have large test values, so look at the means and shares. Each row counts once, without its
+    weight (Lebart, Morineau and Piron, Statistique exploratoire multidimensionnelle, 1995). For a text the test value
+    is sqrt((n - 1) / n) times the adjusted residual (Haberman, Biometrics 29, 1973).
 
     Examples
     --------

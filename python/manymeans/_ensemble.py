@@ -366,7 +366,7 @@ class EnsembleKMeans(Clustering, _BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), default=None
-            Points; by default the points of the fit, as long as the program keeps them and their weights.
+            Points; by default the points of the fit: 64 MiB or less, others as long as the program keeps them.
         sample_weight : array-like of shape (n_samples,), default=None
             Their weights.
         k : int, default=None

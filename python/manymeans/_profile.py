@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -12,12 +13,13 @@ import numpy.typing as npt
 from ._columns import TWICE, Trait, describe_column, traits_of
 from ._errors import BadDataError, UsageError
 from ._imports import importing
-from ._input import Points
+from ._input import Points, is_scipy_sparse
 from ._opening import NAMES_OF_FILES
 from ._tables import Dataset, naming
 
 _BLOCK = 1 << 15  # rows of which copies may be made
 _VALUES = 1 << 24  # that a copy of sparse rows may have
+_KEPT = 1 << 26  # bytes of points that a fit keeps
 
 #: Labels of rows, and the squared distance of each row to the centre of its cluster.
 Labelled = tuple[npt.NDArray[Any], npt.NDArray[np.float64]]
@@ -106,17 +108,20 @@ def _sum(block: npt.NDArray[np.float64], weights: npt.NDArray[np.float64] | None
 
 
 class Remembered:
-    """The data of a fit, as long as the caller keeps them; names of files always. A copy or a pickle has nothing."""
+    """The data of a fit: small data and names of files, others as long as the caller keeps them.
+
+    A deep copy or a pickle has nothing.
+    """
 
     def __init__(self, *objects: Any) -> None:
         self._references: list[Any] | None
         try:
             self._references = [_reference(one) for one in objects]
-        except TypeError:  # a list, for instance
+        except TypeError:  # a long list, for instance
             self._references = None
 
     def __reduce__(self) -> tuple[type[Remembered], tuple[Any, ...]]:
-        return Remembered, ([],)  # of a list nothing is kept
+        return Remembered, ([],)  # of an empty list nothing is kept
 
     def objects(self) -> list[Any]:
         """Give the objects.
@@ -131,16 +136,36 @@ class Remembered:
         found = None if references is None else [None if one is None else one() for one in references]
         if found is None or any(a is None and b is not None for a, b in zip(found, references or (), strict=True)):
             raise UsageError(
-                "[X] the points of the fit or their weights are gone, or they were lists, which are not kept; pass "
-                "them as X and sample_weight (and y, where there is a target)"
+                f"[X] the points of the fit or their weights are gone (a fit keeps {_KEPT >> 20} MiB or less); pass "
+                "them: summary(X), or summary(X, sample_weight=weights); and y, where there is a target"
             )
         return found
 
 
 def _reference(one: Any) -> Callable[[], Any] | None:
-    if isinstance(one, NAMES_OF_FILES):
+    if isinstance(one, NAMES_OF_FILES) or _bytes_of(one) <= _KEPT:
         return lambda: one
     return None if one is None else weakref.ref(one)
+
+
+def _bytes_of(one: Any) -> float:
+    """Give the bytes of host memory that a reference holds; infinity where they are not known."""
+    if isinstance(one, Dataset):
+        one = one.points
+    if isinstance(one, (list, tuple)):  # a Python number and its place take 32 bytes or more
+        return len(one) * 40.0 * np.size(one[0]) if one else math.inf
+    if is_scipy_sparse(one):
+        return float(one.nnz * (one.dtype.itemsize + 8) + one.shape[0] * 8)
+    if isinstance(one, np.ndarray):
+        while isinstance(one.base, np.ndarray):  # a view holds the whole array
+            one = one.base
+        return float(one.nbytes)
+    package = type(one).__module__.partition(".")[0]
+    if package == "pandas" and hasattr(one, "memory_usage"):
+        return float(np.sum(one.memory_usage()))
+    if package == "polars":
+        return float(one.estimated_size())
+    return float(one.nbytes) if package == "pyarrow" else math.inf
 
 
 #: For estimators without a fit.

@@ -382,7 +382,7 @@ class RegressionClustering(Fitting, RegressorMixin, _FittingEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), default=None
-            Features; by default the features of the fit, as long as the program keeps them, the target and the weights.
+            Features; by default the features of the fit: 64 MiB or less, others as long as the program keeps them.
         y : array-like of shape (n_samples,), default=None
             Target.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -429,7 +429,7 @@ class RegressionClustering(Fitting, RegressorMixin, _FittingEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), default=None
-            Features; by default the features of the fit, as long as the program keeps them, the target and the weights.
+            Features; by default the features of the fit: 64 MiB or less, others as long as the program keeps them.
         y : array-like of shape (n_samples,), default=None
             Target.
         sample_weight : array-like of shape (n_samples,), default=None

@@ -160,7 +160,7 @@ class Model:
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), Dataset or path, optional
-            Points; by default the points of the fit, as long as the program keeps them.
+            Points; by default the points of the fit: 64 MiB or less, others as long as the program keeps them.
         sample_weight : array-like of shape (n_samples,), optional
             Their weights.
         profile : frame, Series, array or dict, optional
@@ -349,7 +349,7 @@ class FitResult:
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), Dataset or path, optional
-            Points; by default the points of the fit, as long as the program keeps them.
+            Points; by default the points of the fit: 64 MiB or less, others as long as the program keeps them.
         sample_weight : array-like of shape (n_samples,), optional
             Their weights.
         k : int, optional
@@ -384,7 +384,7 @@ class FitResult:
         return profile.of_points(self._described(points, measured), self.column_names or points.names)
 
     def _remember(self, X: Any, sample_weight: Any) -> Remembered:
-        """Know the points of the fit as long as the caller keeps them."""
+        """Know the points of the fit, large ones as long as the caller keeps them."""
         self._fitted_to = Remembered(X, sample_weight)
         for model in self.models:
             model._fitted_to = self._fitted_to

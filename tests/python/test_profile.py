@@ -1,5 +1,6 @@
 """summary(): what clusters look like, beside pandas."""
 
+import copy
 import pickle
 import subprocess
 import sys
@@ -64,7 +65,8 @@ def test_without_pandas(mixture, monkeypatch):
     assert found["x0"] == expected["x0"].tolist() and isinstance(found["size"][0], int)
 
 
-def test_points_that_are_gone_or_changed(mixture):
+def test_points_that_are_gone_or_changed(mixture, monkeypatch):
+    monkeypatch.setattr(manymeans._profile, "_KEPT", 1000)
     fitted = KMeans(3, random_state=0).fit(mixture.copy())
     X = mixture.copy()
     for gone in fitted, KMeans(3).fit(mixture[:50].tolist()), pickle.loads(pickle.dumps(fitted.fit(X))):
@@ -78,6 +80,41 @@ def test_points_that_are_gone_or_changed(mixture):
     assert fitted.summary(X)["size"].sum() == len(X)
     del X
     with pytest.raises(manymeans.UsageError, match=r"\[X\] the points of the fit or their weights are gone"):
+        fitted.summary()
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        np.copy, np.ndarray.tolist, pandas.DataFrame, polars.DataFrame, scipy.sparse.csr_matrix,
+        lambda X: X.copy()[:, ::-1], lambda X: pyarrow.table({"a": X[:, 0], "b": X[:, 1]}),
+    ],
+)  # fmt: skip
+def test_a_fit_keeps_small_points(mixture, made):
+    weights = np.ones(len(mixture)).tolist()
+    fitted = KMeans(3, random_state=0).fit(made(mixture), sample_weight=weights)
+    del weights
+    assert fitted.summary()["size"].sum() == len(mixture)
+    assert sum(card.size for card in manymeans.cards(fitted.result_.best())) == len(mixture)
+    assert copy.copy(fitted).summary().equals(fitted.summary())
+    for other in copy.deepcopy(fitted), pickle.loads(pickle.dumps(fitted)):
+        with pytest.raises(manymeans.UsageError, match=r"are gone .*; pass them: summary\(X\)"):
+            other.summary()
+
+
+def test_a_fit_keeps_what_read_gives(frame):
+    assert manymeans.fit(manymeans.read(frame), 3).summary()["size"].sum() == len(frame)
+
+
+def test_a_pickle_has_no_points(mixture):
+    small, large = (len(pickle.dumps(KMeans(3).fit(np.tile(mixture[:200], (1, d))))) for d in (1, 50))
+    assert large - small < 50 * 200 * mixture.itemsize
+
+
+def test_a_view_of_much_is_not_kept(mixture, monkeypatch):
+    monkeypatch.setattr(manymeans._profile, "_KEPT", mixture.nbytes - 1)
+    fitted = KMeans(3).fit(mixture.copy()[:100])
+    with pytest.raises(manymeans.UsageError, match="are gone"):
         fitted.summary()
 
 
@@ -222,11 +259,27 @@ def test_of_what_has_no_clusters(mixture):
         manymeans.summary(KMeans(2).fit(mixture), mixture, mixture[:, 0])
 
 
-def test_weights_that_are_gone_are_named(mixture):
+def test_weights_that_are_gone_are_named(mixture, monkeypatch):
+    monkeypatch.setattr(manymeans._profile, "_KEPT", 100)
     X = mixture[:100].copy()
     kmeans = KMeans(2, random_state=0).fit(X, sample_weight=np.ones(len(X)))
-    with pytest.raises(manymeans.UsageError, match=r"or their weights are gone.*pass them as X and sample_weight"):
+    with pytest.raises(manymeans.UsageError, match=r"or their weights are gone.*pass them.*sample_weight=weights"):
         kmeans.summary()
+
+
+def test_other_columns_of_rows_that_were_dropped():
+    frame = pandas.DataFrame({"a": [1.0, np.nan, 9, 10], "b": [1.0, 2, 8, 9], "t": list("xxyy")}, index=list("pqrs"))
+    data = manymeans.read(frame, exclude="t", missing="drop")
+    result = manymeans.fit(data, 2)
+    message = r'missing="drop" left out 1 of 4 rows \(1\), so take '
+    with pytest.raises(manymeans.UsageError, match=message + r"profile\.drop\(profile\.index\[data\.dropped\]\)"):
+        manymeans.cards(result, data, profile=frame["t"])
+    profile = frame["t"]
+    found = manymeans.cards(result, data, profile=profile.drop(profile.index[data.dropped]))
+    for other in {"t": frame["t"].tolist()}, polars.DataFrame({"t": frame["t"].tolist()}):
+        with pytest.raises(manymeans.UsageError, match=message + r"numpy\.delete\(column, data\.dropped\)"):
+            manymeans.cards(result, data, profile=other)
+        assert manymeans.cards(result, data, profile={"t": np.delete(other["t"], data.dropped)}) == found
 
 
 @pytest.fixture
