@@ -72,6 +72,7 @@ def traits_of(
         if values.shape != labels.shape:
             raise UsageError(
                 f"[profile] '{name}' has the shape {values.shape}; a value for each of the {len(labels)} rows is right"
+                + _how_to_drop(given, X)
             )
         if values.dtype == np.float64:
             traits.append(Trait(name, **describe_column(values, labels, weights, k), is_text=False))
@@ -88,6 +89,20 @@ def traits_of(
             is_it[~gaps] = codes == code
             traits.append(Trait(f"{name}={text}", **describe_column(is_it, labels, weights, k), is_text=True))
     return traits
+
+
+def _how_to_drop(given: Any, X: Any) -> str:
+    """Say which rows were left out of the points, if any, and how to leave them out of other columns."""
+    dropped = X.dropped if isinstance(X, Dataset) else ()
+    if len(dropped) == 0:
+        return ""
+    first = ", ".join(map(str, dropped[:5])) + (", ..." if len(dropped) > 5 else "")
+    is_pandas = hasattr(given, "iloc")
+    how = "profile.drop(profile.index[data.dropped])" if is_pandas else "numpy.delete(column, data.dropped)"
+    return (
+        f'; missing="drop" left out {len(dropped)} of {len(dropped) + len(X.points)} rows ({first}), so take {how}, '
+        "where data is what manymeans.read gives"
+    )
 
 
 def columns_of(given: Any, parameter: str = "X") -> dict[str, npt.NDArray[Any]]:
