@@ -157,7 +157,12 @@ def _parts_of(result: Any) -> tuple[FitResult, Choice | None]:
             f"[result] is {type(result).__name__}; what fit, search or choose_k gave, a Pipeline, or a fitted KMeans "
             "or EnsembleKMeans is right"
         )
-    return fitted._of_kind(linear=False), choice
+    if any(model.linear for model in fitted.models):
+        raise UsageError(
+            "[result] has linear models, of which report() makes no page; the command manymeans regress --report "
+            "writes one"
+        )
+    return fitted, choice
 
 
 def _shown_k(fitted: FitResult, choice: Choice | None, k: int | None) -> int:

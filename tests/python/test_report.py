@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import manymeans
-from manymeans import EnsembleKMeans, FitResult, KMeans, UsageError
+from manymeans import EnsembleKMeans, FitResult, KMeans, RegressionClustering, UsageError
 
 
 @pytest.fixture(scope="module")
@@ -149,6 +149,9 @@ def test_what_does_not_belong_together(points):
         manymeans.report(result, points[:-1])
     with pytest.raises(UsageError, match="result"):
         manymeans.report("page.html")
+    lines = RegressionClustering(2).fit(points[:, :1], points[:, 1])
+    with pytest.raises(UsageError, match=r"^\[result\] has linear models, .*manymeans regress --report writes one"):
+        manymeans.report(lines, points[:, :1])
     with pytest.raises(UsageError, match="there are models for k = 3"):
         manymeans.report(result, k=5)
     with pytest.raises(manymeans.UnavailableError):
