@@ -312,6 +312,9 @@ def _refuse(name: str, dtype: Any, value: Any = None, where: str = "") -> NoRetu
     begin = "Complex data not supported: " if "complex" in f"{dtype} {what}" else ""  # as scikit-learn says it
     held = f" and holds {what}, {shown(value)} in {where or 'it'}" if what else where and f" in {where}"
     advice = _ADVICE.get("text" if getattr(dtype, "kind", "") in tuple("SUT") else str(what), "")
+    if what == "text" and name == "X" and "column" in where:  # of a frame, which read() takes
+        advice += '; manymeans.read(X, categories="onehot").points makes columns of 0 and 1 of texts, and '
+        advice += "numeric_only=True in its place leaves them out"
     raise BadDataError(f"{begin}{name} is of type {dtype}{held}; numbers are needed{advice}")
 
 

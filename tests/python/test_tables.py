@@ -316,6 +316,13 @@ def test_frames_with_missing_values_and_text():
     assert manymeans.fit(frame.fillna(2), 1).best().inertia == 4
     with pytest.raises(manymeans.BadDataError, match="holds text, 'w' in row 0, column 'word'"):
         manymeans.fit(frame.fillna(2).assign(word="w"), 1)
+    text = frame.fillna(2).assign(word=["v", "w", "w"])
+    for fit in (lambda X: manymeans.fit(X, 1)), manymeans.KMeans(1).fit:
+        with pytest.raises(manymeans.BadDataError, match=r'manymeans.read\(X, categories="onehot"\).points makes'):
+            fit(text)
+        fit(manymeans.read(text, categories="onehot").points)
+        with pytest.warns(UserWarning, match="columns that hold text were left out"):
+            fit(manymeans.read(text, numeric_only=True).points)
 
 
 def test_no_output_is_the_file_of_the_points(tmp_path):
