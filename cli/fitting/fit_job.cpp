@@ -154,7 +154,11 @@ void check_job(FitJob& job, const FitOptions& options, bool initial_file) {
       {{"--labels", &job.labels}, {"--append", &job.append.path}, {"--summary", &job.summary}}, job.json);
   job.reading.threads = options.threads;
   job.reading.memory = options.memory.bytes;
-  job.reading.exclude.insert(job.reading.exclude.end(), job.profile.begin(), job.profile.end());
+  for (const std::string& column : job.profile) {  // which --exclude may name, too
+    if (std::ranges::find(job.reading.exclude, column) == job.reading.exclude.end()) {
+      job.reading.exclude.push_back(column);
+    }
+  }
   check_id(job.reading, {&job.labels, &job.append.path}, job.ranks != nullptr, job.describes);
   CommandFiles files = files_of(job);
   if (initial_file) files.inputs.push_back(options.init);

@@ -60,10 +60,15 @@ Dataset read_profile(const FitJob& job) {
   try {
     return job.data.read(options_of_traits(job.profile, job.reading));
   } catch (const Error& error) {
-    constexpr std::string_view kColumns = "[columns] ";
+    constexpr std::string_view kColumns = "[columns] ", kAdvice = "with --exclude";
     const std::string_view what = error.what();
-    if (!what.starts_with(kColumns)) throw;
-    throw Error(error.code(), "--profile", fmt::format("{}: {}", job.data.name(), what.substr(kColumns.size())));
+    if (what.starts_with(kColumns)) {
+      throw Error(error.code(), "--profile", fmt::format("{}: {}", job.data.name(), what.substr(kColumns.size())));
+    }
+    const size_t at = what.find(kAdvice);  // of the readers, who know no other way
+    if (at == what.npos) throw;
+    throw Error(error.code(), "--profile",
+                fmt::format("{}of --profile{}", what.substr(0, at), what.substr(at + kAdvice.size())));
   }
 }
 

@@ -117,7 +117,8 @@ std::string fit_to_try(const std::string& path, const ReadOptions& options, cons
   if (used.empty()) return "";
   constexpr int64_t kClusters = 3;
   std::string command =
-      fmt::format("manymeans fit {} -k {}", quoted(path), std::min(kClusters, table.rows)) + reading_flags(options);
+      fmt::format("manymeans fit {} -k {} --models 10", quoted(path), std::min(kClusters, table.rows)) +
+      reading_flags(options);
   std::vector<std::string> excluded = options.exclude;
   if (!left_out.empty()) excluded.push_back(list_of(left_out, table));
   if (!excluded.empty()) command += " --exclude " + quoted(fmt::format("{}", fmt::join(excluded, ",")));

@@ -70,9 +70,9 @@ std::vector<int64_t> equal_groups(int64_t problems, int64_t rows);
 ///          makes one more pass of each model that was done.
 ///
 /// On the CPU each problem has one thread. Problems too large for that come first and have all threads. A device fits
-/// small problems in common passes: without weights, of max 128 columns; on an H200 up to 5e8 products of rows, clusters
-/// and columns. The device fits up to eight of the other problems at a time, with max 512 MiB of points in total. With
-/// backend "auto" the CPU fits other small problems whose points lie on a device.
+/// small problems in common passes: without weights, of max 128 columns; on an H200 up to 5e8 products of rows,
+/// clusters and columns. The device fits up to eight of the other problems at a time, with max 512 MiB of points in
+/// total. With backend "auto" the CPU fits other small problems whose points lie on a device.
 ///
 /// Throws what fit() throws. An error of one problem is a ProblemError: "[problem 17] [k] ...". Its rows are
 /// counted within the problem. Offsets that descend or lie outside, and options that no problem can have, throw with

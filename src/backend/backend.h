@@ -79,8 +79,8 @@ class Backend {
   }
   virtual std::unique_ptr<Upload> upload(const Input& input, const Workload& workload) = 0;
   std::unique_ptr<Upload> upload(const Input& input) { return upload(input, Workload{}); }
-  /// The max product of rows, clusters and columns of a model for common passes. They take less time then than a session
-  /// for each model. 0: this backend makes none.
+  /// The max product of rows, clusters and columns of a model for common passes. They take less time then than a
+  /// session for each model. 0: this backend makes none.
   virtual double max_joined_products() const { return 0; }
   /// The points of many small problems, without weights. Its sessions are of models with these rows. Each model's rows
   /// count from 0 in all answers about it. PassModel::limits hold for each model alone: a pass labels the rows of the

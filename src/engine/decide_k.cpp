@@ -193,6 +193,12 @@ ColumnShape column_shape(std::span<const double> values, size_t column, size_t c
   return {deviation > 0 ? cubes / rows / (deviation * deviation * deviation) : 0, mean, deviation};
 }
 
+bool has_two_values(const std::vector<double>& values, size_t column, size_t columns) {
+  std::set<double> found;
+  for (size_t at = column; at < values.size() && found.size() < 3; at += columns) found.insert(values[at]);
+  return found.size() == 2;
+}
+
 }  // namespace
 
 bool Shape::is_skewed() const {
@@ -201,8 +207,8 @@ bool Shape::is_skewed() const {
 }
 
 std::string Shape::text() const {
-  if (is_skewed()) {
-    return fmt::format("{} of {} columns are skewed, which misleads criteria: try their logarithms", skewed, columns);
+  if (const size_t tails = skewed - skewed_two_valued; is_skewed() && tails > 0) {
+    return fmt::format("{} of {} columns are skewed, which misleads criteria: try their logarithms", tails, columns);
   }
   return outliers == 0 ? "" : fmt::format("{} of {} rows are outliers, which mislead criteria", outliers, rows);
 }
@@ -219,7 +225,10 @@ Shape shape_of(const PointsView& points) {
   std::set<size_t> outliers;
   for (size_t column = 0; column < columns; ++column) {
     const ColumnShape its = column_shape(values, column, columns);
-    if (std::fabs(its.skewness) >= kSkewed) ++shape.skewed;
+    const bool is_skewed = std::fabs(its.skewness) >= kSkewed, has_two = has_two_values(values, column, columns);
+    shape.skewed += is_skewed ? 1 : 0;
+    shape.two_valued += has_two ? 1 : 0;
+    shape.skewed_two_valued += is_skewed && has_two ? 1 : 0;
     for (size_t at = column; at < values.size(); at += columns) {
       if (std::fabs(values[at] - its.mean) > kFar * its.deviation) outliers.insert(at / columns);
     }
@@ -249,6 +258,13 @@ void decide(ChosenK& found, const Shape& shape) {
   }
   if (const std::string text = shape.text(); found.status != ChoiceStatus::kFirm && !text.empty()) {
     found.reason += "; " + text;
+  }
+  constexpr size_t kPart = 10;
+  if (shape.columns > 1 && shape.two_valued > 0 && shape.two_valued * kPart >= shape.columns) {
+    found.reason += fmt::format(
+        "; {} of {} columns have two values, as categories do, and their clusters return by themselves: compare a run "
+        "without them",
+        shape.two_valued, shape.columns);
   }
   add_warnings(found);
 }

@@ -20,6 +20,8 @@ inline bool separate(const Evidence& its) {
 /// Columns and rows that mislead criteria.
 struct Shape {
   size_t columns = 0, skewed = 0;
+  size_t two_valued = 0;           ///< of the columns; categories become such columns
+  size_t skewed_two_valued = 0;    ///< of the skewed ones
   int64_t rows = 0, outliers = 0;  ///< of the rows that were looked at
 
   bool is_skewed() const;    ///< a tenth of the columns, or more

@@ -21,7 +21,7 @@ struct OwnRows {
 };
 
 struct Member {
-  ModelResult result;      ///< filled during the fit
+  ModelResult result;  ///< filled during the fit
   std::optional<OwnRows> own_rows;
   int64_t index = 0;       ///< in the ensemble
   int slot = 0;            ///< in its session

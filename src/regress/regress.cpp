@@ -77,6 +77,7 @@ class Summaries {
     if (count < 2) return first;
     return fmt::format("{}; {} other cluster{} such a warning, too", first, count - 1, count == 2 ? " has" : "s have");
   }
+  bool one_fits_all() const { return std::ranges::any_of(models_, &SummarisedModel::one_fits_all); }
   std::vector<RegressionSummary> hand_over() {
     std::vector<RegressionSummary> result;
     for (SummarisedModel& model : models_) result.push_back(std::move(model.summary));
@@ -115,6 +116,9 @@ void warn(const Summaries& summaries, int64_t target, FitResult& result, const F
   if (!dependent.empty() && !rows.all_equal) add(text_of_dependent(dependent));
   add(summaries.first_of(&SummarisedModel::few_rows));
   add(summaries.first_of(&SummarisedModel::own_columns));
+  if (!rows.constant_target && summaries.one_fits_all()) {
+    add("one linear model fits all rows (R2 = 1): the target may follow from some features, as a sum from its parts");
+  }
   if (!rows.tiny.empty()) add(text_of_tiny(rows.tiny, target));
   if (!rows.constant_target) return;
   add(rows.all_equal ? "all rows are equal: every model is their target"

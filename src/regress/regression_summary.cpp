@@ -176,6 +176,10 @@ SummarisedModel summarise(const FinishedModel& model, const FeatureUnits& units)
   if (!result.rows.constant_target && total == 0) {  // its squares have underflowed, or the weights are tiny
     summary.r2 = summary.bic = std::numeric_limits<double>::quiet_NaN();
   }
+  constexpr double kExact = 1 - 1e-12;
+  const std::vector<int64_t>& weights = model.statistics.weights;
+  result.one_fits_all = summary.r2 >= kExact && weights.size() > 1 &&
+                        std::ranges::count_if(weights, [](int64_t of_cluster) { return of_cluster > 0; }) == 1;
   return result;
 }
 

@@ -22,6 +22,7 @@ struct SummarisedModel {
   RegressionSummary summary;
   std::vector<std::string> few_rows, own_columns;  ///< warnings of its clusters, of two kinds
   RowTroubles rows;
+  bool one_fits_all = false;  ///< one of several clusters has all rows, and its model all of their targets
 };
 
 /// "1, 3", at most ten of them: "1, 3, ..., 20 and 5 more".

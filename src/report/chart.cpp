@@ -37,7 +37,9 @@ std::string tick_text(double value, double step) {
   if (std::fabs(value) < step * 1e-6) return "0";
   const double size = std::fabs(value);
   if (size < 1e7 && (size >= 1e-3 || step >= 1e-4)) {
-    return fmt::format("{:.{}f}", value, std::clamp(static_cast<int>(-std::floor(std::log10(step) + 1e-9)), 0, 6));
+    const std::string text =
+        fmt::format("{:.{}f}", value, std::clamp(static_cast<int>(-std::floor(std::log10(step) + 1e-9)), 0, 6));
+    return text.find_first_not_of("-0.") == text.npos ? "0" : text;
   }
   const auto power = static_cast<int>(std::floor(std::log10(size) + 1e-9));
   const int digits = std::clamp(power - static_cast<int>(std::floor(std::log10(step) + 1e-9)), 0, 6);

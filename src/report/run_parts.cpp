@@ -199,11 +199,14 @@ std::string search_chart(const ShownModel& shown, const SearchSummary& search) {
 std::string members_part(const ShownModel& shown) {
   const std::string chart = inertias(shown);
   if (chart.empty()) return {};
+  const char* const measure = shown.input.regression != nullptr ? "Error" : "Inertia";
   return section(
-      "Inertia of every model",
-      "A dot is a model; the line goes through the best ones. Inertia falls with every k, also where there is "
-      "nothing more to find. Dots of one k far apart mean that chance decides where a fit ends: more models, or "
-      "a search, find better ones.",
+      fmt::format("{} of every model", measure),
+      fmt::format(
+          "A dot is a model; the line goes through the best ones. {} falls with every k, also where there is nothing "
+          "more to find. Dots of one k far apart mean that chance decides where a fit ends: more models find better "
+          "ones.",
+          measure),
       chart + folded("The best models as a table", members_table(shown)));
 }
 

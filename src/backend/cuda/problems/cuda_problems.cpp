@@ -109,7 +109,7 @@ class CudaProblemKernels final : public device::ProblemKernels {
 
 // Returns whether each model has room in the shared memory of a block.
 bool have_room(const Input& input, std::span<const ModelRows> models, const CudaDevice& device) {
-  constexpr int64_t kStatic = 2048;  // other shared memory of the kernel
+  constexpr int64_t kStatic = 10240;  // other shared memory of the kernel
   return std::ranges::all_of(models, [&](const ModelRows& model) {
     return problem_shared_bytes(model.k, input.points.d, input.limbs) + kStatic <=
            static_cast<int64_t>(device.shared_bytes);

@@ -79,35 +79,54 @@ __device__ __forceinline__ void find_nearest(const RowValues<kSteps>& rows, cons
   }
 }
 
-// Takes a row from a cluster, if it was in one, and adds it to another; by the threads of its team.
-template <int kSteps>
-__device__ __forceinline__ void move_row(const ProblemTask& task, const SharedSums& sums, const double (&x)[kSteps],
-                                         uint32_t from, uint32_t to) {
-  const int lane = static_cast<int>(threadIdx.x) % kLanes;
+// A row of the tile that changed its label. Rows that changed are few after the first passes, so a block lists them: a
+// row that the threads of its team moved at once would keep the other teams of its warp waiting.
+struct MovedRow {
+  int32_t row;  // from the tile's first
+  uint16_t from, to;
+};
+struct MovedRows {
+  const MovedRow* at;
+  int count;
+};
+constexpr int kMaxMoved = 1024;
+constexpr uint16_t kFromNone = 0xffff;  // in a first pass
+
+// Takes the listed rows from their clusters and adds them to others. All threads of the block call it.
+__device__ void add_moved(const ProblemTask& task, const Block& here, const SharedSums& sums, const MovedRows& moved,
+                          LabelSumWords& hash) {
   const auto d = static_cast<int>(task.points.d);
   const int of_cluster = task.terms.limbs * d;
-#pragma unroll
-  for (int s = 0; s < kSteps; ++s) {
-    const int j = s * kLanes + lane;
-    if (j >= d) continue;
-    split_term<0>(task.terms, scaled_term(task.terms, x[s], top_of(task.terms, j), j), [&](int g, int64_t part) {
-      sums.add_sum(static_cast<int>(to) * of_cluster + g * d + j, part);
-      if (from != kNoLabel) sums.add_sum(static_cast<int>(from) * of_cluster + g * d + j, -part);
-    });
+  const int lane = static_cast<int>(threadIdx.x) % kLanes;
+  for (int i = threadIdx.x / kLanes; i < moved.count; i += kTeams) {
+    const MovedRow row = moved.at[i];
+    const int64_t first = (here.model.first_row + here.tile.first + row.row) * d;
+    for (int j = lane; j < d; j += kLanes) {
+      const double x = load_double(task.points, first + j);
+      split_term<0>(task.terms, scaled_term(task.terms, x, top_of(task.terms, j), j), [&](int g, int64_t part) {
+        sums.add_sum(row.to * of_cluster + g * d + j, part);
+        if (row.from != kFromNone) sums.add_sum(row.from * of_cluster + g * d + j, -part);
+      });
+    }
   }
-  if (lane != 0) return;
-  sums.add_weight(static_cast<int>(to), 1);
-  sums.add_count(static_cast<int>(to), 1);
-  if (from == kNoLabel) return;
-  sums.add_weight(static_cast<int>(from), -1);
-  sums.add_count(static_cast<int>(from), -1);
+  for (int i = threadIdx.x; i < moved.count; i += kThreads) {
+    const MovedRow row = moved.at[i];
+    sums.add_weight(row.to, 1);
+    sums.add_count(row.to, 1);
+    if (row.from == kFromNone) continue;
+    sums.add_weight(row.from, -1);
+    sums.add_count(row.from, -1);
+    hash.add(device_label_term(here.tile.first + row.row, row.to));
+    hash.subtract(device_label_term(here.tile.first + row.row, row.from));
+  }
 }
 
 template <int kSteps>
 __global__ void __launch_bounds__(kThreads) pass_kernel(const __grid_constant__ ProblemTask task) {
   await_kernel_before();
   extern __shared__ double memory[];
-  __shared__ unsigned long long changed_here;
+  __shared__ MovedRow moved[kMaxMoved];
+  __shared__ int moved_count;
   const Block here(task);
   const PassControl& control = task.controls[here.tile.model];
   if (control.stopped != device::kGoesOn) return;
@@ -125,7 +144,7 @@ __global__ void __launch_bounds__(kThreads) pass_kernel(const __grid_constant__ 
   auto* const words = reinterpret_cast<uint32_t*>(memory + padded * kWidth);
   const SharedSums sums{shared_address(words), static_cast<int>(k * task.terms.limbs * d), k};
   for (int i = threadIdx.x; i < 2 * sums.all(); i += kThreads) words[i] = 0;
-  if (threadIdx.x == 0) changed_here = 0;
+  if (threadIdx.x == 0) moved_count = 0;
   __syncthreads();
   const int lane = static_cast<int>(threadIdx.x) % kLanes;
   const int team = static_cast<int>(threadIdx.x) / kLanes;
@@ -145,29 +164,30 @@ __global__ void __launch_bounds__(kThreads) pass_kernel(const __grid_constant__ 
       }
     }
     find_nearest<kSteps>(rows, centres, k, lane, best);
+    bool full = false;
 #pragma unroll
     for (int r = 0; r < kRows; ++r) {
       const int64_t row = start + r * kTeams + team;
-      if (row >= here.tile.last) continue;
-      const unsigned mask = 0xffU << (threadIdx.x % 32 / kLanes * kLanes);
+      if (row >= here.tile.last || lane != 0) continue;
       const auto to = static_cast<uint32_t>(best[r].k);
-      uint32_t from = kNoLabel;
-      if (!first_pass && lane == 0) from = load_label(task.labels, 0, here.label_place(row));
-      from = __shfl_sync(mask, from, 0, kLanes);
+      const uint32_t from = first_pass ? kNoLabel : load_label(task.labels, 0, here.label_place(row));
       if (from == to) continue;
-      move_row<kSteps>(task, sums, rows.x[r], from, to);
-      if (lane != 0) continue;
       store_label(task.labels, 0, here.label_place(row), to);
-      ++changed;
-      if (first_pass) continue;
-      hash.add(device_label_term(row, to));
-      hash.subtract(device_label_term(row, from));
+      const int at = atomicAdd(&moved_count, 1);
+      moved[at] = {static_cast<int32_t>(row - here.tile.first), static_cast<uint16_t>(from), static_cast<uint16_t>(to)};
+      full |= at >= kMaxMoved - kProblemRows;
     }
+    const bool last = start + kProblemRows >= here.tile.last;
+    if (__syncthreads_or(full || last) == 0) continue;
+    const int count = moved_count;
+    add_moved(task, here, sums, {moved, count}, hash);
+    changed += static_cast<unsigned>(count);
+    __syncthreads();
+    if (threadIdx.x == 0) moved_count = 0;
+    __syncthreads();
   }
-  if (changed != 0) atomicAdd(&changed_here, changed);
-  __syncthreads();
-  if (changed_here == 0) return;
-  count_changes(task.counters[here.tile.model], changed_here, hash);
+  if (changed == 0) return;
+  count_changes(task.counters[here.tile.model], changed, hash);
   const GlobalSums global{here.range.sums, here.range.weights, here.range.counts};
   for (int i = threadIdx.x; i < sums.all(); i += kThreads) {
     const auto value = static_cast<int64_t>(words[i] | static_cast<uint64_t>(words[sums.all() + i]) << 32);
