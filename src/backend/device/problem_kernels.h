@@ -59,6 +59,8 @@ class ProblemKernels {
   virtual void facts(const ProblemBatch& batch, Address facts) = 0;
   /// Adds the limbs of the rows' d2, kDistanceLimbs int64 for each model. `formats`: SumFormat, one for each model.
   virtual void terms(const ProblemBatch& batch, std::span<const SumFormat> formats, Address limbs) = 0;
+  /// Writes d2 of the rows of the only active model, binary64.
+  virtual void distances(const ProblemBatch& batch, Address out) = 0;
   /// Writes the minimum and maximum of each column of the rows, (models, 2, D) binary64.
   virtual void ranges(const ProblemBatch& batch, Address ranges) = 0;
 };

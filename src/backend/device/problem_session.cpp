@@ -2,7 +2,6 @@
 
 #include <manymeans/error.h>
 
-#include "core/distance.h"
 #include "core/label_width.h"
 #include "core/rounding.h"
 #include "data/gather.h"
@@ -10,7 +9,6 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <numeric>
 #include <utility>
 
 namespace manymeans::device {
@@ -106,20 +104,23 @@ PointsView ProblemSession::rows_of_model(int slot) const {
 void ProblemSession::activate(std::span<const ModelPrototypes> models) {
   auto* const places = places_.as<ProblemModel>();
   for (size_t m = 0; m < models_.size(); ++m) places[m].active = 0;
-  bool sends = false;
+  size_t first = prototypes_.bytes(), last = 0;  // bytes of the prototypes from the first model's to the last one's
   for (const ModelPrototypes& of : models) {
     ProblemModel& place = places[of.slot];
     place.active = 1;
     place.k = static_cast<int32_t>(model(of.slot).k);
     place.first_pass = model(of.slot).labelled ? 0 : 1;
     if (of.prototypes == nullptr) continue;
-    sends = true;
     const auto bytes = of.prototypes->bytes();
-    std::copy(bytes.begin(), bytes.end(),
-              prototypes_here_.data() + static_cast<size_t>(place.first_cluster) * prototype_bytes());
+    const size_t at = static_cast<size_t>(place.first_cluster) * prototype_bytes();
+    std::ranges::copy(bytes, prototypes_here_.data() + at);
+    first = std::min(first, at);
+    last = std::max(last, at + bytes.size());
   }
   queue().copy_to_device(places_there_.at(), places, places_.bytes(), "the models");
-  if (sends) queue().copy_to_device(prototypes_.at(), prototypes_here_.data(), prototypes_.bytes(), "prototypes");
+  if (first < last) {
+    queue().copy_to_device(prototypes_.at(first), prototypes_here_.data() + first, last - first, "prototypes");
+  }
   kernels_->begin(batch_);
 }
 
@@ -232,51 +233,44 @@ bool ProblemSession::update(int slot, const Matrix& /*before*/, Matrix& after) {
 }
 
 const Statistics& ProblemSession::statistics(int slot) {
-  if (!model(slot).statistics_here) fetch_statistics();
+  if (!model(slot).statistics_here) fetch_statistics(slot);
   return model(slot).statistics;
 }
 
-std::vector<int64_t> ProblemSession::fetched(const Buffer& from) {
-  kernels_->use_device();
-  std::vector<int64_t> to(from.bytes() / sizeof(int64_t));
-  queue().read_back(to.data(), from.at(), from.bytes(), "fetching statistics");
-  return to;
-}
-
-// Of all models.
-void ProblemSession::fetch_sizes() {
-  if (all_sizes_.weights.empty()) all_sizes_ = {fetched(weights_), fetched(counts_)};
-}
-
-ClusterSizes ProblemSession::sizes(int slot) {
-  const Model& m = model(slot);
-  if (m.statistics_here || !m.labelled) return Session::sizes(slot);
-  fetch_sizes();
+// The sizes of all models come together.
+ClusterSizes ProblemSession::sizes_of(int slot) {
+  const auto fetched = [&](const Buffer& from) {
+    std::vector<int64_t> to(from.bytes() / sizeof(int64_t));
+    queue().read_back(to.data(), from.at(), from.bytes(), "fetching the sizes of clusters");
+    return to;
+  };
+  if (all_sizes_.weights.empty()) {
+    kernels_->use_device();
+    all_sizes_ = {fetched(weights_), fetched(counts_)};
+  }
   const auto part = [&](const std::vector<int64_t>& all) {
     const auto first = all.begin() + place(slot).first_cluster;
-    return std::vector<int64_t>(first, first + m.k);
+    return std::vector<int64_t>(first, first + model(slot).k);
   };
   return {part(all_sizes_.weights), part(all_sizes_.counts)};
 }
 
-// Of all models.
-void ProblemSession::fetch_statistics() {
-  fetch_sizes();
-  const std::vector<int64_t> sums = fetched(sums_);
-  for (size_t slot = 0; slot < models_.size(); ++slot) {
-    Model& m = models_[slot];
-    if (m.statistics_here) continue;
-    m.statistics = Statistics(m.k, d_, input_.limbs);
-    m.statistics_here = true;
-    if (!m.labelled) continue;
-    const int64_t first = place(static_cast<int>(slot)).first_cluster;
-    const auto part = [](const std::vector<int64_t>& all, size_t begin, std::vector<int64_t>& to) {
-      std::copy_n(all.begin() + static_cast<int64_t>(begin), to.size(), to.begin());
-    };
-    part(sums, sum_values(first), m.statistics.sums);
-    part(all_sizes_.weights, static_cast<size_t>(first), m.statistics.weights);
-    part(all_sizes_.counts, static_cast<size_t>(first), m.statistics.counts);
-  }
+ClusterSizes ProblemSession::sizes(int slot) {
+  const Model& m = model(slot);
+  return m.statistics_here || !m.labelled ? Session::sizes(slot) : sizes_of(slot);
+}
+
+void ProblemSession::fetch_statistics(int slot) {
+  kernels_->use_device();
+  Model& m = model(slot);
+  m.statistics = Statistics(m.k, d_, input_.limbs);
+  m.statistics_here = true;
+  if (!m.labelled) return;
+  ClusterSizes sizes = sizes_of(slot);
+  m.statistics.weights = std::move(sizes.weights);
+  m.statistics.counts = std::move(sizes.counts);
+  const Address from = sums_.at(sum_values(place(slot).first_cluster) * sizeof(int64_t));
+  queue().read_back(m.statistics.sums.data(), from, bytes_of(m.statistics.sums), "fetching statistics");
 }
 
 void ProblemSession::send_statistics(int slot) {
@@ -432,17 +426,14 @@ std::vector<int64_t> ProblemSession::inertia_limbs(int slot, const Matrix& proto
 }
 
 std::vector<double> ProblemSession::distances(int slot, const Matrix& prototypes) {
-  std::vector<int64_t> rows(static_cast<size_t>(place(slot).rows));
-  std::iota(rows.begin(), rows.end(), int64_t{0});
-  const Matrix points = gather_rows(rows_of_model(slot), rows);
-  const Labels& label = labels(slot);
-  std::vector<double> found;
-  const auto add_all = [&]<class T>(T) {
-    const T* const x = points.values<T>().data();
-    const T* const c = prototypes.values<T>().data();
-    for (const int64_t row : rows) found.push_back(canonical_distance(x + row * d_, c + label[row] * d_, d_));
-  };
-  type_ == DataType::kFloat64 ? add_all(double{}) : add_all(float{});
+  kernels_->use_device();
+  std::vector<double> found(static_cast<size_t>(place(slot).rows));
+  answers_.reserve(queue().runtime(), bytes_of(found), "distances");
+  const Settled settled(queue());
+  const ModelPrototypes asked{slot, &prototypes};
+  activate({&asked, 1});
+  kernels_->distances(batch_, answers_.at());
+  queue().read_back(found.data(), answers_.at(), bytes_of(found), "measuring rows");
   return found;
 }
 

@@ -68,9 +68,8 @@ class ProblemSession final : public Session, private RowQueries {
   std::vector<ProblemFacts> ask_facts(std::span<const ModelPrototypes> models);
   std::vector<int64_t> ask_terms(std::span<const SumFormat> formats);
   Matrix prototypes_in(const std::byte* all, int slot) const;
-  std::vector<int64_t> fetched(const Buffer& from);
-  void fetch_sizes();
-  void fetch_statistics();
+  ClusterSizes sizes_of(int slot);
+  void fetch_statistics(int slot);
   void send_statistics(int slot);
   void fetch_labels(std::span<const int> slots);
   void send_labels(int slot, int64_t row, std::span<const uint32_t> labels);

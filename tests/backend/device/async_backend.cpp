@@ -383,6 +383,13 @@ class AsyncProblemKernels final : public device::ProblemKernels, private AsyncRo
     });
   }
 
+  void distances(const Batch& batch, Address out) override {
+    enqueue([=, this] {
+      for_active(batch, [&](size_t, const Model& model) {
+        for (int64_t i = 0; i < model.rows; ++i) pointer_to<double>(out)[i] = assigned_distance(batch, model, i);
+      });
+    });
+  }
   void ranges(const Batch& batch, Address ranges) override {
     enqueue([=, this] {
       for_active(batch, [&](size_t m, const Model& model) {

@@ -51,6 +51,9 @@ class CudaProblemKernels final : public device::ProblemKernels {
     problem_terms(place(batch), splitters_.data(), pointer_to<int64_t>(limbs), stream_);
   }
 
+  void distances(const device::ProblemBatch& batch, device::Address out) override {
+    problem_distances(place(batch), pointer_to<double>(out), stream_);
+  }
   void ranges(const device::ProblemBatch& batch, device::Address ranges) override {
     problem_ranges(place(batch), pointer_to<double>(ranges), stream_);
   }

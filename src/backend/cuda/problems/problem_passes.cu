@@ -40,6 +40,36 @@ struct Block {
   __device__ int64_t label_place(int64_t row) const { return model.first_label + row; }
 };
 
+// How threads share rows of up to kWidth columns. Of few columns each thread has a row: eight threads would exchange
+// more than they compute.
+template <int kWidth>
+struct Sharing {
+  static constexpr bool kAlone = kWidth <= 32;
+  static constexpr int kSteps = kWidth / kLanes;  // columns of a thread, where eight share a row
+  static constexpr int kAtOnce = kAlone ? kThreads : kRows * kTeams;
+};
+
+// The prototype that is nearest to a row, by one thread. The distance is canonical_distance(); columns beyond the last
+// are 0 and add + 0.
+template <int kWidth>
+__device__ __forceinline__ Nearest nearest_alone(const double (&x)[kWidth], const double* centres, int k) {
+  Nearest best(INFINITY, k);
+#pragma unroll 1
+  for (int c = 0; c < k; ++c) {
+    double p[kLanes] = {};
+#pragma unroll
+    for (int j = 0; j < kWidth; j += 2) {
+      const double2 two = *reinterpret_cast<const double2*>(centres + c * kWidth + j);
+      p[j % kLanes] = squared_step(x[j], two.x, p[j % kLanes]);
+      p[j % kLanes + 1] = squared_step(x[j + 1], two.y, p[j % kLanes + 1]);
+    }
+    const double d2 = __dadd_rn(__dadd_rn(__dadd_rn(p[0], p[4]), __dadd_rn(p[2], p[6])),
+                                __dadd_rn(__dadd_rn(p[1], p[5]), __dadd_rn(p[3], p[7])));
+    best.take(d2, c);
+  }
+  return best;
+}
+
 // The rows of one step of a team, a lane's columns of each.
 template <int kSteps>
 struct RowValues {
@@ -121,7 +151,7 @@ __device__ void add_moved(const ProblemTask& task, const Block& here, const Shar
   }
 }
 
-template <int kSteps>
+template <int kWidth>
 __global__ void __launch_bounds__(kThreads) pass_kernel(const __grid_constant__ ProblemTask task) {
   await_kernel_before();
   extern __shared__ double memory[];
@@ -131,7 +161,7 @@ __global__ void __launch_bounds__(kThreads) pass_kernel(const __grid_constant__ 
   const PassControl& control = task.controls[here.tile.model];
   if (control.stopped != device::kGoesOn) return;
   const bool first_pass = here.model.first_pass != 0 && control.passes == 0;
-  constexpr int kWidth = kSteps * kLanes;
+  using Shared = Sharing<kWidth>;
   const int64_t d = task.points.d;
   const int k = here.model.k;
   const int padded = (k + kLanes - 1) / kLanes * kLanes;
@@ -150,34 +180,41 @@ __global__ void __launch_bounds__(kThreads) pass_kernel(const __grid_constant__ 
   const int team = static_cast<int>(threadIdx.x) / kLanes;
   LabelSumWords hash;
   unsigned long long changed = 0;
-  for (int64_t start = here.tile.first; start < here.tile.last; start += kProblemRows) {
-    RowValues<kSteps> rows;
-    Nearest best[kRows];
-#pragma unroll
-    for (int r = 0; r < kRows; ++r) {
-      const int64_t row = here.model.first_row + min(start + r * kTeams + team, here.tile.last - 1);
-      best[r] = {INFINITY, k};
-#pragma unroll
-      for (int s = 0; s < kSteps; ++s) {
-        const int j = s * kLanes + lane;
-        rows.x[r][s] = j < d ? load_double(task.points, row * d + j) : 0;
-      }
-    }
-    find_nearest<kSteps>(rows, centres, k, lane, best);
+  for (int64_t start = here.tile.first; start < here.tile.last; start += Shared::kAtOnce) {
     bool full = false;
-#pragma unroll
-    for (int r = 0; r < kRows; ++r) {
-      const int64_t row = start + r * kTeams + team;
-      if (row >= here.tile.last || lane != 0) continue;
-      const auto to = static_cast<uint32_t>(best[r].k);
+    const auto label = [&](int64_t row, uint32_t to) {
+      if (row >= here.tile.last) return;
       const uint32_t from = first_pass ? kNoLabel : load_label(task.labels, 0, here.label_place(row));
-      if (from == to) continue;
+      if (from == to) return;
       store_label(task.labels, 0, here.label_place(row), to);
       const int at = atomicAdd(&moved_count, 1);
       moved[at] = {static_cast<int32_t>(row - here.tile.first), static_cast<uint16_t>(from), static_cast<uint16_t>(to)};
-      full |= at >= kMaxMoved - kProblemRows;
+      full |= at >= kMaxMoved - Shared::kAtOnce;
+    };
+    const auto value_of = [&](int64_t row, int j) {
+      const int64_t at = here.model.first_row + min(row, here.tile.last - 1);
+      return j < d ? load_double(task.points, at * d + j) : 0;
+    };
+    if constexpr (Shared::kAlone) {
+      const int64_t row = start + threadIdx.x;
+      double x[kWidth];
+#pragma unroll
+      for (int j = 0; j < kWidth; ++j) x[j] = value_of(row, j);
+      label(row, static_cast<uint32_t>(nearest_alone<kWidth>(x, centres, k).k));
+    } else {
+      RowValues<Shared::kSteps> rows;
+      Nearest best[kRows];
+#pragma unroll
+      for (int r = 0; r < kRows; ++r) {
+        best[r] = {INFINITY, k};
+#pragma unroll
+        for (int s = 0; s < Shared::kSteps; ++s) rows.x[r][s] = value_of(start + r * kTeams + team, s * kLanes + lane);
+      }
+      find_nearest<Shared::kSteps>(rows, centres, k, lane, best);
+#pragma unroll
+      for (int r = 0; r < kRows && lane == 0; ++r) label(start + r * kTeams + team, static_cast<uint32_t>(best[r].k));
     }
-    const bool last = start + kProblemRows >= here.tile.last;
+    const bool last = start + Shared::kAtOnce >= here.tile.last;
     if (__syncthreads_or(full || last) == 0) continue;
     const int count = moved_count;
     add_moved(task, here, sums, {moved, count}, hash);
@@ -252,6 +289,12 @@ __device__ void for_assigned(const ProblemTask& task, const Block& here, const B
   }
 }
 
+// Of the tiles of one model.
+__global__ void __launch_bounds__(kThreads) distances_kernel(const __grid_constant__ ProblemTask task, double* out) {
+  const Block here(task);
+  for_assigned(task, here, [&](int64_t row, uint32_t, double d2) { out[row] = d2; });
+}
+
 __global__ void __launch_bounds__(kThreads)
     facts_kernel(const __grid_constant__ ProblemTask task, ProblemFacts* facts) {
   const Block here(task);
@@ -314,39 +357,39 @@ __global__ void __launch_bounds__(kThreads) ranges_kernel(const __grid_constant_
   }
 }
 
-template <int kSteps>
+template <int kWidth>
 void launch_pass(const ProblemTask& task, cudaStream_t stream) {
-  allow_all_shared_memory(pass_kernel<kSteps>, "sizing the shared memory of problems");
+  allow_all_shared_memory(pass_kernel<kWidth>, "sizing the shared memory of problems");
   launch_dependent(
-      pass_kernel<kSteps>,
+      pass_kernel<kWidth>,
       {dim3(static_cast<unsigned>(task.tile_count)), kThreads, static_cast<size_t>(task.shared_bytes), stream},
       "a pass of many problems", task);
 }
 
-// Of eight columns each: 1, 2, 4, 8 or 16.
-int steps_of(int64_t d) {
-  int steps = 1;
-  while (steps * kLanes < d) steps *= 2;
-  return steps;
+// 8, 16, 32, 64 or 128.
+int width_of(int64_t d) {
+  int width = kLanes;
+  while (width < d) width *= 2;
+  return width;
 }
 
 }  // namespace
 
 int64_t problem_shared_bytes(int64_t k, int64_t d, int limbs) {
   const int64_t rows = (k + kLanes - 1) / kLanes * kLanes;
-  return static_cast<int64_t>(sizeof(double)) * (rows * steps_of(d) * kLanes + k * (limbs * d + 2));
+  return static_cast<int64_t>(sizeof(double)) * (rows * width_of(d) + k * (limbs * d + 2));
 }
 
 void problem_pass(const ProblemTask& task, cudaStream_t stream) {
-  switch (steps_of(task.points.d)) {
-    case 1: return launch_pass<1>(task, stream);
-    case 2: return launch_pass<2>(task, stream);
-    case 4: return launch_pass<4>(task, stream);
+  switch (width_of(task.points.d)) {
     case 8: return launch_pass<8>(task, stream);
-    default: return launch_pass<16>(task, stream);
+    case 16: return launch_pass<16>(task, stream);
+    case 32: return launch_pass<32>(task, stream);
+    case 64: return launch_pass<64>(task, stream);
+    default: return launch_pass<128>(task, stream);
   }
 }
-static_assert(kMaxProblemColumns == 16 * kLanes);
+static_assert(kMaxProblemColumns == 128);
 
 void problem_update(const ProblemTask& task, bool last, cudaStream_t stream) {
   launch_dependent(update_kernel, {dim3(static_cast<unsigned>(task.model_count)), kThreads, 0, stream},
@@ -366,6 +409,11 @@ void problem_terms(const ProblemTask& task, const TermSplitter* splitters, int64
 void problem_ranges(const ProblemTask& task, double* ranges, cudaStream_t stream) {
   ranges_kernel<<<static_cast<unsigned>(task.model_count), kThreads, 0, stream>>>(task, ranges);
   check_launch("measuring the columns of many problems");
+}
+
+void problem_distances(const ProblemTask& task, double* out, cudaStream_t stream) {
+  distances_kernel<<<static_cast<unsigned>(task.tile_count), kThreads, 0, stream>>>(task, out);
+  check_launch("measuring the rows of a problem");
 }
 
 }  // namespace manymeans::cuda

@@ -55,6 +55,7 @@ void problem_pass(const ProblemTask& task, cudaStream_t stream);
 void problem_update(const ProblemTask& task, bool last, cudaStream_t stream);
 void problem_facts(const ProblemTask& task, ProblemFacts* facts, cudaStream_t stream);
 void problem_terms(const ProblemTask& task, const TermSplitter* splitters, int64_t* limbs, cudaStream_t stream);
+void problem_distances(const ProblemTask& task, double* out, cudaStream_t stream);
 void problem_ranges(const ProblemTask& task, double* ranges, cudaStream_t stream);
 
 }  // namespace manymeans::cuda

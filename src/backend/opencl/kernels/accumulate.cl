@@ -23,8 +23,8 @@
 // What a row adds to the label sum that moves from one label to another.
 void add_to_label_sum(ulong row, uint from, uint to, __local ulong* sum) {
   ulong to_low, to_high, from_low, from_high;
-  label_term(row, to, &to_low, &to_high);
-  label_term(row, from, &from_low, &from_high);
+  label_term_halves(row, to, &to_low, &to_high);
+  label_term_halves(row, from, &from_low, &from_high);
   sum[0] += to_low;
   sum[1] += to_high + (sum[0] < to_low);
   sum[1] -= from_high + (sum[0] < from_low);

@@ -1,8 +1,8 @@
 // What rows add to the label sum: label_term of core/label_term.h, Philox4x32-10. Behind common.cl.
 #pragma OPENCL FP_CONTRACT OFF
 
-// The term of one row.
-void label_term(ulong row, uint label, ulong* low, ulong* high) {
+// The halves of the term of one row.
+void label_term_halves(ulong row, uint label, ulong* low, ulong* high) {
   uint c0 = (uint)row;
   uint c1 = (uint)(row >> 32);
   uint c2 = label;

@@ -100,8 +100,8 @@ __kernel void problem_pass(ProblemShape shape, __global const ProblemTile* tiles
       ++changed;
       if (first_pass) continue;
       ulong to_low, to_high, from_low, from_high;
-      label_term((ulong)row, to, &to_low, &to_high);
-      label_term((ulong)row, from, &from_low, &from_high);
+      label_term_halves((ulong)row, to, &to_low, &to_high);
+      label_term_halves((ulong)row, from, &from_low, &from_high);
       low += to_low;
       high += to_high + (low < to_low);
       high -= from_high + (low < from_low);
@@ -171,7 +171,7 @@ __kernel void problem_facts(ProblemShape shape, __global const ProblemModel* mod
       const uint label = load_label(labels, shape.label_width, model.first_label + row);
       found.farthest = fmax(found.farthest, problem_distance(shape, model, points, prototypes, row, label));
       ulong low, high;
-      label_term((ulong)row, label, &low, &high);
+      label_term_halves((ulong)row, label, &low, &high);
       found.hash_low += low;
       found.hash_high += high + (found.hash_low < low);
     }
@@ -217,5 +217,15 @@ __kernel void problem_ranges(ProblemShape shape, __global const ProblemModel* mo
     }
     ranges[i / shape.d * 2 * shape.d + j] = lowest;
     ranges[(i / shape.d * 2 + 1) * shape.d + j] = highest;
+  }
+}
+
+__kernel void problem_distances(ProblemShape shape, __global const ProblemModel* models, Int64 m,
+                                __global const uchar* points, __global const Prototype* prototypes,
+                                __global const uchar* labels, __global double* out) {
+  points += shape.points;
+  FOR_EACH(row, models[m].rows) {
+    const uint label = load_label(labels, shape.label_width, models[m].first_label + row);
+    out[row] = problem_distance(shape, models[m], points, prototypes, row, label);
   }
 }

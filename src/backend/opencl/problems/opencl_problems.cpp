@@ -36,6 +36,7 @@ class OpenClProblemKernels final : public device::ProblemKernels {
     facts_ = Kernel(program, "problem_facts");
     terms_ = Kernel(program, "problem_terms");
     ranges_ = Kernel(program, "problem_ranges");
+    distances_ = Kernel(program, "problem_distances");
   }
 
   void begin(const device::ProblemBatch& batch) override {
@@ -72,6 +73,11 @@ class OpenClProblemKernels final : public device::ProblemKernels {
            formats_.at(), limbs);
   }
 
+  void distances(const device::ProblemBatch& batch, Address out) override {
+    const auto active = std::ranges::find(batch.here, 1U, &device::ProblemModel::active);
+    distances_(queue_, shared_->grid(active->rows), shape(batch), batch.models, active - batch.here.begin(),
+               batch.rows.points, batch.prototypes, batch.labels, out);
+  }
   void ranges(const device::ProblemBatch& batch, Address ranges) override {
     const Grid values = shared_->grid(std::ssize(batch.here) * shared_->input.points.d);
     ranges_(queue_, values, shape(batch), batch.models, batch.rows.points, ranges);
@@ -105,7 +111,7 @@ class OpenClProblemKernels final : public device::ProblemKernels {
   std::vector<ProblemTile> tiles_here_;
   std::vector<ProblemFormat> formats_here_;
   device::Buffer tiles_, formats_;
-  Kernel pass_, update_, facts_, terms_, ranges_;
+  Kernel pass_, update_, facts_, terms_, ranges_, distances_;
 };
 
 }  // namespace
