@@ -23,6 +23,7 @@
 #include "instance_trace.h"
 #include "kernel_uses.h"
 #include "never_ends.h"
+#include "problem_cases.h"
 #include "product_cases.h"
 
 #include <fmt/format.h>
@@ -132,6 +133,19 @@ class Runner {
     }
     compared_ += settings_.repeats;
   }
+
+  void run_problems(int64_t columns) {
+    const std::string name = name_of_problems(columns);
+    watchdog_.begin(name);
+    mark_launches(true);
+    try {
+      if (!problems_agree(columns, settings_.repeats)) fail(name);
+    } catch (const Error& error) {
+      fail(name + ": " + error.what());
+    }
+    compared_ += settings_.repeats;
+  }
+  static std::string name_of_problems(int64_t columns) { return fmt::format("many problems of {} columns", columns); }
 
   bool failed() const { return failures_ != 0; }
   int64_t compared() const { return compared_; }
@@ -307,12 +321,21 @@ std::vector<ProductCase> wanted_products(const Settings& settings) {
   return cases;
 }
 
+std::vector<int64_t> wanted_problems(const Settings& settings) {
+  std::vector<int64_t> cases = problem_columns();
+  std::erase_if(cases, [&](int64_t columns) {
+    return Runner::name_of_problems(columns).find(settings.only) == std::string::npos;
+  });
+  return cases;
+}
+
 int run_all(const Settings& settings) {
   const std::vector<InstanceCase> cases = wanted_cases(settings);
   if (settings.list) {
     for (const KernelUse& use : kernel_uses()) std::printf("%s\n", use.name.c_str());
     for (const InstanceCase& one : cases) std::printf("case %s\n", one.name.c_str());
     for (const ProductCase& one : wanted_products(settings)) std::printf("case %s\n", one.name.c_str());
+    for (const int64_t d : wanted_problems(settings)) std::printf("case %s\n", Runner::name_of_problems(d).c_str());
     const int strangers = count_strangers();
     std::printf("%zu kernels, %zu cases, %d kernels and tables disagree\n", kernel_uses().size(), cases.size(),
                 strangers);
@@ -324,6 +347,7 @@ int run_all(const Settings& settings) {
   const auto begin = std::chrono::steady_clock::now();
   for (const InstanceCase& one : cases) runner.run(one);
   for (const ProductCase& one : wanted_products(settings)) runner.run(one);
+  for (const int64_t columns : wanted_problems(settings)) runner.run_problems(columns);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
   const int unused = count_unused() + count_strangers();
   if (settings.only.empty() && unused != 0) std::printf("cuda_instances: %d KERNELS NEVER LAUNCHED\n", unused);

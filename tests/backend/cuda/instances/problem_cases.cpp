@@ -1,0 +1,53 @@
+#include "problem_cases.h"
+
+#include <manymeans/fit_each.h>
+
+#include <random>
+#include <string>
+
+namespace manymeans::test {
+namespace {
+
+std::vector<std::string> digests(const PointsView& points, const std::vector<int64_t>& groups,
+                                 const PointsView& initial, const char* backend) {
+  EachOptions options;
+  options.k = {9};
+  options.max_iter = 20;
+  options.backend = backend;
+  FitHooks hooks;
+  hooks.initial = initial;
+  hooks.labels = LabelsOf::kBest;
+  std::vector<std::string> found;
+  for (const FitResult& fit : fit_each(points, {}, groups, options, hooks).fits) found.push_back(fit.digest());
+  return found;
+}
+
+}  // namespace
+
+std::vector<int64_t> problem_columns() {
+  return {3, 16, 29, 64, 100};
+}
+
+bool problems_agree(int64_t columns, int repeats) {
+  constexpr int64_t kProblems = 200, kClusters = 9;
+  std::mt19937_64 random(static_cast<uint64_t>(columns));
+  std::normal_distribution<float> normal;
+  std::vector<int64_t> groups = {0};
+  while (std::ssize(groups) <= kProblems) groups.push_back(groups.back() + 20 + static_cast<int64_t>(random() % 5000));
+  std::vector<float> x(static_cast<size_t>(groups.back() * columns));
+  for (float& value : x) value = normal(random);
+  std::vector<float> initial(static_cast<size_t>(kProblems * kClusters * columns));
+  for (size_t i = 0; i < initial.size(); ++i) {
+    const bool is_far = i / static_cast<size_t>(columns) % kClusters == 4;  // its cluster becomes empty
+    initial[i] = is_far ? 1000 : normal(random);
+  }
+  const PointsView points(x.data(), groups.back(), columns);
+  const PointsView first(initial.data(), kProblems * kClusters, columns);
+  const std::vector<std::string> expected = digests(points, groups, first, "cpu");
+  for (int repeat = 0; repeat < repeats; ++repeat) {
+    if (digests(points, groups, first, "cuda") != expected) return false;
+  }
+  return true;
+}
+
+}  // namespace manymeans::test
