@@ -172,6 +172,14 @@ Comm& self_comm() {
   return comm;
 }
 
+namespace {
+
+// Makes it when the library is loaded. A thread that made it in its first fit would leave the lock of the variable to
+// the child of a fork, which would wait for ever.
+[[maybe_unused]] const Comm& made_at_load = self_comm();
+
+}  // namespace
+
 void check_together(Comm& comm, const std::function<void()>& check) {
   if (comm.alone()) return check();
   // The code of the error and its text as what() gives it; nothing where all is well.
