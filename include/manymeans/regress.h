@@ -150,7 +150,12 @@ struct RegressionSummary {
   /// intercept would be above 2^500 (in float32: above its largest value), only the mean of the target is left.
   std::vector<std::vector<int64_t>> left_out;
   std::vector<LinearCluster> clusters = {};
-  std::vector<double> cluster_r2() const;  ///< of all clusters
+  /// Of all clusters.
+  std::vector<double> cluster_r2() const {
+    std::vector<double> values;
+    for (const LinearCluster& cluster : clusters) values.push_back(cluster.r2);
+    return values;
+  }
   /// K x (D + 1), float64: of the coefficients and last of the intercept, in RegressionRows::units().
   /// They are those of least squares in the cluster, sqrt(s / (n - p) (X^T W X)^-1_jj): s is the sum of its weighted
   /// squared residuals, n its weight, p the number of its coefficients that are not left out. They take the cluster as

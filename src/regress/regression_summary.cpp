@@ -128,12 +128,6 @@ std::string listed(const std::vector<int64_t>& columns) {
   return columns.size() <= kMax ? text : fmt::format("{} and {} more", text, columns.size() - kMax);
 }
 
-std::vector<double> RegressionSummary::cluster_r2() const {
-  std::vector<double> values;
-  for (const LinearCluster& cluster : clusters) values.push_back(cluster.r2);
-  return values;
-}
-
 SummarisedModel summarise(const FinishedModel& model, const FeatureUnits& units) {
   const int64_t features = model.input.points.d - 1;
   const int64_t k = model.statistics.k;
