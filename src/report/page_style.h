@@ -74,19 +74,7 @@ body:has(> .manymeans) { margin: 0; }
 .manymeans summary { cursor: pointer; color: var(--muted); font-size: 14px; }
 .manymeans main > details { margin-top: 34px; padding-top: 12px; border-top: 1px solid var(--line); }
 @media (min-width: 900px) { .manymeans .grid svg { zoom: 1.25; } }
-@media print { .manymeans .scroll, .manymeans .answer { list-style: none; margin: 12px 0; padding: 0; }
-.manymeans .answer li { margin: 6px 0; padding-left: 24px; text-indent: -24px; max-width: 90ch; }
-.manymeans .key { display: inline-block; vertical-align: -2px; margin-right: 4px; }
-.manymeans .cards { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 330px), 1fr)); gap: 12px; }
-.manymeans article { border: 1px solid var(--line); border-radius: 6px; padding: 8px 10px; min-width: 0; }
-.manymeans article h3 { font-size: 15px; margin: 0; }
-.manymeans article p { margin: 0; font-size: 13px; }
-.manymeans article table { width: 100%; font-size: 12px; }
-.manymeans article :is(th, td) { padding: 2px 0 2px 6px; }
-.manymeans article .l { padding-left: 0; white-space: normal; }
-.manymeans .fit svg { width: 100%; height: auto; max-width: 500px; }
-.manymeans .fit.large svg { max-width: 720px; }
-.manymeans .grid { overflow: visible; } }
+@media print { .manymeans .scroll, .manymeans .grid { overflow: visible; } }
 )";
 
 }  // namespace manymeans::report
