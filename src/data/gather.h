@@ -19,6 +19,14 @@ Matrix gather_from_all(const Input& input, std::span<const int64_t> rows);
 /// The integer weights of such rows, on all ranks.
 std::vector<int64_t> weights_from_all(const Input& input, std::span<const int64_t> rows);
 
+/// The rows [first, first + rows) of dense points, where they lie.
+inline PointsView rows_of_view(PointsView points, int64_t first, int64_t rows) {
+  points.data = static_cast<const std::byte*>(points.data) +
+                static_cast<size_t>(first) * static_cast<size_t>(points.d) * size_of(points.type);
+  points.n = rows;
+  return points;
+}
+
 /// `count` rows of n, evenly spread: floor(i n / count).
 std::vector<int64_t> spread_rows(int64_t n, int64_t count);
 

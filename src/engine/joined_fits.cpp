@@ -109,14 +109,6 @@ class JoinedFit {
 
  private:
   int64_t first_row() const { return problems_.first_row(group_.front()); }
-  // Rows of `all`, which begins with the first problem's rows.
-  PointsView rows_among(const PointsView& all, const Part& part) const {
-    PointsView view = all;
-    view.data = static_cast<const std::byte*>(all.data) +
-                static_cast<size_t>((problems_.first_row(part.problem) - first_row()) * all.d) * size_of(all.type);
-    view.n = part.points.n;
-    return view;
-  }
   std::span<Member> members_of(const Part& part) {
     return std::span(members_).subspan(part.first, part.last - part.first);
   }
@@ -160,7 +152,7 @@ class JoinedFit {
     std::vector<std::unique_ptr<Backend>> backends(static_cast<size_t>(pool_.size()));
     pool_.for_each_range(std::ssize(parts_), 1, [&](int worker, int64_t index, int64_t) {
       const Part& part = parts_[static_cast<size_t>(index)];
-      const PointsView mine = rows_among(host, part);
+      const PointsView mine = rows_of_view(host, problems_.first_row(part.problem) - first_row(), part.points.n);
       if (points_.on_device()) {
         memory_space(points_).fetch_bytes(part.points, 0, mine.bytes(), const_cast<void*>(mine.data));
       }

@@ -2,6 +2,7 @@
 
 #include "core/memory_space.h"
 #include "data/content_hash.h"
+#include "data/gather.h"
 
 #include <fmt/format.h>
 
@@ -36,17 +37,7 @@ void check_groups(std::span<const int64_t> groups, int64_t rows) {
                           groups.back(), rows));
 }
 
-PointsView rows_of_view(const PointsView& all, int64_t first, int64_t rows) {
-  PointsView view = all;
-  view.n = rows;
-  if (is_sparse(all)) return view;
-  view.data = static_cast<const std::byte*>(all.data) +
-              static_cast<size_t>(first) * static_cast<size_t>(all.d) * size_of(all.type);
-  return view;
-}
-
-}  // namespace
-
+// Copies points that lie on a device, and makes the view one of the copy.
 void fetch(PointsView& points, AlignedBuffer<std::byte>& copy) {
   if (!points.on_device()) return;
   await_points(points);
@@ -54,6 +45,8 @@ void fetch(PointsView& points, AlignedBuffer<std::byte>& copy) {
   memory_space(points).fetch_bytes(points, 0, points.bytes(), copy.data());
   points = {copy.data(), points.n, points.d, points.type};
 }
+
+}  // namespace
 
 Problems::Problems(const PointsView& points, std::span<const double> weights, std::span<const int64_t> groups,
                    const EachOptions& options, const PointsView& initial)
@@ -77,8 +70,11 @@ void Problems::fetch_points() {
 }
 
 PointsView Problems::points(int64_t problem) const {
-  const int64_t first = groups_[static_cast<size_t>(problem)];
-  return rows_of_view(points_, first, groups_[static_cast<size_t>(problem) + 1] - first);
+  const int64_t first = first_row(problem), rows = groups_[static_cast<size_t>(problem) + 1] - first;
+  if (!is_sparse(points_)) return rows_of_view(points_, first, rows);
+  PointsView view = points_;  // whose values stay together: the other points() says where these begin
+  view.n = rows;
+  return view;
 }
 
 PointsView Problems::points(int64_t problem, SparseView& sparse) const {

@@ -52,7 +52,4 @@ class Problems {
   AlignedBuffer<std::byte> fetched_, fetched_initial_;  // from a device
 };
 
-/// Copies points that lie on a device, and makes the view one of the copy.
-void fetch(PointsView& points, AlignedBuffer<std::byte>& copy);
-
 }  // namespace manymeans

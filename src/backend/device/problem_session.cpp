@@ -32,18 +32,16 @@ PassResult result_of(const PassCounters& counted, const ProblemModel& model) {
   return result;
 }
 
-uint32_t label_at(const std::byte* labels, int width, int64_t i) {
-  uint32_t label = 0;
-  static_assert(std::endian::native == std::endian::little);
-  std::memcpy(&label, labels + i * width, static_cast<size_t>(width));
-  return label;
+// Labels as wide as the device's.
+Labels labels_of_width(int64_t rows, int width) {
+  return Labels(rows, int64_t{1} << (8 * width));
 }
 
 }  // namespace
 
-ProblemSession::ProblemSession(const Input& input, RowSlices& slices, std::span<const ModelRows> models, Parts parts)
+ProblemSession::ProblemSession(const Input& input, const RowSlices& slices, std::span<const ModelRows> models,
+                               Parts parts)
     : input_(input),
-      slices_(slices),
       d_(input.points.d),
       type_(prototype_type(input.points.type)),
       queue_(std::move(parts.queue)),
@@ -90,14 +88,6 @@ ProblemSession::ProblemSession(const Input& input, RowSlices& slices, std::span<
 
 ProblemSession::~ProblemSession() {
   queue().settle();
-}
-
-PointsView ProblemSession::rows_of_model(int slot) const {
-  PointsView view = input_.host_points();
-  view.data =
-      static_cast<const std::byte*>(view.data) + static_cast<size_t>(place(slot).first_row * d_) * size_of(view.type);
-  view.n = place(slot).rows;
-  return view;
 }
 
 // Sends these models, and no others, as active ones, with their prototypes where these are given.
@@ -305,17 +295,15 @@ void ProblemSession::fetch_labels(std::span<const int> slots) {
   for (const int slot : wanted) {
     Model& m = model(slot);
     const int64_t rows = place(slot).rows;
-    const std::byte* const mine = there.data() + (place(slot).first_label - first) * width;
-    m.labels = Labels(rows, m.k);
+    Labels mine = labels_of_width(rows, width);
+    std::copy_n(there.data() + (place(slot).first_label - first) * width, rows * width, mine.bytes().begin());
     m.labels_here = true;
-    if (m.labels.width() == width) {
-      std::copy_n(mine, rows * width, m.labels.bytes().begin());
+    if (label_width(m.k) == width) {
+      m.labels = std::move(mine);
       continue;
     }
-    for (int64_t i = 0; i < rows; ++i) {
-      const uint32_t label = label_at(mine, width, i);
-      m.labels.write(i, 1, &label);
-    }
+    m.labels = Labels(rows, m.k);
+    copy_labels(mine, m.labels, 0);
   }
 }
 
@@ -333,13 +321,11 @@ Labels ProblemSession::take_labels(int slot) {
 
 void ProblemSession::send_labels(int slot, int64_t row, std::span<const uint32_t> labels) {
   const int width = batch_.label_width;
-  std::vector<std::byte> narrow(labels.size() * static_cast<size_t>(width));
-  for (size_t i = 0; i < labels.size(); ++i) {
-    std::memcpy(narrow.data() + i * static_cast<size_t>(width), &labels[i], static_cast<size_t>(width));
-  }
+  Labels there = labels_of_width(std::ssize(labels), width);
+  there.write(0, std::ssize(labels), labels.data());
   const auto at = static_cast<size_t>((place(slot).first_label + row) * width);
   const Settled settled(queue());
-  queue().copy_to_device(labels_.at(at), narrow.data(), narrow.size(), "labels");
+  queue().copy_to_device(labels_.at(at), there.bytes().data(), there.bytes().size(), "labels");
 }
 
 std::vector<LabelSum> ProblemSession::label_sums(std::span<const int> slots, int64_t first_row) {
@@ -458,7 +444,7 @@ void ProblemSession::move_row(int slot, int64_t row, uint32_t label) {
   statistics(slot);
   Model& m = model(slot);
   const uint32_t before = labels(slot)[row];
-  const Matrix x = gather_rows(rows_of_model(slot), {&row, 1});
+  const Matrix x = gather_rows(rows_of_view(input_.host_points(), place(slot).first_row, place(slot).rows), {&row, 1});
   for (int64_t j = 0; j < d_; ++j) {
     const double value = type_ == DataType::kFloat64 ? x.values<double>()[static_cast<size_t>(j)]
                                                      : x.values<float>()[static_cast<size_t>(j)];

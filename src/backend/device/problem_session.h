@@ -23,7 +23,7 @@ class ProblemSession final : public Session, private RowQueries {
     std::unique_ptr<ProblemKernels> kernels;
   };
   /// `input` and `slices`, which have all rows on the device, must outlive this.
-  ProblemSession(const Input& input, RowSlices& slices, std::span<const ModelRows> models, Parts parts);
+  ProblemSession(const Input& input, const RowSlices& slices, std::span<const ModelRows> models, Parts parts);
   ~ProblemSession() override;
 
   int advance(std::span<PassModel> models, const PassLimits& limits) override;
@@ -61,7 +61,6 @@ class ProblemSession final : public Session, private RowQueries {
   size_t prototype_bytes() const { return static_cast<size_t>(d_) * size_of(type_); }
   size_t sum_values(int64_t clusters) const { return static_cast<size_t>(clusters * input_.limbs * d_); }
   const Queue& queue() const { return *queue_; }
-  PointsView rows_of_model(int slot) const;
   void activate(std::span<const ModelPrototypes> models);
   void clear_statistics(std::span<const PassModel> models);
   void end_batch(std::span<PassModel> models);
@@ -75,7 +74,6 @@ class ProblemSession final : public Session, private RowQueries {
   void send_labels(int slot, int64_t row, std::span<const uint32_t> labels);
 
   const Input& input_;
-  RowSlices& slices_;
   int64_t d_;
   DataType type_;  // of prototypes
   std::unique_ptr<Queue> queue_;
