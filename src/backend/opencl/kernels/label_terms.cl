@@ -1,26 +1,27 @@
 // What rows add to the label sum: label_term of core/label_term.h, Philox4x32-10. Behind common.cl.
 #pragma OPENCL FP_CONTRACT OFF
 
-// The halves of the term of one row.
-void label_term_halves(ulong row, uint label, ulong* low, ulong* high) {
-  uint c0 = (uint)row;
-  uint c1 = (uint)(row >> 32);
-  uint c2 = label;
-  uint c3 = 6;
-  uint k0 = 0x6d65616eU;
-  uint k1 = 0x6d616e79U;
+// Philox4x32-10: core/random.h.
+uint4 philox(uint2 key, uint4 counter) {
   for (int round = 0; round < 10; ++round) {
-    const ulong a = (ulong)c0 * 0xD2511F53UL;
-    const ulong b = (ulong)c2 * 0xCD9E8D57UL;
-    c0 = (uint)(b >> 32) ^ c1 ^ k0;
-    c1 = (uint)b;
-    c2 = (uint)(a >> 32) ^ c3 ^ k1;
-    c3 = (uint)a;
-    k0 += 0x9E3779B9U;
-    k1 += 0xBB67AE85U;
+    const uint high0 = mul_hi(0xD2511F53u, counter.x), low0 = 0xD2511F53u * counter.x;
+    const uint high2 = mul_hi(0xCD9E8D57u, counter.z), low2 = 0xCD9E8D57u * counter.z;
+    counter = (uint4)(high2 ^ counter.y ^ key.x, low2, high0 ^ counter.w ^ key.y, low0);
+    key += (uint2)(0x9E3779B9u, 0xBB67AE85u);
   }
-  *low = (ulong)c0 | (ulong)c1 << 32;
-  *high = (ulong)c2 | (ulong)c3 << 32;
+  return counter;
+}
+
+// The label term of a row: core/label_term.h, with kLabelSumKey and Purpose::kLabelSum.
+uint4 label_term(ulong row, uint label) {
+  return philox((uint2)(0x6d65616eu, 0x6d616e79u), (uint4)((uint)row, (uint)(row >> 32), label, 6));
+}
+
+// Its halves.
+void label_term_halves(ulong row, uint label, ulong* low, ulong* high) {
+  const uint4 term = label_term(row, label);
+  *low = (ulong)term.x | (ulong)term.y << 32;
+  *high = (ulong)term.z | (ulong)term.w << 32;
 }
 
 #if GROUP_ITEMS == 1

@@ -172,22 +172,6 @@ void add_words_of_rows(__global const uchar* labels, int width, long at, long fi
   for (int i = 0; i < 4; ++i) sums[i] = (long)sum_of_words(all[i]);
 }
 #else
-// Philox4x32-10: core/random.h.
-uint4 philox(uint2 key, uint4 counter) {
-  for (int round = 0; round < 10; ++round) {
-    const uint high0 = mul_hi(0xD2511F53u, counter.x), low0 = 0xD2511F53u * counter.x;
-    const uint high2 = mul_hi(0xCD9E8D57u, counter.z), low2 = 0xCD9E8D57u * counter.z;
-    counter = (uint4)(high2 ^ counter.y ^ key.x, low2, high0 ^ counter.w ^ key.y, low0);
-    key += (uint2)(0x9E3779B9u, 0xBB67AE85u);
-  }
-  return counter;
-}
-
-// The label term of a row: core/label_term.h, with kLabelSumKey and Purpose::kLabelSum.
-uint4 label_term(ulong row, uint label) {
-  return philox((uint2)(0x6d65616eu, 0x6d616e79u), (uint4)((uint)row, (uint)(row >> 32), label, 6));
-}
-
 void add_words_of_rows(__global const uchar* labels, int width, long at, long first, long count, long* sums) {
   FOR_EACH(row, count) {
     const uint4 term = label_term((ulong)(first + row), load_label(labels, width, at + row));
