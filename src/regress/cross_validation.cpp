@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
 #include <utility>
 
 namespace manymeans {
@@ -96,7 +95,12 @@ class CrossValidator {
  public:
   CrossValidator(const RegressionRows& rows, std::span<const double> weights, const RegressOptions& options,
                  const FitHooks& hooks)
-      : rows_(rows), weights_(weights), options_(options), hooks_(hooks), sums_(options.k.size()) {
+      : rows_(rows),
+        weights_(weights),
+        options_(options),
+        hooks_(hooks),
+        sums_(options.k.size()),
+        target_(static_cast<size_t>(rows.view().n)) {
     hooks_.checkpoint = {};
     hooks_.labels = LabelsOf::kBest;
   }
@@ -110,6 +114,7 @@ class CrossValidator {
     if (result.fit.interrupted) return false;
     Matrix features = gather_rows(rows_.view(), split.held_out);
     const std::vector<double> target = taken_target(features);
+    for (size_t i = 0; i < target.size(); ++i) target_[static_cast<size_t>(split.held_out[i])] = target[i];
     const std::vector<double> weights = chosen(weights_, split.held_out);
     PredictOptions how{.threads = options_.threads};
     how.abort = hooks_.abort;
@@ -125,7 +130,9 @@ class CrossValidator {
     return true;
   }
 
-  std::vector<HeldOutR2> result(double total) const {
+  /// After all folds, each of which held out rows of its own.
+  std::vector<HeldOutR2> result() const {
+    const double total = total_squares(target_, weights_);
     std::vector<HeldOutR2> found = sums_;
     for (HeldOutR2& r2 : found) {
       for (double* value : {&r2.nearest, &r2.prior}) {
@@ -141,6 +148,7 @@ class CrossValidator {
   const RegressOptions& options_;
   FitHooks hooks_;
   std::vector<HeldOutR2> sums_;  // of squared errors
+  std::vector<double> target_;   // of all rows
 };
 
 }  // namespace
@@ -158,10 +166,7 @@ std::vector<HeldOutR2> cross_validate(const RegressionRows& rows, std::span<cons
             options.k.size(), {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::quiet_NaN()});
       }
     }
-    std::vector<int64_t> all(static_cast<size_t>(n));
-    std::iota(all.begin(), all.end(), 0);
-    Matrix whole = gather_rows(rows.view(), all);
-    return validator.result(total_squares(taken_target(whole), weights));
+    return validator.result();
   });
 }
 
