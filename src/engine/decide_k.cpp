@@ -193,6 +193,12 @@ ColumnShape column_shape(std::span<const double> values, size_t column, size_t c
   return {deviation > 0 ? cubes / rows / (deviation * deviation * deviation) : 0, mean, deviation};
 }
 
+// Returns whether some columns are a tenth of all, or more.
+bool are_many(size_t some, size_t columns) {
+  constexpr size_t kPart = 10;
+  return some > 0 && some * kPart >= columns;
+}
+
 bool has_two_values(const std::vector<double>& values, size_t column, size_t columns) {
   std::set<double> found;
   for (size_t at = column; at < values.size() && found.size() < 3; at += columns) found.insert(values[at]);
@@ -202,8 +208,7 @@ bool has_two_values(const std::vector<double>& values, size_t column, size_t col
 }  // namespace
 
 bool Shape::is_skewed() const {
-  constexpr size_t kPart = 10;
-  return skewed > 0 && skewed * kPart >= columns;
+  return are_many(skewed, columns);
 }
 
 std::string Shape::text() const {
@@ -259,8 +264,7 @@ void decide(ChosenK& found, const Shape& shape) {
   if (const std::string text = shape.text(); found.status != ChoiceStatus::kFirm && !text.empty()) {
     found.reason += "; " + text;
   }
-  constexpr size_t kPart = 10;
-  if (shape.columns > 1 && shape.two_valued > 0 && shape.two_valued * kPart >= shape.columns) {
+  if (shape.columns > 1 && are_many(shape.two_valued, shape.columns)) {
     found.reason += fmt::format(
         "; {} of {} columns have two values, as categories do, and their clusters return by themselves: compare a run "
         "without them",
