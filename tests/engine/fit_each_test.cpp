@@ -5,6 +5,7 @@
 #include "conformance/cases.h"
 #include "conformance/fit_cases.h"
 #include "conformance/variants.h"
+#include "engine/problem_batch.h"
 #include "engine/small_data.h"
 #include "io/files.h"
 
@@ -23,23 +24,10 @@
 namespace manymeans {
 namespace {
 
-using test::Case;
+using Batch = test::ProblemBatch;
 using test::Folder;
 using test::mixture;
-
-// A call with everything that its problems need.
-struct Batch {
-  Case rows;
-  std::vector<int64_t> groups = {0};
-  EachOptions options;
-
-  int64_t count() const { return std::ssize(groups) - 1; }
-};
-
-template <class T>
-T one_of(std::mt19937_64& random, std::initializer_list<T> choices) {
-  return choices.begin()[random() % choices.size()];
-}
+using test::one_of;
 
 // Ragged groups of any type, with any options.
 Batch random_batch(uint64_t seed) {

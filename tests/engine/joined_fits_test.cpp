@@ -4,6 +4,7 @@
 #include "backend/device/async_backend.h"
 #include "conformance/cases.h"
 #include "conformance/fit_cases.h"
+#include "engine/problem_batch.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -15,16 +16,8 @@
 namespace manymeans {
 namespace {
 
-struct Batch {
-  test::Case rows;
-  std::vector<int64_t> groups = {0};
-  EachOptions options;
-};
-
-template <class T>
-T one_of(std::mt19937_64& random, std::initializer_list<T> choices) {
-  return choices.begin()[random() % choices.size()];
-}
+using Batch = test::ProblemBatch;
+using test::one_of;
 
 // Ragged groups of any type, with any options that common passes take.
 Batch random_batch(uint64_t seed) {
