@@ -8,8 +8,8 @@ namespace manymeans::cli {
 /// Reads FitJob::profile; nothing if it is empty. Throws Error(kUsage) for points that cannot be read twice.
 Dataset read_profile(const FitJob& job);
 
-/// Returns those of --id, else of the first of three columns that were left out and whose values are distinct texts or
-/// whole numbers. Of very many rows only those of --id.
+/// Returns the names in the column of --id. Without --id it tries three columns that were left out, and takes the first
+/// of distinct texts or whole numbers. Very many rows have names of --id only.
 RowNames find_row_names(const FitJob& job, const Dataset& points);
 
 }  // namespace manymeans::cli

@@ -11,8 +11,8 @@ namespace manymeans::cli {
 /// column can be fitted. It leaves out columns that measure nothing, and fills gaps.
 std::string fit_to_try(const std::string& path, const ReadOptions& options, const TableSummary& table);
 
-/// Returns what of a table stands in the way of a fit with these options, in all of its columns, for the end of a
-/// message about the first of them: "text in 'town'; gaps in 'age', 'income'". Empty if only one column does.
+/// Returns why columns of a table stop a fit with these options: "text in 'town'; gaps in 'age', 'income'". A message
+/// about the first such column ends with it. Empty if there is only one.
 std::string problems_of(const ReadOptions& options, const TableSummary& table);
 
 }  // namespace manymeans::cli

@@ -156,10 +156,11 @@ struct RegressionSummary {
     for (const LinearCluster& cluster : clusters) values.push_back(cluster.r2);
     return values;
   }
-  /// K x (D + 1), float64: of the coefficients and last of the intercept, in RegressionRows::units().
-  /// They are those of least squares in the cluster, sqrt(s / (n - p) (X^T W X)^-1_jj): s is the sum of its weighted
-  /// squared residuals, n its weight, p the number of its coefficients that are not left out. They take the cluster as
-  /// given, so they are too small where clusters overlap. NaN for what is left out, for n <= p, and with a ridge.
+  /// K x (D + 1), float64: of the coefficients and last of the intercept, in RegressionRows::units(). An error is
+  /// sqrt(s / (n - p) (X^T W X)^-1_jj), as for least squares in the cluster. s is the sum of the cluster's weighted
+  /// squared residuals, n its weight, and p the number of its coefficients that are not left out. Errors take the
+  /// cluster as given, so they are too small where clusters overlap. NaN for what is left out, for n <= p, and with a
+  /// ridge.
   Matrix standard_errors = {};
 };
 

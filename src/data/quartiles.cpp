@@ -41,8 +41,8 @@ double between(double a, double b, double share) {
   return a == b ? a : (1 - share) * a + share * b;
 }
 
-// Finds the values at some places of the sorted values of a column, eight bits of them at a time: no copies, no order
-// of the rows, and sums over ranks of counts alone.
+// Finds the values at some places of a sorted column, eight bits at a time. It counts, and neither copies nor sorts
+// values. Ranks add up their counts.
 struct Search {
   uint64_t prefix = 0;
   int64_t place = 0;  // among the values with this prefix

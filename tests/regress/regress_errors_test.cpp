@@ -1,4 +1,4 @@
-// What regress() says of how well models fit and predict, beside plain sums over the rows.
+// R2, standard errors and R2 of held-out rows equal plain sums over the rows.
 #include <manymeans/error.h>
 #include <manymeans/regress.h>
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """report_pages.py PROGRAM DATA [PICTURES]: opens pages of --report in headless Chromium without a network.
 
-Each page is looked at light and dark, 1280 and 400 pixels wide. It may not be wider than its window, no text of a chart may
-lie over another one or reach out of the chart, no chart may be cut, and its colours are those of the scheme. Folded parts are
-opened. Exit code 77: there is no Chromium.
+Each page is opened light and dark, 1280 and 400 pixels wide, with its folded parts open. It may not be wider than its window.
+Texts of a chart may not overlap or leave the chart. No chart may be cut. Colours are the scheme's. Exit code 77: there is no
+Chromium.
 With PICTURES, pictures of the pages stay in that folder.
 """
 
@@ -24,7 +24,7 @@ SCHEMES = {"light": ("1", "rgb(255, 255, 255)"), "dark": ("0", "rgb(20, 23, 27)"
 HEIGHT = 9000
 MOST_BYTES = 2_000_000
 
-# Chromium makes no window narrower than 500 pixels, so that pages stand in frames of the widths that are wanted.
+# Chromium makes no window narrower than 500 pixels. So the pages are in frames, which have the widths of the test.
 FRAMES = """<!doctype html><title>frames</title><style>body {{ margin: 0 }} iframe {{ border: 0 }}</style>
 {frames}
 <pre></pre>

@@ -109,8 +109,8 @@ __device__ __forceinline__ void find_nearest(const RowValues<kSteps>& rows, cons
   }
 }
 
-// A row of the tile that changed its label. Rows that changed are few after the first passes, so a block lists them: a
-// row that the threads of its team moved at once would keep the other teams of its warp waiting.
+// A row of the tile that changed its label. A block lists such rows, and moves them later. If a team moved its row at
+// once, the other teams of its warp would wait.
 struct MovedRow {
   int32_t row;  // from the tile's first
   uint16_t from, to;
