@@ -22,6 +22,7 @@ struct PassLimits {
   int passes = 1;
   int64_t changed = 0;
   ShiftLimits shifts = {};
+  bool relocates = false;  ///< it may give rows to empty clusters (EmptyPolicy::kFarthest), and go on
 
   PassLimits(int most = 1) : passes(most) {}  // NOLINT(google-explicit-constructor): the plain limit is a number
 };

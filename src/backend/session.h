@@ -22,10 +22,12 @@ class TeamMember;
 /// Results of one pass for one model.
 struct PassResult : PassCounts {
   LabelSum hash_delta = 0;  ///< change of the label sum (first pass: 0)
+  bool relocated = false;   ///< empty clusters got rows after the pass; hash_delta has them, too
 
   PassResult& operator+=(const PassResult& other) {
     PassCounts::operator+=(other);
     hash_delta += other.hash_delta;
+    relocated |= other.relocated;
     return *this;
   }
 };

@@ -42,7 +42,9 @@ class LloydRun {
       if (context_.session == nullptr) member.slot = static_cast<int>(k.size());
       last_.resize(std::max(last_.size(), static_cast<size_t>(member.slot) + 1));
       k.push_back(member.result.k);
-      if (member.own_rows) own_limits_.push_back(limits_of(context_.rules, scale_of(member, member.result.k)));
+      if (!member.own_rows) continue;
+      own_limits_.push_back(limits_of(context_.rules, scale_of(member, member.result.k)));
+      own_limits_.back().relocates = context_.options.empty == EmptyPolicy::kFarthest;
     }
     if (context_.session == nullptr) own_session_ = context_.labelled.session(k, pool_.size());
     session_ = own_session_ ? own_session_.get() : context_.session;
@@ -95,6 +97,7 @@ class LloydRun {
   PassLimits limits(std::span<Member*> active) const;
   void follow(Member& member, PassModel& model);
   void redo(Member& member, const Matrix& start, size_t updates);
+  void label(const Member& member);
   std::optional<StopReason> report(std::span<Member*> active);
   std::vector<Member*> judge(std::vector<Member*>& active, std::optional<StopReason> stop);
   Verdict judge(Member& member, std::optional<StopReason> stop);
@@ -262,14 +265,14 @@ PassLimits LloydRun::limits(std::span<Member*> active) const {
   return limits;
 }
 
-// Does the work of judge() and update() for passes that a backend made on its own. They did not end the fit, move a row
-// or meet a rule. A state may have come back.
+// Does the work of judge() and update() for passes that a backend made on its own. They did not end the fit or meet a
+// rule. A state may have come back.
 void LloydRun::follow(Member& member, PassModel& model) {
   if (member.search.in_trial()) return SwapTrials::follow(member, model);
   const Matrix start = model.earlier.empty() ? Matrix() : member.prototypes;
   for (size_t p = 0; p < model.earlier.size(); ++p) {
     member.begun = true;
-    member.relocated = false;
+    member.relocated = model.earlier[p].relocated;
     member.state += model.earlier[p].hash_delta;
     ++member.result.iterations;
     const bool cycle = member.cycle.seen(member.state);
@@ -287,10 +290,19 @@ void LloydRun::follow(Member& member, PassModel& model) {
 void LloydRun::redo(Member& member, const Matrix& start, size_t updates) {
   member.prototypes = start;
   PassModel model{member.slot, &member.prototypes, {}};
+  const LabelSum state = member.state;
   for (size_t u = 0; u < updates; ++u) {
     session_->advance({&model, 1}, 1);
+    treat_empty_clusters(*session_, member, context_.options.empty, context_.input);
     member.prototypes = solve_prototypes(session_->statistics(member.slot), context_.input, member.prototypes, pool_);
   }
+  label(member);
+  member.state = state;
+}
+
+// One pass, where the labels may be those of an update.
+void LloydRun::label(const Member& member) {
+  PassModel model{member.slot, &member.prototypes, {}};
   session_->advance({&model, 1}, 1);
 }
 
@@ -330,7 +342,10 @@ std::vector<Member*> LloydRun::judge(std::vector<Member*>& active, std::optional
   try {
     for (Member* member : active) {
       judged = member;
-      place(member, judge(*member, stop));
+      const Verdict verdict = judge(*member, stop);
+      const bool has_moved_on = last_[static_cast<size_t>(member->slot)].relocated;
+      if (verdict == Verdict::kDone && has_moved_on) label(*member);
+      place(member, verdict);
     }
   } catch (const LostCluster&) {
     error_ = std::current_exception();
@@ -390,6 +405,7 @@ void LloydRun::update(Member& member, bool first_pass) {
   }
   const Stopwatch watch(cost_.update);
   treat_empty_clusters(*session_, member, context_.options.empty, context_.input);
+  member.relocated |= last.relocated;
   Matrix next;
   if (!session_->update(member.slot, member.prototypes, next)) {
     next = solve_prototypes(session_->statistics(member.slot), context_.input, member.prototypes, pool_);

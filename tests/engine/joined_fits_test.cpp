@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <numeric>
 #include <random>
 
@@ -78,6 +79,47 @@ TEST(JoinedFits, GiveTheDigestsOfSingleFits) {
   }
   EXPECT_GT(joined, 800);
   EXPECT_LT(left, batches / 2);  // an error of one, or sums that are not exact
+}
+
+// An update on the device may have given a row to an empty cluster when the caller ends the fit.
+TEST(JoinedFits, EmptyClustersGetRows) {
+  constexpr int64_t kProblems = 20, kRows = 200, kColumns = 3, kClusters = 5;
+  std::mt19937_64 random(1);
+  std::normal_distribution<float> normal;
+  std::vector<float> x(kProblems * kRows * kColumns), initial(kProblems * kClusters * kColumns);
+  for (float& value : x) value = normal(random);
+  for (size_t i = 0; i < initial.size(); ++i) {
+    initial[i] = i / kColumns % kClusters == 2 ? 1000 : normal(random);  // cluster 2 becomes empty
+  }
+  Batch batch;
+  for (int64_t b = 0; b < kProblems; ++b) batch.groups.push_back((b + 1) * kRows);
+  batch.options.backend = "reference";
+  batch.options.k = {kClusters};
+  const PointsView points(x.data(), kProblems * kRows, kColumns);
+  const PointsView given(initial.data(), kProblems * kClusters, kColumns);
+  std::vector<int64_t> all(kProblems);
+  std::iota(all.begin(), all.end(), int64_t{0});
+  FitHooks hooks;
+  hooks.labels = LabelsOf::kAll;
+  std::atomic<bool> cancelled = true;
+  hooks.cancel = &cancelled;
+  const std::unique_ptr<Backend> backend = test::make_async_backend({});
+  for (const bool ends : {true, false}) {
+    cancelled = ends;
+    batch.options.stop = ends ? "shift:10:0.5" : "strict";  // with the first one, the first update may be the last one
+    const Problems problems(points, {}, batch.groups, batch.options, given);
+    const std::vector<FitResult> found = fit_joined(*backend, problems, all, batch.options, hooks);
+    ASSERT_EQ(std::ssize(found), kProblems);
+    for (int64_t b = 0; b < kProblems; ++b) {
+      const FitResult& fitted = found[static_cast<size_t>(b)];
+      ASSERT_EQ(fitted.models[0].stop_reason, ends ? StopReason::kInterrupted : StopReason::kStrict);
+      FitOptions options = problems.options(b);
+      options.max_iter = fitted.models[0].iterations + (ends ? 0 : 1);
+      FitHooks alone;
+      alone.initial = problems.initial(b);
+      EXPECT_EQ(fitted.digest(), fit(problems.points(b), {}, options, alone).digest()) << b;
+    }
+  }
 }
 
 }  // namespace

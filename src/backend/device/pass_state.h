@@ -15,7 +15,7 @@ struct PassCounters {
   unsigned long long resolved;
   unsigned long long candidates;
   unsigned long long kept;         ///< labels kept without a look
-  unsigned long long empty;        ///< clusters of weight 0 after the pass
+  unsigned long long empty;        ///< clusters of weight 0 after the pass; of many problems: those that got rows
   unsigned long long still;        ///< ShiftCounts of the update, where its limits ask
   unsigned long long shift_units;  ///< of the sum of squared shifts, each rounded down: its limit has kShiftUnits
 };
@@ -37,6 +37,7 @@ struct PassControl {
   int64_t changed = 0;    ///< see PassLimits
   ShiftLimits shifts{};   ///< see PassLimits
   uint32_t unsolved = 0;  ///< an update was not made: it is the host's
+  uint32_t relocates = 0;  ///< see PassLimits
 };
 
 }  // namespace manymeans::device

@@ -26,6 +26,7 @@ size_t bytes_of(const std::vector<T>& values) {
 PassResult result_of(const PassCounters& counted, const ProblemModel& model) {
   PassResult result;
   result.changed = static_cast<int64_t>(counted.changed);
+  result.relocated = counted.empty > 0;
   result.hash_delta = static_cast<LabelSum>(counted.hash_high) << 64 | counted.hash_low;
   result.resolved = model.rows;
   result.candidates = model.rows * model.k;
@@ -144,6 +145,7 @@ int ProblemSession::advance(std::span<PassModel> models, const PassLimits& limit
     controls[pass.slot] = {};
     controls[pass.slot].changed = pass.limits.changed;
     controls[pass.slot].shifts = pass.limits.shifts;
+    controls[pass.slot].relocates = pass.limits.relocates ? 1 : 0;
     Model& m = model(pass.slot);
     m.labels_here = m.statistics_here = m.updated = false;
   }

@@ -347,12 +347,14 @@ class AsyncProblemKernels final : public device::ProblemKernels, private AsyncRo
   void update(const Batch& batch, bool last) override {
     enqueue([=, this] {
       for_going(batch, [&](size_t m, const Model& model, PassControl& control) {
-        const PassCounters& counters = pointer_to<PassCounters>(batch.counters)[m];
+        PassCounters& counters = pointer_to<PassCounters>(batch.counters)[m];
         const std::span weights(pointer_to<int64_t>(batch.weights) + model.first_cluster, static_cast<size_t>(model.k));
         const bool first_pass = model.first_pass != 0 && control.passes == 0;
         ++control.passes;
         const bool few = !first_pass && static_cast<int64_t>(counters.changed) <= control.changed;
-        if (few || std::ranges::find(weights, 0) != weights.end()) {
+        const bool lost = std::ranges::find(weights, 0) != weights.end();
+        const bool helps = lost && !few && !last && control.relocates != 0;
+        if (few || (lost && !(helps && relocate(batch, model, counters)))) {
           control.stopped = device::kByPass;
         } else if (!last && may_be_last(control.shifts, solve(batch, model, control.shifts.each), model.k)) {
           control.stopped = device::kByUpdate;
@@ -462,6 +464,28 @@ class AsyncProblemKernels final : public device::ProblemKernels, private AsyncRo
     }
     counted.hash_low = static_cast<uint64_t>(hash);
     counted.hash_high = static_cast<uint64_t>(hash >> 64);
+  }
+  // Only where one cluster is empty, and the farthest row is not the last one of its own.
+  bool relocate(const Batch& batch, const Model& model, PassCounters& counted) const {
+    const std::span weights(pointer_to<int64_t>(batch.weights) + model.first_cluster, static_cast<size_t>(model.k));
+    if (std::ranges::count(weights, 0) > 1) return false;
+    DistantRow donor{0, -1, 0};
+    for (int64_t i = 0; i < model.rows; ++i) {
+      const DistantRow here{assigned_distance(batch, model, i), i, label(batch, model, i)};
+      if (DistantRow::is_farther(here, donor)) donor = here;
+    }
+    if (donor.row < 0 || weights[donor.label] == 1) return false;
+    const auto empty = static_cast<uint32_t>(std::ranges::find(weights, 0) - weights.begin());
+    const Doubles x = row(batch, model, donor.row);
+    add_row(batch, model, x, donor.label, -1);
+    add_row(batch, model, x, empty, 1);
+    std::memcpy(label_at(batch, model, donor.row), &empty, static_cast<size_t>(batch.label_width));
+    LabelSum hash = static_cast<LabelSum>(counted.hash_high) << 64 | counted.hash_low;
+    hash += label_term(donor.row, empty) - label_term(donor.row, donor.label);
+    counted.hash_low = static_cast<uint64_t>(hash);
+    counted.hash_high = static_cast<uint64_t>(hash >> 64);
+    counted.empty = 1;
+    return true;
   }
   ShiftCounts solve(const Batch& batch, const Model& model, double still) const {
     const auto at = static_cast<size_t>(model.first_cluster * d()) * size_of(type());

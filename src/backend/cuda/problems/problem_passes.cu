@@ -4,6 +4,7 @@
 #include "backend/cuda/exact/nearest.cuh"
 #include "backend/cuda/exact/solve.cuh"
 #include "backend/cuda/problems/problem_passes.h"
+#include "backend/cuda/problems/relocation.cuh"
 #include "backend/cuda/runtime/dependent_launch.cuh"
 #include "backend/cuda/runtime/kernel_memory.h"
 #include "backend/cuda/runtime/ptx.cuh"
@@ -35,8 +36,9 @@ struct Block {
   ProblemModel model;
   PassRange range;
 
-  __device__ explicit Block(const ProblemTask& task)
-      : tile(task.tiles[blockIdx.x]), model(task.models[tile.model]), range(range_of(task, model)) {}
+  __device__ explicit Block(const ProblemTask& task) : Block(task, task.tiles[blockIdx.x]) {}
+  __device__ Block(const ProblemTask& task, const ProblemTile& tile)
+      : tile(tile), model(task.models[tile.model]), range(range_of(task, model)) {}
   __device__ int64_t label_place(int64_t row) const { return model.first_label + row; }
 };
 
@@ -123,7 +125,8 @@ constexpr int kMaxMoved = 1024;
 constexpr uint16_t kFromNone = 0xffff;  // in a first pass
 
 // Takes the listed rows from their clusters and adds them to others. All threads of the block call it.
-__device__ void add_moved(const ProblemTask& task, const Block& here, const SharedSums& sums, const MovedRows& moved,
+template <class Sums>
+__device__ void add_moved(const ProblemTask& task, const Block& here, const Sums& sums, const MovedRows& moved,
                           LabelSumWords& hash) {
   const auto d = static_cast<int>(task.points.d);
   const int of_cluster = task.terms.limbs * d;
@@ -239,6 +242,31 @@ __global__ void __launch_bounds__(kThreads) pass_kernel(const __grid_constant__ 
   }
 }
 
+// Gives rows to the empty clusters of a model. Returns false, and changes nothing, if the engine must do it. All
+// threads of the block call it.
+__device__ bool relocate(const ProblemTask& task, int model) {
+  __shared__ Relocation shared;
+  __shared__ MovedRow moved[kMaxRelocated];
+  const Block here(task, {0, task.models[model].rows, model, 0});
+  const RowsOfModel rows{task.points, here.model.first_row, here.model.rows, task.labels, here.model.first_label,
+                         here.range,  task.float64};
+  if (!find_donors(rows, shared)) return false;
+  for (int i = threadIdx.x; i < shared.count; i += kThreads) {
+    const AssignedRow& donor = shared.donors[i];
+    moved[i] = {donor.row, static_cast<uint16_t>(donor.label), static_cast<uint16_t>(shared.empty[i])};
+    store_label(task.labels, 0, here.label_place(donor.row), shared.empty[i]);
+  }
+  __syncthreads();
+  LabelSumWords hash;
+  add_moved(task, here, GlobalSums{here.range.sums, here.range.weights, here.range.counts}, {moved, shared.count},
+            hash);
+  __syncwarp();
+  count_changes(task.counters[model], 0, hash);
+  if (threadIdx.x == 0) task.counters[model].empty = static_cast<unsigned>(shared.count);
+  __syncthreads();
+  return true;
+}
+
 // A block a model.
 __global__ void __launch_bounds__(kThreads) update_kernel(const __grid_constant__ ProblemTask task, bool last) {
   await_kernel_before();
@@ -252,7 +280,9 @@ __global__ void __launch_bounds__(kThreads) update_kernel(const __grid_constant_
   bool empty = false;
   for (int64_t k = threadIdx.x; k < range.k; k += kThreads) empty |= range.weights[k] == 0;
   const bool few = changed_few(counters, control, model.first_pass != 0 && control.passes == 0);
-  const bool judge = __syncthreads_or(empty) != 0 || few;  // all have read the control
+  const bool lost = __syncthreads_or(empty) != 0;  // all have read the control
+  const bool helps = lost && !few && !last && control.relocates != 0;
+  const bool judge = few || (lost && !(helps && relocate(task, static_cast<int>(blockIdx.x))));
   if (threadIdx.x == 0) {
     ++control.passes;
     if (judge) control.stopped = device::kByPass;
