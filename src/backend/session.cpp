@@ -21,6 +21,17 @@ void copy_labels(const Labels& from, Labels& to, int64_t first) {
   }
 }
 
+void renumber_labels(const Labels& from, int64_t first, int64_t last, std::span<const uint32_t> new_label, Labels& to) {
+  constexpr int64_t kBlock = 4096;
+  uint32_t block[kBlock];
+  for (int64_t row = first; row < last; row += kBlock) {
+    const int64_t some = std::min(kBlock, last - row);
+    from.read(row, some, block);
+    for (int64_t i = 0; i < some; ++i) block[i] = new_label[block[i]];
+    to.write(row, some, block);
+  }
+}
+
 void Session::store_labels(int slot, const ResultRoom& room) {
   manymeans::store_labels(room, take_labels(slot));
 }

@@ -44,6 +44,8 @@ struct PassModel {
 
 /// Copies labels to those from row `first` on, of any width that holds them.
 void copy_labels(const Labels& from, Labels& to, int64_t first);
+/// Writes new_label[l] for the labels l of the rows [first, last). `to` may be `from`.
+void renumber_labels(const Labels& from, int64_t first, int64_t last, std::span<const uint32_t> new_label, Labels& to);
 
 /// Passes: labels and statistics of models 0 .. M - 1 over the uploaded points.
 class Session {

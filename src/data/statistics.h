@@ -9,14 +9,14 @@
 
 namespace manymeans {
 
-/// Statistics of one model: what a pass produces and the update consumes.
-/// Sum of column j of cluster k: limbs sums[(k * limbs + g) * d + j], g = 0 .. limbs - 1.
 /// Weight and rows of each cluster.
 struct ClusterSizes {
   std::vector<int64_t> weights;  ///< W_k: sums of q, the weights' integers
   std::vector<int64_t> counts;
 };
 
+/// Statistics of one model: what a pass produces and the update consumes.
+/// Sum of column j of cluster k: limbs sums[(k * limbs + g) * d + j], g = 0 .. limbs - 1.
 struct Statistics {
   int64_t k = 0, d = 0;
   int limbs = 1;

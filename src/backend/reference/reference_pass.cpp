@@ -187,21 +187,11 @@ void ReferenceSession::renumber(int slot, std::span<const uint32_t> new_label, s
   Model& state = model(slot);
   Labels labels(n(), static_cast<int64_t>(kept.size()), state.labels.in_file());
   for_each_block(state, [&](const ReferencePoints::Block& block) {
-    for (int64_t i = block.first; i < block.first + block.rows.count; ++i) {
-      labels.write(i, 1, &new_label[state.labels[i]]);
-    }
+    renumber_labels(state.labels, block.first, block.first + block.rows.count, new_label, labels);
   });
   labels.give_back(0, n());
-  const int64_t terms = state.statistics.d;
-  Statistics statistics(static_cast<int64_t>(kept.size()), terms, input_.limbs);
-  for (size_t to = 0; to < kept.size(); ++to) {
-    const auto from = static_cast<size_t>(kept[to]);
-    std::copy_n(state.statistics.row(kept[to]), input_.limbs * terms, statistics.row(static_cast<int64_t>(to)));
-    statistics.weights[to] = state.statistics.weights[from];
-  }
-  for (size_t l = 0; l < new_label.size(); ++l) statistics.counts[new_label[l]] += state.statistics.counts[l];
   state.labels = std::move(labels);
-  state.statistics = std::move(statistics);
+  state.statistics = state.statistics.renumbered(new_label, kept);
 }
 
 }  // namespace manymeans

@@ -130,14 +130,7 @@ void RemoteSession::add_row(Statistics& statistics, int64_t row, const Matrix& v
 
 void RemoteSession::renumber(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) {
   Model& model = of(slot);
-  const Statistics& before = model.statistics;
-  Statistics after(static_cast<int64_t>(kept.size()), before.d, before.limbs);
-  for (size_t to = 0; to < kept.size(); ++to) {
-    std::copy_n(before.row(kept[to]), before.limbs * before.d, after.row(static_cast<int64_t>(to)));
-    after.weights[to] = before.weights[static_cast<size_t>(kept[to])];
-  }
-  for (size_t l = 0; l < new_label.size(); ++l) after.counts[new_label[l]] += before.counts[l];
-  model.statistics = std::move(after);
+  model.statistics = model.statistics.renumbered(new_label, kept);
   model.labels.value().new_label.assign(new_label.begin(), new_label.end());
   model.labels.value().kept.assign(kept.begin(), kept.end());
 }

@@ -98,16 +98,8 @@ void ShardedSession::move_row(int slot, int64_t row, uint32_t label) {
 }
 
 void ShardedSession::renumber(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) {
-  Statistics own(static_cast<int64_t>(kept.size()), terms(), input().limbs);
-  if (local_) {
-    local_->renumber(slot, new_label, kept);
-    own = local_->statistics(slot);
-  }
-  Numbers numbers;
-  numbers.write(own);
-  numbers.sum(comm_);
-  numbers.read(own);
-  set(slot, std::move(own));
+  if (local_) local_->renumber(slot, new_label, kept);
+  set(slot, of(slot).renumbered(new_label, kept));
 }
 
 std::vector<DistantRow> ShardedSession::farthest_rows(int slot, const Matrix& prototypes, int64_t count) {

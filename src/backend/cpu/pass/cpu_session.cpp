@@ -223,30 +223,18 @@ void CpuSession::renumber(int slot, std::span<const uint32_t> new_label, std::sp
   tree_.write_labels(m);
   tree_.labels_changed(slot);
   const auto k = static_cast<int64_t>(kept.size());
-  Labels labels(m.labels.size(), k, m.labels.in_file());
+  const bool in_place = label_width(k) == m.labels.width();
+  Labels narrower = in_place ? Labels() : Labels(m.labels.size(), k, m.labels.in_file());
+  Labels& to = in_place ? m.labels : narrower;
   constexpr int64_t kRows = 4096;
-  const auto replace = [&](int, int64_t first, int64_t last) {
-    std::vector<uint32_t> block(static_cast<size_t>(last - first));
-    m.labels.read(first, last - first, block.data());
-    for (uint32_t& label : block) label = new_label[label];
-    labels.write(first, last - first, block.data());
-  };
+  const auto replace = [&](int, int64_t first, int64_t last) { renumber_labels(m.labels, first, last, new_label, to); };
   shared_.input.memory.window.for_each_range(pool_, m.labels.size(), kRows, replace, [&](int64_t first, int64_t last) {
     m.labels.give_back(first, last - first);
-    labels.give_back(first, last - first);
+    to.give_back(first, last - first);
   });
-  Statistics statistics(k, m.statistics.d, m.statistics.limbs);
-  for (int64_t i = 0; i < k; ++i) {
-    const auto from = static_cast<size_t>(kept[static_cast<size_t>(i)]);
-    const auto to = static_cast<size_t>(i);
-    std::copy_n(m.statistics.row(kept[to]), m.statistics.limbs * m.statistics.d, statistics.row(i));
-    statistics.weights[to] = m.statistics.weights[from];
-  }
-  // Rows without weight may come from clusters that are gone; later passes take them away where they are now.
-  for (size_t l = 0; l < new_label.size(); ++l) statistics.counts[new_label[l]] += m.statistics.counts[l];
+  if (!in_place) m.labels = std::move(narrower);
   m.k = k;
-  m.labels = std::move(labels);
-  m.statistics = std::move(statistics);
+  m.statistics = m.statistics.renumbered(new_label, kept);
   bounds_.forget(slot);
 }
 

@@ -141,22 +141,11 @@ void SparseSession::renumber(int slot, std::span<const uint32_t> new_label, std:
   Model& m = model(slot);
   const auto k = static_cast<int64_t>(kept.size());
   Labels labels(n(), k);
-  pool_.for_each_range(n(), 4096, [&](int, int64_t first, int64_t last) {
-    std::vector<uint32_t> block(static_cast<size_t>(last - first));
-    m.labels.read(first, last - first, block.data());
-    for (uint32_t& label : block) label = new_label[label];
-    labels.write(first, last - first, block.data());
-  });
-  Statistics statistics(k, d(), shared_.input.limbs);
-  for (int64_t to = 0; to < k; ++to) {
-    const int64_t from = kept[static_cast<size_t>(to)];
-    std::copy_n(m.statistics.row(from), statistics.limbs * d(), statistics.row(to));
-    statistics.weights[static_cast<size_t>(to)] = m.statistics.weights[static_cast<size_t>(from)];
-  }
-  for (size_t l = 0; l < new_label.size(); ++l) statistics.counts[new_label[l]] += m.statistics.counts[l];
+  pool_.for_each_range(
+      n(), 4096, [&](int, int64_t first, int64_t last) { renumber_labels(m.labels, first, last, new_label, labels); });
   m.k = k;
   m.labels = std::move(labels);
-  m.statistics = std::move(statistics);
+  m.statistics = m.statistics.renumbered(new_label, kept);
 }
 
 // Rows of one cluster together, so that its prototype is read once for some of them.
