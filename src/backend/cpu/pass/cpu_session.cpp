@@ -1,5 +1,7 @@
 #include "backend/cpu/pass/cpu_session.h"
 
+#include "core/label_width.h"
+
 #include <algorithm>
 #include <utility>
 
