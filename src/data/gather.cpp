@@ -3,14 +3,19 @@
 #include "core/data_type.h"
 #include "data/remote_rows.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace manymeans {
 
 namespace {
 
-Matrix gather(const PointsView& points, std::span<const int64_t> rows, const RowWindow& window) {
-  Matrix result(static_cast<int64_t>(rows.size()), points.d, prototype_type(points.type));
+constexpr int64_t kPieceBytes = int64_t{1} << 18;
+
+// `copy` calls what it gets for all ranges of places among `rows`.
+template <class Copy>
+Matrix gather(const PointsView& points, std::span<const int64_t> rows, const Copy& copy) {
+  Matrix result = Matrix::unwritten(static_cast<int64_t>(rows.size()), points.d, prototype_type(points.type));
   const void* values_there = points.data;
   std::vector<std::byte> fetched;  // of points on a device: these rows alone
   if (points.on_device()) {
@@ -19,13 +24,14 @@ Matrix gather(const PointsView& points, std::span<const int64_t> rows, const Row
     values_there = fetched.data();
   }
   as_float_type(result.type(), [&]<class T>(T) {
-    for (size_t i = 0; i < rows.size(); ++i) {
-      T* out = result.values<T>().data() + static_cast<int64_t>(i) * points.d;
-      const int64_t row = points.on_device() ? static_cast<int64_t>(i) : rows[i];
-      widen(values_there, points.type, row * points.d, points.d, out);
-      for (int64_t j = 0; j < points.d; ++j) out[j] += 0;  // no negative zeros
-      window.visited(rows[i]);
-    }
+    copy([&](int64_t first, int64_t last) {
+      for (int64_t i = first; i < last; ++i) {
+        T* out = result.values<T>().data() + i * points.d;
+        const int64_t row = points.on_device() ? i : rows[static_cast<size_t>(i)];
+        widen(values_there, points.type, row * points.d, points.d, out);
+        for (int64_t j = 0; j < points.d; ++j) out[j] += 0;  // no negative zeros
+      }
+    });
   });
   return result;
 }
@@ -52,12 +58,25 @@ void for_each_owner(const Shard& shard, std::span<const int64_t> rows, Place&& p
 }  // namespace
 
 Matrix gather_rows(const PointsView& points, std::span<const int64_t> rows) {
-  return gather(points, rows, {});
+  return gather(points, rows, [&](const auto& range) { range(0, std::ssize(rows)); });
+}
+
+Matrix gather_rows(const PointsView& points, std::span<const int64_t> rows, ThreadPool& pool) {
+  const int64_t bytes = points.d * static_cast<int64_t>(sizeof(double));
+  const int64_t together = std::max<int64_t>(1, kPieceBytes / bytes);
+  return gather(points, rows, [&](const auto& range) {
+    pool.for_each_range(std::ssize(rows), together, [&](int, int64_t first, int64_t last) { range(first, last); });
+  });
 }
 
 Matrix gather_rows(const Input& input, std::span<const int64_t> rows) {
   if (input.remote != nullptr) return input.remote->gather(rows);
-  return gather(input.host_points(), rows, input.memory.window);
+  return gather(input.host_points(), rows, [&](const auto& range) {
+    for (int64_t i = 0; i < std::ssize(rows); ++i) {
+      range(i, i + 1);
+      input.memory.window.visited(rows[static_cast<size_t>(i)]);
+    }
+  });
 }
 
 Matrix gather_from_all(const Input& input, std::span<const int64_t> rows) {

@@ -12,6 +12,8 @@ namespace manymeans {
 
 /// These rows, in this order, as T (float32, or float64 for float64 points), -0 as +0.
 Matrix gather_rows(const PointsView& points, std::span<const int64_t> rows);
+/// As above, for very many rows.
+Matrix gather_rows(const PointsView& points, std::span<const int64_t> rows, ThreadPool& pool);
 /// As above, for rows of this rank's points of a fit, counted from its first row, within its memory.
 Matrix gather_rows(const Input& input, std::span<const int64_t> rows);
 /// As above, for rows of all ranks, by their numbers among all. All ranks call it, and get the same.

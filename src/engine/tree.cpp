@@ -117,14 +117,13 @@ class TreeFit {
     end_phase("root");
   }
 
-  std::vector<int64_t> training_rows() const {
+  std::vector<int64_t> training_rows() {
     if (options_.sample > 0 && options_.sample < points_.n) {
       Input all;
       all.shard = {0, points_.n, points_.n, {points_.n}};
       all.points.n = points_.n;
-      ThreadPool pool(thread_count(options_.threads), hooks_.abort);
       const RowWish wish{options_.sample, member_seed(options_.seed, options_.sample, 0)};
-      std::vector<int64_t> rows = random_rows(all, wish, pool);
+      std::vector<int64_t> rows = random_rows(all, wish, pool_);
       std::ranges::sort(rows);
       return rows;
     }
@@ -169,7 +168,7 @@ class TreeFit {
     const std::span rows =
         std::span(order_).subspan(static_cast<size_t>(nodes[0].first), static_cast<size_t>(groups.back()));
     const bool all = std::ssize(rows) == points_.n && nodes[0].id == 0;  // in their order
-    const Matrix gathered = all ? Matrix() : gather_rows(points_, rows);
+    const Matrix gathered = all ? Matrix() : gather_rows(points_, rows, pool_);
     check_mapped(points_.data);
     EachResult found = fit_each(all ? points_ : gathered.view(), weights_of(rows, groups), groups, each, split_hooks_);
     require_whole(found.interrupted);
@@ -283,6 +282,7 @@ class TreeFit {
   const FitHooks& hooks_;
   FitOptions split_ = options_;    // of one
   FitHooks split_hooks_ = hooks_;  // likewise
+  ThreadPool pool_{thread_count(options_.threads), hooks_.abort};
   TreeResult result_;
   std::vector<std::byte> vectors_;  // of the nodes so far
   std::vector<int64_t> order_;      // rows that make the tree, node after node
