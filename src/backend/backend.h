@@ -79,6 +79,8 @@ class Backend {
   }
   virtual std::unique_ptr<Upload> upload(const Input& input, const Workload& workload) = 0;
   std::unique_ptr<Upload> upload(const Input& input) { return upload(input, Workload{}); }
+  /// The bytes of its memory that problems fitted at the same time should take: all their points, and some copies.
+  virtual size_t bytes_side_by_side() { return size_t{512} << 20; }
   /// The max product of rows, clusters and columns of a model for common passes. They take less time then than a
   /// session for each model. 0: this backend makes none.
   virtual double max_joined_products() const { return 0; }

@@ -70,11 +70,13 @@ class EachFit {
       shared = backend_for(options);
     }
     const bool on_cpu = shared->keeps_to_memory();
-    const auto last_wide = on_cpu ? order_by_work(shared->threads()) : order_by_bytes();
+    const size_t together = shared->bytes_side_by_side();
+    const auto last_wide = on_cpu ? order_by_work(shared->threads()) : order_by_bytes(together);
     for (auto b = order_.begin(); b != last_wide; ++b) fit_problem(*b, options.threads, shared);
     const std::span<const int64_t> others(last_wide, order_.end());
     options.threads = 1;
-    fit_side_by_side(others, options, on_cpu ? shared->threads() : std::min(shared->threads(), device_workers(others)));
+    fit_side_by_side(others, options,
+                     on_cpu ? shared->threads() : std::min(shared->threads(), device_workers(others, together)));
   }
 
   // Fits small problems in common passes. The others stay in order_.
@@ -116,25 +118,22 @@ class EachFit {
     return end;
   }
 
-  // Problems of a device that are fitted at the same time take this much of its memory: all their points, some copies.
-  static constexpr size_t kDeviceBytes = size_t{512} << 20;
-
-  // Puts first the problems that are too large for that, and returns their end. A limit of memory holds for one fit at
-  // a time.
-  Order::iterator order_by_bytes() {
-    const auto is_wide = [this](int64_t b) {
-      return options_.memory.bytes > 0 || problems_.points(b).bytes() > kDeviceBytes / 2;
+  // Puts first the problems of which a device should not fit four at a time, and returns their end. A limit of memory
+  // holds for one fit at a time.
+  Order::iterator order_by_bytes(size_t together) {
+    const auto is_wide = [&](int64_t b) {
+      return options_.memory.bytes > 0 || problems_.points(b).bytes() > together / 4;
     };
     return std::stable_partition(order_.begin(), order_.end(), is_wide);
   }
 
   // Queues of a device overlap, and the host prepares a problem while the device works. More workers gain nothing.
-  int device_workers(std::span<const int64_t> problems) const {
+  int device_workers(std::span<const int64_t> problems, size_t together) const {
     constexpr size_t kMaxWorkers = 8;
     size_t largest = 1;
     for (const int64_t b : problems) largest = std::max(largest, problems_.points(b).bytes());
     const size_t devices = backend_names(options_.backend).size();
-    return static_cast<int>(devices * std::min(kMaxWorkers, kDeviceBytes / largest));
+    return static_cast<int>(devices * std::min(kMaxWorkers, together / largest));
   }
 
   void fit_side_by_side(std::span<const int64_t> problems, FitOptions options, int threads) {

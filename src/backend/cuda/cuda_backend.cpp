@@ -185,6 +185,10 @@ class CudaBackend final : public Backend {
     if (prototype.linear) return make_linear_upload(input, device_, options, workload);
     return std::make_unique<CudaUpload>(input, device_, options, workload);
   }
+  size_t bytes_side_by_side() override {
+    use_device(device_);
+    return std::max(Backend::bytes_side_by_side(), static_cast<size_t>(free_device_memory()) / 16);
+  }
   // Every distance is computed in binary64 then.
   double max_joined_products() const override { return 1e9 / device_.double_ratio; }
   std::unique_ptr<ProblemUpload> upload_problems(const Input& input, std::span<const ModelRows> models) override {
