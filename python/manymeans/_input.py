@@ -686,7 +686,7 @@ def densify(X: Any) -> npt.NDArray[Any]:
     if needed > limit:
         raise OutOfMemoryError(
             f"X is a sparse matrix of shape {X.shape}, which is made dense here, and as a dense array X would take "
-            f"{needed / 2**20:.0f} MiB where {limit / 2**20:.0f} MiB are available; reduce its columns, "
+            f"{-(-needed // 2**20)} MiB where {limit // 2**20} MiB are available; reduce its columns, "
             "with sklearn.decomposition.TruncatedSVD for instance"
         )
     array: npt.NDArray[Any] = X.astype(dtype, copy=False).toarray(order="C")

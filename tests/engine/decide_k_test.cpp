@@ -117,6 +117,22 @@ TEST(DecideK, SeveralWhereFamiliesDisagree) {
   EXPECT_EQ(found.defensible[0].meaning, "clusters that valleys separate (2.0, at least 0.7)");
 }
 
+TEST(DecideK, NumbersBesideALimitDoNotContradictIt) {
+  EXPECT_EQ(beside_limit(0.83, 0.8, 2), "0.83");
+  EXPECT_EQ(beside_limit(0.8, 0.8, 2), "0.80");
+  EXPECT_EQ(beside_limit(0.797, 0.8, 2), "0.797");
+  EXPECT_EQ(beside_limit(0.79999, 0.8, 2), "0.79999");
+  EXPECT_EQ(beside_limit(Criteria::kUndefined, 0.8, 2), "nan");
+  ChosenK found = nothing_found();
+  let_return(found, 3, 0.3);
+  of(found, 3).prediction_strength = 0.78, of(found, 3).prediction_strength_error = 0.03;
+  decide(found, {});
+  EXPECT_EQ(found.defensible[1].meaning,
+            "parts that return in other rows (strength 0.78, within its standard error of 0.8) but touch");
+  const auto vote = std::ranges::find(found.votes, std::string("prediction_strength"), &Vote::criterion);
+  EXPECT_EQ(vote->reason, "0.7800, within its standard error of 0.8");
+}
+
 TEST(DecideK, OneIsDefensibleWhereClustersTouch) {
   ChosenK found = nothing_found();
   let_return(found, 3, 0.3);
