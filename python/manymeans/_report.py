@@ -19,7 +19,7 @@ from ._outside import UNSCALED
 from ._page import page
 from ._parameters import integer, path_of, text_of
 from ._profile import row_names
-from ._result import FitResult
+from ._result import FitResult, Model
 from ._tables import check_output, files_of
 from ._wording import shown
 
@@ -43,12 +43,13 @@ def report(
 
     Parameters
     ----------
-    result : FitResult, Choice, fitted KMeans or EnsembleKMeans, or Pipeline that ends with one
-        The result of `fit`, `search` or `choose_k`, or an estimator that has a ``result_`` with centres. Of a
+    result : FitResult, Choice, fitted KMeans, EnsembleKMeans or RegressionClustering, or Pipeline that ends with one
+        The result of `fit`, `search` or `choose_k`, or an estimator that has a ``result_``. Of a
         `Pipeline` of scikit-learn, `X` is what its first step gets. Columns that its steps only shift and scale are
         shown in their own units, all others as the last step sees them.
     X : array-like of shape (n_samples, n_features), Dataset or path, optional
-        The points of the fit. Without them the page has no centroids in their units, no silhouettes and no rows.
+        The points of the fit. Without them the page has no centroids in their units, no silhouettes and no rows. The
+        page of linear models needs them, its features, for `profile` alone.
     path : str, bytes or path-like, optional
         A file that ends in ``.html``, where to write the page. It appears whole or not at all.
     k : int, optional
@@ -70,7 +71,7 @@ def report(
     Raises
     ------
     UsageError
-        For points other than the points of the fit; for linear models; for a file of another kind.
+        For points other than the points of the fit; for a file of another kind.
     StoppedError
         When no model had begun.
 
@@ -99,6 +100,9 @@ def report(
         if profile is not None:
             raise UsageError("[profile] has columns of the rows of X, which is missing; pass both")
         return page(fitted, choice, None, None, wanted)
+    if fitted.models[0].linear:
+        wanted["traits"] = _of_planes(fitted.best(k), X, sample_weight, profile)
+        return page(fitted, choice, None, None, wanted)
     rows = X if steps is None else steps[:-1].transform(X) if len(steps.steps) > 1 else X
     rows = opened(rows, fitted)
     points = fitted._points_of(rows, n_threads)
@@ -114,6 +118,18 @@ def report(
         traits = traits_of(profile, rows if steps is None else X, np.asarray(labels), weights, best.k)
         wanted["traits"] = [trait._asdict() for trait in traits]
     return page(fitted, choice, points, weights, wanted)
+
+
+def _of_planes(best: Model, X: Any, sample_weight: Any, profile: Any) -> list[dict[str, Any]]:
+    """Describe the clusters of linear models, which take features and targets to label rows."""
+    if profile is None:
+        return []
+    if best.labels is None:
+        raise UsageError(
+            "[profile] needs the labels of the fit, which a model file has not; fit again, or leave it out"
+        )
+    weights = plain_weights(weights_of(X, sample_weight), len(best.labels), X)
+    return [trait._asdict() for trait in traits_of(profile, X, np.asarray(best.labels), weights, best.k)]
 
 
 def _own_units(steps: Any, X: Any, points: Points) -> tuple[list[str], dict[str, Any]]:
@@ -154,13 +170,8 @@ def _parts_of(result: Any) -> tuple[FitResult, Choice | None]:
     fitted = result.result if isinstance(result, Choice) else getattr(result, "result_", result)
     if not isinstance(fitted, FitResult):
         raise UsageError(
-            f"[result] is {type(result).__name__}; what fit, search or choose_k gave, a Pipeline, or a fitted KMeans "
-            "or EnsembleKMeans is right"
-        )
-    if any(model.linear for model in fitted.models):
-        raise UsageError(
-            "[result] has linear models, of which report() makes no page; the command manymeans regress --report "
-            "writes one"
+            f"[result] is {type(result).__name__}; what fit, search or choose_k gave, a Pipeline, or a fitted KMeans, "
+            "EnsembleKMeans or RegressionClustering is right"
         )
     return fitted, choice
 
