@@ -222,7 +222,7 @@ def test_what_judges_reads_sparse_matrices(monkeypatch):
         "criteria": lambda X: repr(manymeans.criteria(X, result.best(3))),
         "criteria of some": lambda X: repr(manymeans.criteria(X, np.arange(60) % 4 - 1)),
         # Sparse points have top terms in the answer.
-            "report": lambda X: manymeans.report(result, X).partition("<h2>Sizes")[2],
+        "report": lambda X: manymeans.report(result, X).partition("<h2>Sizes")[2],
     }
     expected = {name: way(dense) for name, way in ways.items()}
     monkeypatch.setattr(manymeans._input, "densify", lambda X: pytest.fail("it was made dense"))
