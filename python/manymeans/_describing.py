@@ -72,7 +72,7 @@ class Card(NamedTuple):
             lines.append(f"{name}: {_number(here, unit)}, all rows {_number(mean, unit)} ({sd:+.1f} sd)")
         lines += [
             f"{name}: {_number(here)}, all rows {_number(mean)} ({far}, z {z:+.1f}"
-            + (": may be chance)" if abs(z) < _MIN_SURPRISE else ")")
+            + (": may be chance)" if abs(z) < _MIN_SURPRISE - 0.05 else ")")
             for name, here, mean, z, far in self.profile
         ]
         if self.typical:

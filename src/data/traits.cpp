@@ -156,12 +156,13 @@ std::vector<size_t> surprising(std::span<const Trait> traits, size_t cluster) {
 }
 
 std::string surprise_text(const Trait& trait, size_t cluster) {
+  constexpr double kMaxChance = kMinSurprise - 0.05;  // what is written as "2.0" is no chance
   const auto& [all, means, surprise] = trait.columns;
   const double lift = means[cluster] / all.mean,
                apart = all.deviation > 0 ? (means[cluster] - all.mean) / all.deviation : 0;
   return (trait.is_text ? fmt::format("{:.{}f} times", lift, lift < 1 ? 2 : 1) : fmt::format("{:+.1f} sd", apart)) +
          fmt::format(", z {:+.1f}{}", surprise[cluster],
-                     std::fabs(surprise[cluster]) < kMinSurprise ? ": may be chance" : "");
+                     std::fabs(surprise[cluster]) < kMaxChance ? ": may be chance" : "");
 }
 
 }  // namespace manymeans

@@ -94,6 +94,9 @@ TEST(Traits, SurpriseIsALiftOrADistanceAndATestValue) {
   EXPECT_EQ(surprise_text(share, 0), "2.5 times, z +14.9");
   EXPECT_EQ(surprise_text(share, 1), "0.25 times, z -1.2: may be chance");
   EXPECT_EQ(surprise_text(mean, 0), "+0.5 sd, z +3.0");
+  mean.columns.surprise = {1.96, -1.94};
+  EXPECT_EQ(surprise_text(mean, 0), "+0.5 sd, z +2.0");
+  EXPECT_EQ(surprise_text(mean, 1), "+0.0 sd, z -1.9: may be chance");
 }
 
 }  // namespace
