@@ -3,6 +3,8 @@
 #include <manymeans/error.h>
 #include <manymeans/summary.h>
 
+#include "flags/flag_values.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -81,8 +83,13 @@ void name_columns(Dataset& points, const std::string& path) {
   std::ifstream file(path);
   if (!file) throw Error(ErrorCode::kBadData, path, "cannot be opened; a text file of names is needed");
   std::vector<std::string> names;
+  std::unordered_set<std::string> known;
   for (std::string line; std::getline(file, line); names.push_back(line)) {
     if (line.ends_with('\r')) line.pop_back();
+    if (!known.insert(line).second) {
+      throw Error(ErrorCode::kBadData, path,
+                  fmt::format("line {} has the name '{}' again; names must differ", names.size() + 1, shown(line)));
+    }
     if (line.empty()) throw Error(ErrorCode::kBadData, path, fmt::format("line {} has no name", names.size() + 1));
   }
   const std::vector<int64_t>& numbers = points.source.numbers;

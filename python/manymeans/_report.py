@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ def report(
     sample_weight: Any = None,
     title: str | None = None,
     profile: Any = None,
+    names: Sequence[str] | None = None,
     n_threads: int | None = None,
 ) -> str:
     """Make a page about a result: one file of HTML that opens without a network, light or dark, on any screen.
@@ -60,6 +62,8 @@ def report(
         A name for the points; by default their file.
     profile : frame, Series, array or dict, optional
         Other columns of the same rows, as for `summary`; needs `X`.
+    names : sequence of str, optional
+        Names of the columns, such as ``get_feature_names_out()`` of a vectorizer; by default those of the fit.
     n_threads : int, optional
         Threads; by default all that are usable. Never changes the page.
 
@@ -96,6 +100,8 @@ def report(
         check_output("path", name, files_of(fitted._source, X, sample_weight))
         if not name.endswith(b".html"):
             raise UsageError(f"[path] must name a file that ends in .html, found {shown(os.fsdecode(name))}")
+    if names is not None:
+        wanted["column_names"] = _checked(names, fitted.best(k))
     if X is None:
         if profile is not None:
             raise UsageError("[profile] has columns of the rows of X, which is missing; pass both")
@@ -107,17 +113,27 @@ def report(
     rows = opened(rows, fitted)
     points = fitted._points_of(rows, n_threads)
     weights = plain_weights(weights_of(rows, sample_weight), points.array.shape[0], X)
-    names = row_names(rows if steps is None else X)
-    if names is not None:
-        wanted["row_names"] = [str(name) for name in names]
+    of_rows = row_names(rows if steps is None else X)
+    if of_rows is not None:
+        wanted["row_names"] = [str(name) for name in of_rows]
     if steps is not None and fitted.metric == "euclidean":
-        wanted["column_names"], wanted["scaling"] = _own_units(steps, X, points)
+        found, wanted["scaling"] = _own_units(steps, X, points)
+        wanted.setdefault("column_names", found)
     if profile is not None:
         best = fitted.best(k)
         labels = fitted.predict(rows, k) if best.labels is None else best.labels
         traits = traits_of(profile, rows if steps is None else X, np.asarray(labels), weights, best.k)
         wanted["traits"] = [trait._asdict() for trait in traits]
     return page(fitted, choice, points, weights, wanted)
+
+
+def _checked(names: Sequence[str], best: Model) -> list[str]:
+    columns = best.cluster_centers.shape[1]
+    if best.linear:
+        raise UsageError("[names] is for centroids; linear models have the names of the frame that was fitted")
+    if len(names) != columns:
+        raise UsageError(f"[names] has {len(names)} names, and there are {columns} columns")
+    return [str(name) for name in names]
 
 
 def _of_planes(best: Model, X: Any, sample_weight: Any, profile: Any) -> list[dict[str, Any]]:

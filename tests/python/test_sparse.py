@@ -211,6 +211,16 @@ def test_the_program_reads_what_scipy_writes(dtype, tmp_path, program):
         manymeans.read(tmp_path / "counts.npz")
 
 
+def test_the_page_names_top_terms():
+    X = sparse.random(60, 30, 0.2, format="csr", dtype="f4", random_state=1)
+    result, names = manymeans.fit(X, 3), [f"term {j}" for j in range(30)]
+    page = manymeans.report(result, X, names=names)
+    for card in manymeans.cards(result, X, names=names):
+        assert f"<p>top terms: {', '.join(name for name, _, _ in card.terms)}</p>" in page
+    with pytest.raises(manymeans.UsageError, match=r"\[names\] has 29 names, and there are 30 columns"):
+        manymeans.report(result, X, names=names[:-1])
+
+
 def test_what_judges_reads_sparse_matrices(monkeypatch):
     """Nothing makes them dense, and nothing changes."""
     X = made(60, 20, 0.2)
