@@ -35,10 +35,12 @@ std::optional<Vote> vote_of_best(const Criterion& its, All all) {
 std::optional<Vote> vote_of_gap(const Criterion& gap, All all) {
   const Evidence* best = best_of(gap.value, all, kLargest);
   if (best == nullptr) return std::nullopt;
-  const auto first =
-      std::ranges::find_if(all, [&](const Evidence& its) { return its.gap >= best->gap - best->gap_error; });
+  const double limit = best->gap - best->gap_error;
+  const auto first = std::ranges::find_if(all, [&](const Evidence& its) { return its.gap >= limit; });
+  if (first->k == best->k) return Vote{gap.name, best->k, fmt::format("{:.4g}, the largest", best->gap)};
   return Vote{gap.name, first->k,
-              fmt::format("{:.4g}, and {:.4g} - {:.2g} for k = {}", first->gap, best->gap, best->gap_error, best->k)};
+              fmt::format("{:.4g}, at least {:.4g}: the {:.4g} of k = {} less its standard error", first->gap, limit,
+                          best->gap, best->k)};
 }
 
 // The evidence of the largest k that holds; none if no k does.

@@ -129,8 +129,15 @@ TEST(DecideK, NumbersBesideALimitDoNotContradictIt) {
   decide(found, {});
   EXPECT_EQ(found.defensible[1].meaning,
             "parts that return in other rows (strength 0.78, within its standard error of 0.8) but touch");
-  const auto vote = std::ranges::find(found.votes, std::string("prediction_strength"), &Vote::criterion);
-  EXPECT_EQ(vote->reason, "0.7800, within its standard error of 0.8");
+  const auto reason = [](const ChosenK& its, const std::string& criterion) {
+    return std::ranges::find(its.votes, criterion, &Vote::criterion)->reason;
+  };
+  EXPECT_EQ(reason(found, "prediction_strength"), "0.7800, within its standard error of 0.8");
+  EXPECT_EQ(reason(found, "gap"), "3, the largest");
+  found.votes.clear();
+  of(found, 3).gap_error = 0.25, of(found, 2).gap = 2.75;
+  decide(found, {});
+  EXPECT_EQ(reason(found, "gap"), "2.75, at least 2.75: the 3 of k = 3 less its standard error");
 }
 
 TEST(DecideK, OneIsDefensibleWhereClustersTouch) {
