@@ -23,7 +23,8 @@ const JobHelp kHelp = {
         "Write a page of charts and tables about the answer to this .html file: it opens in every browser, without a "
         "network.",
     .checkpoint = false,
-    .weights = false};
+    .weights = false,
+    .names = true};
 
 const char* const kExamples =
     "Examples:\n"

@@ -26,7 +26,8 @@ const JobHelp kHelp = {
         "each column the centroid and its difference to the mean.",
     .page =
         "Write a page of charts and tables about the answer to this .html file: it opens in every browser, without a "
-        "network."};
+        "network.",
+    .names = true};
 
 const char* const kExamples =
     "Examples:\n"
@@ -54,8 +55,9 @@ const char* const kExamples =
     "      May be killed at any time: the same command continues.\n"
     "  manymeans fit --shard 'part-*.parquet' -k 64\n"
     "      Fits the rows of several files, as if they were one file.\n"
-    "  manymeans fit counts.npz -k 100 --metric cosine\n"
-    "      A sparse matrix (CSR) of scipy.sparse.save_npz is read as it is.\n"
+    "  manymeans fit counts.npz -k 100 --metric cosine --names terms.txt\n"
+    "      Reads a sparse matrix (CSR) of scipy.sparse.save_npz as it is, and prints\n"
+    "      the top terms of each cluster.\n"
     "  mpirun -n 8 manymeans fit points.npy -k 64 --model out.npz\n"
     "      Shares the rows among eight processes, on one machine or on several.\n\n"
     "The answer depends on the points, the options and the seed only: not on\n"

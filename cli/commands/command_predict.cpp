@@ -24,6 +24,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <limits>
 #include <memory>
 #include <numeric>
@@ -80,6 +81,7 @@ struct Outcome {
   Prediction prediction = {};
   Matrix targets = {};  // predicted ones
   std::vector<int64_t> counts = {};
+  std::optional<Gating> gating = std::nullopt;  // of targets
   std::vector<std::string> warnings;
   Dataset points = {};  // without their values
 
@@ -196,6 +198,7 @@ Outcome use_linear_models(const PredictCommand& command, const ModelFile& file, 
           regress_labels(RegressionRows::with_target(points.read.view), model.prototypes.view(), command.options);
     }
     if (command.predictions.empty()) return;
+    outcome.gating = gating;
     if (residuals) {
       std::vector<int64_t> places(static_cast<size_t>(features));
       std::iota(places.begin(), places.end(), 0);
@@ -239,8 +242,21 @@ std::string summary_json(const PredictCommand& command, const Outcome& outcome) 
                                  {"warnings", outcome.warnings}};
   if (!command.append.path.empty()) json["append"] = command.append.path;
   if (!command.predictions.empty()) json["predictions"] = command.predictions;
+  if (outcome.gating) json["gating"] = std::string(name_of(*outcome.gating));
   // Paths need not be UTF-8; JSON must be.
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+// Which model predicts a row; a choice that was left open is said with the others.
+std::string gating_text(const PredictCommand& command, const Outcome& outcome) {
+  if (!outcome.gating || outcome.k == 1) return {};
+  const std::string_view used = name_of(*outcome.gating);
+  if (command.gating) return fmt::format("predicted with --gating {}\n", used);
+  std::vector<std::string_view> others;
+  std::ranges::copy_if(names_of<Gating>(), std::back_inserter(others),
+                       [&](std::string_view name) { return name != used; });
+  return fmt::format("predicted with --gating {}, the default; {} would predict otherwise\n", used,
+                     fmt::join(others, " and "));
 }
 
 std::string summary_text(const PredictCommand& command, const Outcome& outcome,
@@ -255,7 +271,7 @@ std::string summary_text(const PredictCommand& command, const Outcome& outcome,
     const auto [least, most] = std::ranges::minmax(counts);
     out += fmt::format(", {} to {} points in a cluster", least, most);
   }
-  return out + "\n" + lines_of(written);
+  return out + "\n" + gating_text(command, outcome) + lines_of(written);
 }
 
 // A matrix of all rows of the file: those that were left out are NaN.

@@ -231,7 +231,8 @@ void append_models(const RegressCommand& command, const JobPoints& points, const
   });
 }
 
-void write_page(const RegressCommand& command, const JobPoints& points, const RegressResult& result) {
+void write_page(const RegressCommand& command, const JobPoints& points, const Regressed& found) {
+  const RegressResult& result = found.result;
   const std::vector<std::string> names = names_of_columns(points);
   ReportInput input;
   input.name = command.job.data.name();
@@ -239,6 +240,7 @@ void write_page(const RegressCommand& command, const JobPoints& points, const Re
   input.regression = &result;
   input.scaling = points.scaling;
   input.column_names = names;
+  input.traits = found.traits;
   input.threads = command.options.threads;
   write_text(command.job.page, html_report(input));
 }
@@ -268,7 +270,7 @@ void write_results(const RegressCommand& command, JobPoints& points, Regressed& 
        .labels = [&] { write_labels(job.labels, result.fit, job.comm(), file_rows(points.dataset)); },
        .append = [&] { append_models(command, points, result.fit); },
        .summary = [&] { write_summary(job, clusters); },
-       .page = [&] { write_page(command, points, result); },
+       .page = [&] { write_page(command, points, found); },
        .json =
            [&] {
              end_points(points, result.fit.provenance.seconds);

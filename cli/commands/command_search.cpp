@@ -23,7 +23,8 @@ const JobHelp kHelp = {
         "each column the centroid and its difference to the mean.",
     .page =
         "Write a page of charts and tables about the answer to this .html file: it opens in every browser, without a "
-        "network."};
+        "network.",
+    .names = true};
 
 const char* const kExamples =
     "Examples:\n"

@@ -109,6 +109,11 @@ void bind_job_flags(const Command& app, FitJob& job, const JobHelp& help) {
   bind_shard_flag(app, job.data, " Text may need --dtype: float64 is always safe.");
   bind_read_flags(app, job.reading, help.type_left_out);
   bind_table_flags(app, job.reading);
+  if (help.names) {
+    add_file_flag(app, "--names", job.names,
+                  "Names of the columns of DATA, if it has none (.npz, .npy): a text file, a name on each line.")
+        .group("Reading");
+  }
   if (help.summary != nullptr) bind_profile_flag(app, job.profile);
   bind_id_flag(app, job.reading,
                help.summary != nullptr ? kIdAndCards : "--labels FILE.csv or .parquet, which is needed");
@@ -146,6 +151,7 @@ CommandFiles files_of(const FitJob& job) {
                         .prints = (job.json || !job.quiet) && !job.streams_table};
   files.outputs.insert(files.outputs.end(), job.others.begin(), job.others.end());
   files.inputs.push_back(job.reading.weights);
+  files.inputs.push_back(job.names);
   return files;
 }
 
@@ -183,6 +189,7 @@ JobPoints read_job_points(const FitJob& job, const FitOptions& options, Progress
   } catch (const Error& error) {
     throw about_all_columns(job, about_column(error, job.reading.weights, kWeightsAdvice));
   }
+  if (!job.names.empty()) name_columns(points.dataset, job.names);
   if (job.ranks) check_same_reading(*job.ranks, points.dataset, job.scale);
   points.view = points.dataset.view;
   points.column_names = points.dataset.column_names;

@@ -24,6 +24,7 @@ struct FitJob {
   ReadOptions reading;
   Scale scale = Scale::kNone;
   Terms terms = {};                          ///< that features become before they are scaled
+  std::string names;                         ///< a file of the names of columns; empty: DATA has them, or none
   std::vector<std::string> profile = {};     ///< columns that are not fitted, and describe the clusters
   std::string model, labels, summary, page;  ///< outputs; empty: not asked for
   AppendFlags append;
@@ -50,6 +51,7 @@ struct JobHelp {
   const char* page = nullptr;     ///< the help of --report; null: there is no such flag
   bool checkpoint = true;         ///< whether there are flags for one
   bool weights = true;            ///< true: there is a flag --weights
+  bool names = false;             ///< true: there is a flag --names
   const char* type_left_out = kTypeLeftOut;
 };
 

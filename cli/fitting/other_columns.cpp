@@ -3,10 +3,14 @@
 #include <manymeans/error.h>
 #include <manymeans/summary.h>
 
+#include "flags/flag_values.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
+#include <string>
 #include <string_view>
 #include <system_error>
 #include <unordered_set>
@@ -69,6 +73,35 @@ Dataset read_profile(const FitJob& job) {
     if (at == what.npos) throw;
     throw Error(error.code(), "--profile",
                 fmt::format("{}of --profile{}", what.substr(0, at), what.substr(at + kAdvice.size())));
+  }
+}
+
+void name_columns(Dataset& points, const std::string& path) {
+  if (!points.column_names.empty()) {
+    throw Error(ErrorCode::kUsage, "--names", fmt::format("{} names its columns itself; leave it out", points.path));
+  }
+  std::ifstream file(path);
+  if (!file) throw Error(ErrorCode::kBadData, path, "cannot be opened; a text file of names is needed");
+  std::vector<std::string> names;
+  std::unordered_set<std::string> known;
+  for (std::string line; std::getline(file, line); names.push_back(line)) {
+    if (line.ends_with('\r')) line.pop_back();
+    if (!known.insert(line).second) {
+      throw Error(ErrorCode::kBadData, path,
+                  fmt::format("line {} has the name '{}' again; names must differ", names.size() + 1, shown(line)));
+    }
+    if (line.empty()) throw Error(ErrorCode::kBadData, path, fmt::format("line {} has no name", names.size() + 1));
+  }
+  const std::vector<int64_t>& numbers = points.source.numbers;
+  const bool chosen = std::ssize(numbers) == points.view.d && points.source.count > 0;
+  if (const int64_t count = chosen ? points.source.count : points.view.d; std::ssize(names) != count) {
+    throw Error(ErrorCode::kBadData, path,
+                fmt::format("has {} lines, and {} has {} columns; a name for each of them is needed", names.size(),
+                            points.path, count));
+  }
+  if (!chosen) points.column_names = std::move(names);
+  for (size_t j = 0; chosen && j < numbers.size(); ++j) {
+    points.column_names.push_back(names[static_cast<size_t>(numbers[j] - 1)]);
   }
 }
 

@@ -41,7 +41,7 @@ std::string evidence_table(const ChosenK& chosen, const std::vector<CriterionSer
   return format_table(std::string(rows[0].size(), 'r'), rows);
 }
 
-// The answer, what each k means, and which criteria choose another k, with "gap: 3 (0.2918, and ...)" for each.
+// The answer, what each k means, and which criteria choose another k, with "gap: 3 (0.2918, the largest)" for each.
 std::string answer(const ChosenK& chosen, const std::vector<CriterionSeries>& all) {
   std::string text = fmt::format("{}: {}\n", chosen.answer, chosen.reason);
   if (chosen.status == ChoiceStatus::kSeveral) {

@@ -43,7 +43,10 @@ std::string card_of(const ClusterReport& report, size_t cluster) {
     text += fmt::format("\n  {}: {}, all rows {} ({})", shown_name(name), shown_mean(here, all.deviation),
                         shown_mean(all.mean, all.deviation), far);
   };
-  for (const int64_t j : own.apart) {
+  std::vector<std::string> terms;
+  for (const int64_t j : own.terms) terms.push_back(shown_name(report.columns[static_cast<size_t>(j)]));
+  if (!terms.empty()) text += fmt::format("\n  top terms: {}", fmt::join(terms, ", "));
+  for (const int64_t j : terms.empty() ? own.apart : std::vector<int64_t>()) {
     const auto k = static_cast<int64_t>(cluster);
     const auto at = static_cast<size_t>(j);
     add(report.columns[at], summary.centroids.at(k, j), summary.columns[at],
@@ -51,7 +54,7 @@ std::string card_of(const ClusterReport& report, size_t cluster) {
   }
   for (const size_t at : surprising(report.traits, cluster)) {
     const ColumnOfClusters& column = report.traits[at].columns;
-    add(report.traits[at].name, column.means[cluster], column.all, fmt::format("z {:+.1f}", column.surprise[cluster]));
+    add(report.traits[at].name, column.means[cluster], column.all, surprise_text(report.traits[at], cluster));
   }
   std::vector<std::string> names = typical_rows(report, cluster);
   std::ranges::transform(names, names.begin(), shown_name);
@@ -84,8 +87,12 @@ std::string explanation(const ClusterReport& report) {
   if (report.ks > 1) text += fmt::format(" of k = {}, the first of {} k", report.k, report.ks);
   text += "\nspread: root mean square distance to the centroid";
   if (summary.scaled) text += ", in scaled units";
-  text += "\n+1.4 sd: 1.4 standard deviations above the mean of all rows";
+  const auto has_terms = [](const ClusterTraits& cluster) { return !cluster.terms.empty(); };
+  text += std::ranges::any_of(summary.clusters, has_terms)
+              ? "\ntop terms: columns whose centroid exceeds the mean of all rows most"
+              : "\n+1.4 sd: 1.4 standard deviations above the mean of all rows";
   if (summary.weighted) text += "; all by weight";
+  if (std::ranges::any_of(report.traits, &Trait::is_text)) text += "\n1.8 times: 1.8 times as often as in all rows";
   if (!report.traits.empty()) text += "\nz: test value of a column that was not fitted; beyond 2 or 3 it is surprising";
   if (report.row_name) {
     text += "\ntypical rows: the nearest to the centroid, by ";
@@ -125,6 +132,7 @@ Json cluster_json(const ClusterReport& report, size_t index, bool whole) {
   Json json = {{"cluster", index},       {"rows", cluster.rows},     {"weight", cluster.weight},
                {"share", cluster.share}, {"spread", cluster.spread}, {"apart", std::move(apart)}};
   for (const ClusterColumn& column : report.more) json[column.name] = column.values[index];
+  for (const int64_t j : cluster.terms) json["terms"].push_back(report.columns[static_cast<size_t>(j)]);
   json["typical"] = typical_rows(report, index);
   for (const Trait& trait : report.traits) {
     const ColumnOfClusters& column = trait.columns;
@@ -132,6 +140,7 @@ Json cluster_json(const ClusterReport& report, size_t index, bool whole) {
                                {trait.is_text ? "share" : "mean", column.means[index]},
                                {"overall", column.all.mean},
                                {"z", column.surprise[index]}});
+    if (trait.is_text) json["profile"].back()["lift"] = column.means[index] / column.all.mean;
   }
   if (!whole) return json;
   json["centroid"] = row_json(summary.centroids, k);
@@ -182,9 +191,10 @@ void write_csv(const std::string& path, const ClusterReport& report) {
     std::ranges::copy(summary.centroids.values<double>().subspan(k * d, d), to + first);
     std::ranges::copy(summary.differences.values<double>().subspan(k * d, d), to + first + d);
     double* next = to + first + 2 * d;
-    for (const auto& [name, column, is_text] : report.traits) {
+    for (const Trait& trait : report.traits) {
+      const ColumnOfClusters& column = trait.columns;
       *next++ = column.means[k];
-      if (is_text) *next++ = column.means[k] / column.all.mean;
+      if (trait.is_text) *next++ = column.means[k] / column.all.mean;
       *next++ = column.surprise[k];
     }
   }
@@ -195,19 +205,16 @@ void write_csv(const std::string& path, const ClusterReport& report) {
 }  // namespace
 
 std::string profile_table(std::span<const Trait> traits, const ModelResult& model) {
-  constexpr size_t kMax = 3;
   std::vector<std::vector<std::string>> rows = {{"cluster", "rows", "profile: mean or share in the cluster"}};
   for (size_t k = 0; k < model.counts.size(); ++k) {
     std::string number = fmt::format("{}", k), count = fmt::format("{}", model.counts[k]);
-    std::vector<size_t> order = surprising(traits, k);
-    order.resize(std::min(order.size(), kMax));
+    const std::vector<size_t> order = surprising(traits, k);
     if (order.empty()) rows.push_back({number, count, "-"});
     for (const size_t at : order) {
       const ColumnOfClusters& column = traits[at].columns;
-      rows.push_back(
-          {std::exchange(number, ""), std::exchange(count, ""),
-           fmt::format("{}: {:.4g}, all rows {:.4g} (z {:+.1f})", printable(traits[at].name, Newlines::kEscaped),
-                       column.means[k], column.all.mean, column.surprise[k])});
+      rows.push_back({std::exchange(number, ""), std::exchange(count, ""),
+                      fmt::format("{}: {:.4g}, all rows {:.4g} ({})", printable(traits[at].name, Newlines::kEscaped),
+                                  column.means[k], column.all.mean, surprise_text(traits[at], k))});
     }
   }
   return "\n" + format_table("rrl", std::move(rows));

@@ -9,7 +9,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <functional>
 #include <map>
+#include <numeric>
 #include <type_traits>
 #include <unordered_set>
 #include <vector>
@@ -111,23 +114,54 @@ std::string name_of_column(const ModelFile& file, int64_t j) {
   return fmt::format("column {}", numbered ? file.source.numbers[at] : j + 1);
 }
 
+std::vector<double> shares_of(const StoredModel& model) {
+  const double all = std::accumulate(model.weights.begin(), model.weights.end(), 0.0);
+  std::vector<double> shares;
+  for (const double weight : model.weights) shares.push_back(all > 0 ? weight / all : 0);
+  return shares;
+}
+
+// The columns in which clusters differ most beside the range of the column, in their order.
+std::vector<int64_t> columns_apart(const ModelFile& file, const StoredModel& model) {
+  const std::vector<double> shares = shares_of(model);
+  std::vector<double> apart;
+  for (int64_t j = 0; j < model.prototypes.columns(); ++j) {
+    const auto at = static_cast<size_t>(j);
+    double mean = 0, variance = 0;
+    for (int64_t k = 0; k < model.k; ++k) mean += shares[static_cast<size_t>(k)] * model.prototypes.at(k, j);
+    for (int64_t k = 0; k < model.k; ++k) {
+      variance += shares[static_cast<size_t>(k)] * std::pow(model.prototypes.at(k, j) - mean, 2);
+    }
+    const bool known = at < file.ranges.minimum.size() && file.ranges.maximum[at] > file.ranges.minimum[at];
+    apart.push_back(variance / (known ? std::pow(file.ranges.maximum[at] - file.ranges.minimum[at], 2) : 1));
+  }
+  std::vector<int64_t> columns(apart.size());
+  std::iota(columns.begin(), columns.end(), int64_t{0});
+  std::ranges::stable_sort(columns, std::greater<>(), [&](int64_t j) { return apart[static_cast<size_t>(j)]; });
+  columns.resize(static_cast<size_t>(std::min(std::ssize(columns), kMaxColumns)));
+  std::ranges::sort(columns);
+  return columns;
+}
+
 std::string centroid_table(const ModelFile& file, const StoredModel& model) {
   const int64_t rows = std::min(model.k, static_cast<int64_t>(kMaxRows));
-  const int64_t columns = std::min(model.prototypes.columns(), kMaxColumns);
-  std::vector<std::vector<std::string>> cells = {{"cluster", "rows"}};
-  for (int64_t j = 0; j < columns; ++j) cells[0].push_back(name_of_column(file, j));
+  const std::vector<int64_t> columns = columns_apart(file, model);
+  const std::vector<double> shares = shares_of(model);
+  std::vector<std::vector<std::string>> cells = {{"cluster", "rows", "share"}};
+  for (const int64_t j : columns) cells[0].push_back(name_of_column(file, j));
   for (int64_t k = 0; k < rows; ++k) {
+    const auto cluster = static_cast<size_t>(k);
     auto& row = cells.emplace_back();
-    row = {std::to_string(k), std::to_string(model.counts[static_cast<size_t>(k)])};
-    for (int64_t j = 0; j < columns; ++j) {
+    row = {std::to_string(k), std::to_string(model.counts[cluster]), fmt::format("{:.1f} %", 100 * shares[cluster])};
+    for (const int64_t j : columns) {
       const double unit = file.scaling.kind == Scale::kNone ? 0 : file.scaling.divisor[static_cast<size_t>(j)];
       row.push_back(shown_mean(centroid_at(file, model, k, j), unit));
     }
   }
   std::string out = format_table(std::string(cells[0].size(), 'r'), cells);
-  if (rows < model.k || columns < model.prototypes.columns()) {
-    out += fmt::format("{} of {} clusters, {} of {} columns; --json has all\n", rows, model.k, columns,
-                       model.prototypes.columns());
+  if (const int64_t all = model.prototypes.columns(); rows < model.k || std::ssize(columns) < all) {
+    out += fmt::format("{} of {} clusters, {} of {} columns{}; --json has all\n", rows, model.k, columns.size(), all,
+                       std::ssize(columns) < all ? ", in which clusters differ most" : "");
   }
   return out;
 }

@@ -1,9 +1,10 @@
-"""Draws the pictures of the gallery: two iterations, what one start misses, a hundred clusters, inertia against k.
+"""Draws pictures: two iterations, what one start misses, a hundred clusters, inertia against k, criteria of a page.
 
 usage: gallery.py [FOLDER OF data/ [FOLDER FOR THE PICTURES]]
 """
 
 import pathlib
+import re
 import sys
 
 import numpy as np
@@ -114,6 +115,24 @@ def inertia_by_k(data, path):
     write(path, 660, parts)
 
 
+def report_criteria(data, path):
+    """The first six criteria on the page of a choice for S1, in the style of the page, light."""
+    points = manymeans.read(data / "s1.txt.gz").points
+    page = manymeans.report(manymeans.choose_k(points, range(2, 21), models=5, references=3), points)
+    charts = [chart for chart in re.findall(r"<svg.*?</svg>", page, re.DOTALL) if " against k" in chart[:300]][:6]
+    colours = dict(re.findall(r"(--\w+): ([^;]+);", page[: page.index("@media")]))
+    rules = re.findall(r"^\.manymeans ((?:svg )?(?:text|\.(?:[mtgaoc]|band|chosen|k[01]l?)) {.*})$", page, re.MULTILINE)
+    style = re.sub(r"var\((--\w+)\)", lambda found: colours[found[1]], "\n".join(rules)).replace(".manymeans ", "")
+    width, height = (int(re.search(rf'{side}="(\d+)"', charts[0])[1]) for side in ("width", "height"))
+    for place, chart in enumerate(charts):
+        x, y = place % 3 * (width + EDGE), place // 3 * (height + EDGE)
+        charts[place] = chart.replace("<svg", f'<svg x="{x}" y="{y}"', 1)
+    wide, high = 3 * width + 2 * EDGE, 2 * height + EDGE
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{wide}" viewBox="0 0 {wide} {high}">'
+    ground = f'<style>{style}</style>\n<rect width="{wide}" height="{high}" fill="white"/>'
+    path.write_text("\n".join([head, ground, *charts, "</svg>"]) + "\n")
+
+
 def main():
     data = pathlib.Path(sys.argv[1] if sys.argv[1:] else "data")
     folder = pathlib.Path(sys.argv[2] if sys.argv[2:] else ".")
@@ -121,6 +140,7 @@ def main():
     one_start(data, folder / "one_start.svg")
     hundred_clusters(data, folder / "hundred_clusters.svg")
     inertia_by_k(data, folder / "inertia_by_k.svg")
+    report_criteria(data, folder / "report_criteria.svg")
 
 
 if __name__ == "__main__":

@@ -77,8 +77,10 @@ struct Consensus {
 /// Clusters on which the members agree: each row gets the cluster for which most members vote, the lowest of equals.
 ///
 /// With kCentroids, the centroids of all members, weighted by their rows, are fitted with k clusters. A member votes
-/// for the cluster that contains its centroid. With kMatched, the clusters of every member are matched one to one to
-/// the clusters of the member of min inertia. The matching minimises the sum of squared distances of the centroids.
+/// for the cluster that contains its centroid. Clusters have the numbers of the best member with k clusters, if there
+/// is one: its clusters, the largest first, number those that they vote for. With kMatched, the clusters of every
+/// member are matched one to one to the clusters of the member of min inertia. The matching minimises the sum of
+/// squared distances of the centroids.
 ///
 /// Members are compared by pairs of rows: all of them where there are no more than asked for, else pairs that are drawn
 /// by counter. The answer is a function of points, members and options: the same bits on every machine.

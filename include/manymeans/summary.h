@@ -19,6 +19,8 @@ inline constexpr int64_t kMaxApart = 5;
 inline constexpr double kMinApart = 0.1;
 /// Min test value, either way, of other columns that are said to.
 inline constexpr double kMinSurprise = 2;
+/// Max terms of a cluster of sparse points.
+inline constexpr int64_t kMaxTerms = 10;
 /// Max typical rows of a cluster.
 inline constexpr int64_t kMaxTypical = 3;
 
@@ -36,6 +38,7 @@ struct ClusterTraits {
   /// `weight` is the cluster's part of the inertia. NaN if the weight is 0.
   double spread = 0;
   std::vector<int64_t> apart = {};    ///< columns that set it apart, the greatest difference first; none without weight
+  std::vector<int64_t> terms = {};    ///< of sparse points: columns whose centroid exceeds the mean of all rows most
   std::vector<int64_t> typical = {};  ///< rows that are nearest to the centroid, from 0 among all; the nearest first
 };
 
@@ -82,13 +85,18 @@ struct Trait {
   std::string name;          ///< of the column; "name=text"
   ColumnOfClusters columns;  ///< of a text: of 1 and 0, so that means are shares
   bool is_text = false;
+  size_t column = 0;  ///< the number of the column among those that were not fitted
 };
 /// How to read columns for traits_of(): all rows, gaps as NaN, and a column of 0 and 1 for each text.
 ReadOptions options_of_traits(const std::vector<std::string>& columns, const ReadOptions& points);
 /// Describes the clusters by columns that were read so. `points` has the weights of the fit and the rows that it left
 /// out, which count nothing. Throws Error(kUsage) where the rows are not as many.
 std::vector<Trait> traits_of(const Dataset& columns, const Dataset& points, const ModelResult& model);
-/// The most surprising ones of a cluster, the first one most: max kMaxApart.
+/// Those to show of a cluster, the most surprising first: of each column the most surprising one, and others of at
+/// least kMinSurprise as long as there are not more than kMaxApart.
 std::vector<size_t> surprising(std::span<const Trait> traits, size_t cluster);
+/// How far a cluster is from all rows, and whether that is surprising: "1.8 times, z +14.9" of a share, "+0.3 sd, z
+/// +1.2: may be chance" of a mean.
+std::string surprise_text(const Trait& trait, size_t cluster);
 
 }  // namespace manymeans

@@ -7,6 +7,7 @@
 
 #include "arrays.h"
 #include "arrow.h"
+#include "fit_parts.h"
 #include "module.h"
 #include "texts.h"
 #include "waiting.h"
@@ -204,15 +205,7 @@ StoredModel stored_model(const nb::dict& model) {
   result.counts = vector_of<int64_t>(model["counts"]);
   result.weights = vector_of<double>(model["weights"]);
   if (!model.contains("means")) return result;
-  RegressionSummary& summary = result.regression.emplace();
-  summary.r2 = nb::cast<double>(model["r2"]);
-  summary.bic = nb::cast<double>(model["bic"]);
-  if (!model["standard_errors"].is_none()) {
-    summary.standard_errors = matrix_of(nb::cast<AnyArray>(model["standard_errors"]));
-    for (const double r2 : vector_of<double>(model["cluster_r2"])) summary.clusters.push_back({.r2 = r2});
-  }
-  summary.gate = {matrix_of(nb::cast<AnyArray>(model["means"])), vector_of<double>(model["feature_scales"]),
-                  result.weights};
+  result.regression = regression_in(model);
   return result;
 }
 

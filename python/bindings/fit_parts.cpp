@@ -111,4 +111,17 @@ ModelResult model_in(const nb::dict& model) {
   return result;
 }
 
+RegressionSummary regression_in(const nb::dict& model) {
+  RegressionSummary summary;
+  summary.r2 = nb::cast<double>(model["r2"]);
+  summary.bic = nb::cast<double>(model["bic"]);
+  if (!model["standard_errors"].is_none()) {  // of an older file
+    summary.standard_errors = matrix_of(nb::cast<AnyArray>(model["standard_errors"]));
+    for (const double r2 : vector_of<double>(model["cluster_r2"])) summary.clusters.push_back({.r2 = r2});
+  }
+  summary.gate = {matrix_of(nb::cast<AnyArray>(model["means"])), vector_of<double>(model["feature_scales"]),
+                  vector_of<double>(model["weights"])};
+  return summary;
+}
+
 }  // namespace manymeans::python

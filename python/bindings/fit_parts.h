@@ -77,5 +77,7 @@ nanobind::dict as_dict(FitResult& result);
 /// A model of what Python keeps of it; without labels where they are None. Labels are uint32, and a fit has returned
 /// them.
 ModelResult model_in(const nanobind::dict& model);
+/// What else there is of a linear model.
+RegressionSummary regression_in(const nanobind::dict& model);
 
 }  // namespace manymeans::python

@@ -54,6 +54,9 @@ nb::dict regress_rows(const nb::dict& given_rows, const nb::object& weights, con
     model["feature_scales"] = to_numpy(std::move(summary.gate.scales));
     model["left_out"] = summary.left_out;
     model["cluster_r2"] = to_numpy(summary.cluster_r2());
+    std::vector<double> residuals;
+    for (const LinearCluster& cluster : summary.clusters) residuals.push_back(cluster.deviation);
+    model["residuals"] = to_numpy(std::move(residuals));
     model["standard_errors"] = to_numpy(std::move(summary.standard_errors));
   }
   return out;

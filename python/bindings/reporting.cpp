@@ -1,5 +1,7 @@
 // The page about a result, of what Python keeps of it.
+#include <manymeans/regress.h>
 #include <manymeans/report.h>
+#include <manymeans/terms.h>
 
 #include "arrays.h"
 #include "fit_parts.h"
@@ -12,7 +14,9 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <optional>
+#include <span>
 #include <tuple>
 #include <utility>
 
@@ -78,6 +82,7 @@ struct Given {
   std::vector<Trait> traits;
   std::vector<SearchSummary> searches;
   std::optional<ChosenK> chosen;
+  std::optional<RegressResult> regression;
   Scaling scaling;
 };
 
@@ -87,22 +92,47 @@ Trait trait_in(const nb::dict& given) {
           {{value_of<double>(given, "overall"), value_of<double>(given, "deviation")},
            vector_of<double>(given["values"]),
            vector_of<double>(given["z"])},
-          value_of<bool>(given, "is_text")};
+          value_of<bool>(given, "is_text"),
+          value_of<size_t>(given, "column")};
+}
+
+// Of an older file errors and R2 of clusters are not known.
+RegressionSummary planes_in(const nb::dict& model) {
+  RegressionSummary planes = regression_in(model);
+  const Matrix prototypes = matrix_of(nb::cast<AnyArray>(model["cluster_centers"]));
+  if (planes.clusters.empty()) {
+    planes.clusters.resize(static_cast<size_t>(prototypes.rows()));
+    planes.standard_errors = Matrix(prototypes.rows(), prototypes.columns(), DataType::kFloat64);
+    std::ranges::fill(planes.standard_errors.values<double>(), LinearCluster::kNone);
+  }
+  if (model["residuals"].is_none()) return planes;
+  const auto residuals = vector_of<double>(model["residuals"]);
+  for (size_t k = 0; k < residuals.size(); ++k) planes.clusters[k].deviation = residuals[k];
+  return planes;
 }
 
 Given given_in(const nb::dict& result) {
   Given given;
+  if (nb::cast<bool>(result["linear"])) given.regression.emplace();
   for (nb::handle one : nb::cast<nb::list>(result["models"])) {
     const auto model = nb::cast<nb::dict>(one);
     given.fit.models.push_back(model_in(model));
     given.digests.push_back(nb::cast<std::string>(model["digest"]));
     given.searches.push_back(search_in(model));
+    if (given.regression) given.regression->summaries.push_back(planes_in(model));
   }
   given.fit.provenance = provenance_in(nb::cast<nb::dict>(result["provenance"]));
   given.fit.provenance.options.metric = value_named<Metric>("metric", nb::cast<std::string>(result["metric"]));
   given.fit.warnings = all_bytes_of(result["warnings"]);
   given.fit.interrupted = nb::cast<bool>(result["interrupted"]);
   given.columns = all_bytes_of(result["column_names"]);
+  if (given.regression && !given.columns.empty()) {
+    const auto terms = nb::cast<nb::tuple>(result["terms"]);
+    std::vector<std::string> names = term_names(std::span(given.columns).first(given.columns.size() - 1),
+                                                {nb::cast<int64_t>(terms[0]), nb::cast<bool>(terms[1])});
+    names.push_back(given.columns.back());
+    given.columns = std::move(names);
+  }
   given.rows = all_bytes_of(result["row_names"]);
   for (nb::handle trait : nb::cast<nb::list>(result["traits"])) {
     given.traits.push_back(trait_in(nb::cast<nb::dict>(trait)));
@@ -123,6 +153,7 @@ nb::str page_of(const nb::object& points, bool bfloat16, const nb::object& weigh
   input.digests = given.digests;
   input.k = value_of<int64_t>(wanted, "k");
   input.searches = given.searches;
+  input.regression = given.regression ? &*given.regression : nullptr;
   input.chosen = given.chosen ? &*given.chosen : nullptr;
   if (!points.is_none()) input.points = points_of(points, bfloat16);
   input.weights = values_of(weights);

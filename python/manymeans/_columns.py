@@ -33,6 +33,8 @@ class Trait(NamedTuple):
         Test value.
     is_text : bool
         True if `values` are shares.
+    column : int
+        The number of the column.
 
     """
 
@@ -42,6 +44,15 @@ class Trait(NamedTuple):
     deviation: float
     z: npt.NDArray[np.float64]
     is_text: bool
+    column: int
+
+    def apart(self, cluster: int) -> str:
+        """Say how far a cluster is from all rows, as the program does: a lift, or standard deviations."""
+        here = float(self.values[cluster])
+        if self.is_text:
+            lift = here / self.overall
+            return f"{lift:.{2 if lift < 1 else 1}f} times"
+        return f"{(here - self.overall) / self.deviation if self.deviation > 0 else 0.0:+.1f} sd"
 
     def columns(self) -> dict[str, npt.NDArray[np.float64]]:
         """Give the columns of a table."""
@@ -68,14 +79,14 @@ def traits_of(
         raise UsageError("[profile] is a sparse matrix; a frame, a Series, an array or a dict of columns is right")
     check_rows("profile", given, X)
     traits = []
-    for name, values in columns_of(given, "profile").items():
+    for column, (name, values) in enumerate(columns_of(given, "profile").items()):
         if values.shape != labels.shape:
             raise UsageError(
                 f"[profile] '{name}' has the shape {values.shape}; a value for each of the {len(labels)} rows is right"
                 + _how_to_drop(given, X)
             )
         if values.dtype == np.float64:
-            traits.append(Trait(name, **describe_column(values, labels, weights, k), is_text=False))
+            traits.append(Trait(name, **describe_column(values, labels, weights, k), is_text=False, column=column))
             continue
         gaps = np.array([_is_missing(value) for value in values], dtype=bool)
         texts, codes = np.unique(values[~gaps].astype(str), return_inverse=True)
@@ -87,7 +98,9 @@ def traits_of(
         for code, text in enumerate(texts):
             is_it = np.full(len(values), np.nan)
             is_it[~gaps] = codes == code
-            traits.append(Trait(f"{name}={text}", **describe_column(is_it, labels, weights, k), is_text=True))
+            traits.append(
+                Trait(f"{name}={text}", **describe_column(is_it, labels, weights, k), is_text=True, column=column)
+            )
     return traits
 
 

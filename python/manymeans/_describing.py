@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from ._choose import Choice
-from ._columns import columns_of
+from ._columns import Trait, columns_of
 from ._errors import UsageError
 from ._parameters import integer
 from ._profile import Profile
@@ -37,9 +37,10 @@ class Card(NamedTuple):
     columns : list of (str, float, float, float)
         Name, centre, mean of all rows, and their distance in standard deviations of the column. These are the columns
         with the largest distances, max five, all of 0.1 or more.
-    profile : list of (str, float, float, float)
-        Name, mean or share in the cluster, mean or share of all rows, and test value. These are the most surprising
-        columns of `profile`, max five, all with a test value of 2 or more either way.
+    profile : list of (str, float, float, float, str)
+        Name, mean or share in the cluster, mean or share of all rows, test value, and how far the first two are apart:
+        ``"+0.3 sd"`` of a mean, ``"1.8 times"`` of a share. Each column of `profile` has its most surprising one.
+        Others of 2 or more either way follow, as long as there are not more than five.
     typical : list
         The rows nearest to the centre: their labels in the index of a frame, their identifiers, or their numbers.
     more : dict of str to float
@@ -55,7 +56,7 @@ class Card(NamedTuple):
     share: float
     spread: float
     columns: list[tuple[str, float, float, float]]
-    profile: list[tuple[str, float, float, float]]
+    profile: list[tuple[str, float, float, float, str]]
     typical: list[Any]
     more: dict[str, float]
     terms: list[tuple[str, float, float]]
@@ -70,7 +71,9 @@ class Card(NamedTuple):
             unit = abs((here - mean) / sd)
             lines.append(f"{name}: {_number(here, unit)}, all rows {_number(mean, unit)} ({sd:+.1f} sd)")
         lines += [
-            f"{name}: {_number(here)}, all rows {_number(mean)} (z {z:+.1f})" for name, here, mean, z in self.profile
+            f"{name}: {_number(here)}, all rows {_number(mean)} ({far}, z {z:+.1f}"
+            + (": may be chance)" if abs(z) < _MIN_SURPRISE - 0.05 else ")")
+            for name, here, mean, z, far in self.profile
         ]
         if self.typical:
             lines.append("typical rows: " + ", ".join(map(str, self.typical)))
@@ -215,8 +218,8 @@ def cards(
     >>> print(manymeans.cards(result, X, profile={"colour": colours}, rows=1)[0])
     cluster 0: 3 rows (50.0 %), spread 1.63299
       x0: 1, all rows 5.5 (-1.0 sd)
-      colour=blue: 0, all rows 0.5 (z -2.2)
-      colour=red: 1, all rows 0.5 (z +2.2)
+      colour=blue: 0, all rows 0.5 (0.00 times, z -2.2)
+      colour=red: 1, all rows 0.5 (2.0 times, z +2.2)
       typical rows: 0
 
     """
@@ -227,12 +230,11 @@ def cards(
     made = []
     for cluster, (size, share, spread) in enumerate(zip(*table.values(), strict=True)):
         centers = zip(found.names, found.centers[cluster], found.mean, differences[cluster], strict=True)
-        others = [(trait.name, trait.values[cluster], trait.overall, trait.z[cluster]) for trait in traits]
         more = {name: float(values[cluster]) for name, values in found.more.items()}
         made.append(
             Card(
                 cluster, int(size), float(share), float(spread), _largest(centers if share > 0 else (), _MIN_APART),
-                _largest(others, _MIN_SURPRISE), typical[cluster], more, _terms(found, cluster),
+                _surprising(traits, cluster), typical[cluster], more, _terms(found, cluster),
             )
         )  # fmt: skip
     return made
@@ -243,6 +245,20 @@ def _largest(values: Iterable[tuple[Any, ...]], least: float) -> list[tuple[str,
     found = [(name, float(here), float(everywhere), float(far)) for name, here, everywhere, far in values]
     found = [one for one in found if abs(one[3]) >= least]
     return sorted(found, key=lambda one: -abs(one[3]))[:_MAX_SHOWN]
+
+
+def _surprising(traits: list[Trait], cluster: int) -> list[tuple[str, float, float, float, str]]:
+    """Give the most surprising trait of each column, and other surprising ones."""
+    order = sorted((one for one in traits if one.z[cluster] == one.z[cluster]), key=lambda one: -abs(one.z[cluster]))
+    firsts = {one.column: one for one in reversed(order)}
+    found = list(firsts.values())
+    others = [one for one in order if one is not firsts[one.column] and abs(one.z[cluster]) >= _MIN_SURPRISE]
+    found += others[: max(0, _MAX_SHOWN - len(found))]
+    return [
+        (one.name, float(one.values[cluster]), float(one.overall), float(one.z[cluster]), one.apart(cluster))
+        for one in order
+        if any(one is other for other in found)
+    ]
 
 
 def _terms(found: Profile, cluster: int) -> list[tuple[str, float, float]]:

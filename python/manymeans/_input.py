@@ -290,6 +290,12 @@ _ADVICE = {
 }
 
 
+_OF_TEXT = (
+    '; manymeans.read(X, categories="onehot").points makes columns of 0 and 1 of texts, and numeric_only=True in its '
+    "place leaves them out"
+)
+
+
 def is_gap(value: Any) -> bool:
     """Return whether this value means a missing one. NaN is not tested here."""
     return value is None or value is np.ma.masked or type(value).__name__ in ("NAType", "NaTType")
@@ -313,8 +319,7 @@ def _refuse(name: str, dtype: Any, value: Any = None, where: str = "") -> NoRetu
     held = f" and holds {what}, {shown(value)} in {where or 'it'}" if what else where and f" in {where}"
     advice = _ADVICE.get("text" if getattr(dtype, "kind", "") in tuple("SUT") else str(what), "")
     if what == "text" and name == "X" and "column" in where:  # of a frame, which read() takes
-        advice += '; manymeans.read(X, categories="onehot").points makes columns of 0 and 1 of texts, and '
-        advice += "numeric_only=True in its place leaves them out"
+        advice += _OF_TEXT
     raise BadDataError(f"{begin}{name} is of type {dtype}{held}; numbers are needed{advice}")
 
 
@@ -623,7 +628,12 @@ def unwrap(X: Any) -> Points | None:
         framed = _from_frame(X, "X")
         return framed._replace(array=_numbers_of(framed.array, "X", framed.names))
     if is_arrow(X):
-        array, names, _ = _manymeans.arrow_points(check_arrow(X, "X"))
+        try:
+            array, names, _ = _manymeans.arrow_points(check_arrow(X, "X"))
+        except BadDataError as error:
+            text = str(error)
+            is_text = "] it holds text" in text and getattr(X, "shape", ())[1:]
+            raise BadDataError(text.split(": leave it out")[0] + _OF_TEXT if is_text else text) from None
         warn_of_rounded(X, "X")
         return Points(array, names=list(names) or None)
     if is_on_cuda(X):
@@ -686,7 +696,7 @@ def densify(X: Any) -> npt.NDArray[Any]:
     if needed > limit:
         raise OutOfMemoryError(
             f"X is a sparse matrix of shape {X.shape}, which is made dense here, and as a dense array X would take "
-            f"{needed / 2**20:.0f} MiB where {limit / 2**20:.0f} MiB are available; reduce its columns, "
+            f"{-(-needed // 2**20)} MiB where {limit // 2**20} MiB are available; reduce its columns, "
             "with sklearn.decomposition.TruncatedSVD for instance"
         )
     array: npt.NDArray[Any] = X.astype(dtype, copy=False).toarray(order="C")

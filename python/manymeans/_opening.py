@@ -86,7 +86,8 @@ def dataset_of_frame(X: Any, options: dict[str, Any]) -> Dataset:
         except Exception as error:  # polars and pyarrow have their own, of columns of lists for instance
             if isinstance(error, OSError):
                 raise
-            raise BadDataError(f"[X] {error}; columns of numbers, texts, truth values and dates are right") from None
+            reason = str(error).partition("\n")[0]  # polars recommends other formats of files
+            raise BadDataError(f"[X] {reason}; columns of numbers, texts, truth values and dates are right") from None
         try:
             found = dataset_of(os.fsencode(path), options)
         except Error as error:
@@ -105,11 +106,14 @@ def _write(X: Any, path: str) -> None:
     if hasattr(X, "to_csv"):
         X.to_csv(path, index=False, quoting=csv.QUOTE_NONNUMERIC)
     elif hasattr(X, "write_csv"):
-        X.write_csv(path)
+        X.write_csv(path, null_value="NA" if X.shape[1] == 1 else None)  # an empty line at the end is no row
     else:
         with importing:
-            from pyarrow.csv import write_csv
-        write_csv(X, path)
+            import pyarrow.compute
+            import pyarrow.csv
+        if X.num_columns == 1 and X.column(0).null_count > 0:
+            X = pyarrow.table([pyarrow.compute.fill_null(X.column(0).cast("string"), "NA")], X.column_names)
+        pyarrow.csv.write_csv(X, path)
 
 
 def weights_of(X: Any, sample_weight: Any) -> Any:

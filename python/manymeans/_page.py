@@ -41,6 +41,8 @@ def page(fitted: Any, choice: Any, points: Points | None, weights: Any, wanted: 
         "column_names": wanted.get("column_names", fitted.column_names or (points and points.names) or []),
         "scaling": {name: value if name == "kind" else list(value) for name, value in scaling.items()},
         "row_names": wanted.get("row_names", []),
+        "linear": best.linear,
+        "terms": fitted._terms,
         "traits": wanted.get("traits", []),
         "chosen": None if choice is None else _chosen(choice),
     }
@@ -62,6 +64,7 @@ def _compared(fitted: Any, best: Any) -> dict[int, Any]:
 def _as_dict(model: Any, labels: Any) -> dict[str, Any]:
     values: dict[str, Any] = model._as_dict()
     return values | {
+        "residuals": model._residuals,
         "labels": None if labels is None else np.ascontiguousarray(labels, dtype=np.uint32),
         "digest": model.digest, "search": model.search, "rounds": model.rounds,
     }  # fmt: skip

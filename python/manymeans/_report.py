@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from ._outside import UNSCALED
 from ._page import page
 from ._parameters import integer, path_of, text_of
 from ._profile import row_names
-from ._result import FitResult
+from ._result import FitResult, Model
 from ._tables import check_output, files_of
 from ._wording import shown
 
@@ -33,6 +34,7 @@ def report(
     sample_weight: Any = None,
     title: str | None = None,
     profile: Any = None,
+    names: Sequence[str] | None = None,
     n_threads: int | None = None,
 ) -> str:
     """Make a page about a result: one file of HTML that opens without a network, light or dark, on any screen.
@@ -43,12 +45,13 @@ def report(
 
     Parameters
     ----------
-    result : FitResult, Choice, fitted KMeans or EnsembleKMeans, or Pipeline that ends with one
-        The result of `fit`, `search` or `choose_k`, or an estimator that has a ``result_`` with centres. Of a
+    result : FitResult, Choice, fitted KMeans, EnsembleKMeans or RegressionClustering, or Pipeline that ends with one
+        The result of `fit`, `search` or `choose_k`, or an estimator that has a ``result_``. Of a
         `Pipeline` of scikit-learn, `X` is what its first step gets. Columns that its steps only shift and scale are
         shown in their own units, all others as the last step sees them.
     X : array-like of shape (n_samples, n_features), Dataset or path, optional
-        The points of the fit. Without them the page has no centroids in their units, no silhouettes and no rows.
+        The points of the fit. Without them the page has no centroids in their units, no silhouettes and no rows. The
+        page of linear models needs them, its features, for `profile` alone.
     path : str, bytes or path-like, optional
         A file that ends in ``.html``, where to write the page. It appears whole or not at all.
     k : int, optional
@@ -59,6 +62,8 @@ def report(
         A name for the points; by default their file.
     profile : frame, Series, array or dict, optional
         Other columns of the same rows, as for `summary`; needs `X`.
+    names : sequence of str, optional
+        Names of the columns, such as ``get_feature_names_out()`` of a vectorizer; by default those of the fit.
     n_threads : int, optional
         Threads; by default all that are usable. Never changes the page.
 
@@ -70,7 +75,7 @@ def report(
     Raises
     ------
     UsageError
-        For points other than the points of the fit; for linear models; for a file of another kind.
+        For points other than the points of the fit; for a file of another kind.
     StoppedError
         When no model had begun.
 
@@ -95,25 +100,52 @@ def report(
         check_output("path", name, files_of(fitted._source, X, sample_weight))
         if not name.endswith(b".html"):
             raise UsageError(f"[path] must name a file that ends in .html, found {shown(os.fsdecode(name))}")
+    if names is not None:
+        wanted["column_names"] = _checked(names, fitted.best(k))
     if X is None:
         if profile is not None:
             raise UsageError("[profile] has columns of the rows of X, which is missing; pass both")
+        return page(fitted, choice, None, None, wanted)
+    if fitted.models[0].linear:
+        wanted["traits"] = _of_planes(fitted.best(k), X, sample_weight, profile)
         return page(fitted, choice, None, None, wanted)
     rows = X if steps is None else steps[:-1].transform(X) if len(steps.steps) > 1 else X
     rows = opened(rows, fitted)
     points = fitted._points_of(rows, n_threads)
     weights = plain_weights(weights_of(rows, sample_weight), points.array.shape[0], X)
-    names = row_names(rows if steps is None else X)
-    if names is not None:
-        wanted["row_names"] = [str(name) for name in names]
+    of_rows = row_names(rows if steps is None else X)
+    if of_rows is not None:
+        wanted["row_names"] = [str(name) for name in of_rows]
     if steps is not None and fitted.metric == "euclidean":
-        wanted["column_names"], wanted["scaling"] = _own_units(steps, X, points)
+        found, wanted["scaling"] = _own_units(steps, X, points)
+        wanted.setdefault("column_names", found)
     if profile is not None:
         best = fitted.best(k)
         labels = fitted.predict(rows, k) if best.labels is None else best.labels
         traits = traits_of(profile, rows if steps is None else X, np.asarray(labels), weights, best.k)
         wanted["traits"] = [trait._asdict() for trait in traits]
     return page(fitted, choice, points, weights, wanted)
+
+
+def _checked(names: Sequence[str], best: Model) -> list[str]:
+    columns = best.cluster_centers.shape[1]
+    if best.linear:
+        raise UsageError("[names] is for centroids; linear models have the names of the frame that was fitted")
+    if len(names) != columns:
+        raise UsageError(f"[names] has {len(names)} names, and there are {columns} columns")
+    return [str(name) for name in names]
+
+
+def _of_planes(best: Model, X: Any, sample_weight: Any, profile: Any) -> list[dict[str, Any]]:
+    """Describe the clusters of linear models, which take features and targets to label rows."""
+    if profile is None:
+        return []
+    if best.labels is None:
+        raise UsageError(
+            "[profile] needs the labels of the fit, which a model file has not; fit again, or leave it out"
+        )
+    weights = plain_weights(weights_of(X, sample_weight), len(best.labels), X)
+    return [trait._asdict() for trait in traits_of(profile, X, np.asarray(best.labels), weights, best.k)]
 
 
 def _own_units(steps: Any, X: Any, points: Points) -> tuple[list[str], dict[str, Any]]:
@@ -154,13 +186,8 @@ def _parts_of(result: Any) -> tuple[FitResult, Choice | None]:
     fitted = result.result if isinstance(result, Choice) else getattr(result, "result_", result)
     if not isinstance(fitted, FitResult):
         raise UsageError(
-            f"[result] is {type(result).__name__}; what fit, search or choose_k gave, a Pipeline, or a fitted KMeans "
-            "or EnsembleKMeans is right"
-        )
-    if any(model.linear for model in fitted.models):
-        raise UsageError(
-            "[result] has linear models, of which report() makes no page; the command manymeans regress --report "
-            "writes one"
+            f"[result] is {type(result).__name__}; what fit, search or choose_k gave, a Pipeline, or a fitted KMeans, "
+            "EnsembleKMeans or RegressionClustering is right"
         )
     return fitted, choice
 

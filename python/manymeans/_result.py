@@ -117,6 +117,7 @@ class Model:
         self.cluster_r2: npt.NDArray[np.float64] | None = values.get("cluster_r2")
         self.standard_errors: npt.NDArray[np.float64] | None = values.get("standard_errors")
         self._left_out: list[list[int]] = values.get("left_out", [])
+        self._residuals: npt.NDArray[np.float64] | None = values.get("residuals")
         self._digest: str | None = values.get("digest", digest)
 
     @property

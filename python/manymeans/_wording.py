@@ -17,7 +17,7 @@ _ARRAYS = {"points", "initial prototypes", "prototypes", "target"}
 # Texts with more than one flag, or with another name in Python.
 _PHRASES = {
     "--missing mean, median or a number": 'missing="mean", missing="median" or a number',
-    "--scale standard": "sklearn.preprocessing.StandardScaler",
+    "strategy data": 'manymeans.fit(X, k, strategy="data")',  # estimators of one k have no strategy
     "--numeric-only": "numeric_only=True",
     "--shard reads all files of a pattern": "one file is read",
     "a wider --dtype": "a wider dtype",
@@ -25,7 +25,7 @@ _PHRASES = {
 _NAMES = {"clusters": "k", "device": "backend", "threads": "n_threads", "device_memory": "memory"}
 
 _VALUES = (
-    r"-?\d+(?:\.\d+)?|yes|no|drop|mean|median|onehot|cpu|reference|float32|float64|bfloat16|auto|brute|farthest|keep|"
+    r"-?\d+(?:\.\d+)?|yes|no|drop|mean|median|onehot|standard|cpu|reference|float32|float64|bfloat16|auto|brute|farthest|keep|"
     r"k-means\+\+|k-means\|\||random|first"
 )
 _TOKEN = re.compile(

@@ -1,4 +1,5 @@
 #include <manymeans/error.h>
+#include <manymeans/sparse.h>
 #include <manymeans/summary.h>
 
 #include "comm/or_abort.h"
@@ -309,6 +310,20 @@ void describe_clusters(const Input& input, const ModelResult& model, const Sums&
   }
 }
 
+// The columns whose centroid exceeds the mean of all rows most.
+std::vector<int64_t> top_terms(const ModelSummary& summary, int64_t cluster) {
+  const auto above = [&](int64_t j) {
+    return summary.centroids.at(cluster, j) - summary.columns[static_cast<size_t>(j)].mean;
+  };
+  std::vector<int64_t> columns;
+  for (int64_t j = 0; j < summary.centroids.columns(); ++j) {
+    if (above(j) > 0) columns.push_back(j);
+  }
+  std::ranges::stable_sort(columns, std::greater<>(), above);
+  columns.resize(static_cast<size_t>(std::min(kMaxTerms, static_cast<int64_t>(std::ssize(columns)))));
+  return columns;
+}
+
 ModelSummary summarise_rows(const Input& input, const ModelResult& model, const Scaling& scaling, ThreadPool& pool) {
   RowSummer summer(input, model, pool);
   Sums sums = as_float_type(input.points.type, [&]<class T>(T) { return summer.template sum<T>(); });
@@ -355,6 +370,10 @@ ModelSummary summarise(const PointsView& points, std::span<const double> weights
       plan.window = reading_window(fitted, options.memory);
       const Input input = prepare_input(fitted, weights, pool, plan, comm);
       ModelSummary summary = summarise_rows(input, model, cosine ? Scaling{} : options.scaling, pool);
+      for (int64_t k = 0; points.place.space == kSparseSpace && k < std::ssize(summary.clusters); ++k) {
+        ClusterTraits& cluster = summary.clusters[static_cast<size_t>(k)];
+        if (cluster.share > 0) cluster.terms = top_terms(summary, k);
+      }
       check_mapped(points.data);
       return summary;
     });

@@ -11,6 +11,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <set>
 #include <utility>
 
 namespace manymeans {
@@ -120,32 +121,48 @@ std::vector<Trait> traits_of(const Dataset& columns, const Dataset& points, cons
   const std::vector<uint32_t> labels = all_labels(model.labels);
   std::vector<std::vector<double>> values = columns_of(columns, points, model.labels.size());
   std::vector<Trait> traits;
-  size_t j = 0;
+  size_t j = 0, column = 0;
   const auto describe = [&](bool is_text) {
     const std::vector<int64_t>& numbers = columns.source.numbers;
     const int64_t number = numbers.size() == values.size() ? numbers[j] : static_cast<int64_t>(j) + 1;
     const std::string name = columns.column_names.empty() ? fmt::format("column {}", number) : columns.column_names[j];
     const std::vector<double>& own = values[j++];
     if (is_text && std::ranges::find(own, 1.0) == own.end()) return;  // a text of rows that were left out
-    traits.push_back({name, describe_column(own, labels, points.weights, model.k), is_text});
+    traits.push_back({name, describe_column(own, labels, points.weights, model.k), is_text, column});
   };
   for (const ColumnRule& rule : columns.source.rules) {
     if (rule.categorical) leave_out_gaps(std::span(values).subspan(j, rule.categories.size()));
     for (size_t left = rule.categorical ? rule.categories.size() : 1; left > 0; --left) describe(rule.categorical);
+    ++column;
   }
-  while (j < values.size()) describe(false);  // a file of plain numbers has no rules
+  for (; j < values.size(); ++column) describe(false);  // a file of plain numbers has no rules
   return traits;
 }
 
 std::vector<size_t> surprising(std::span<const Trait> traits, size_t cluster) {
-  std::vector<size_t> found;
+  std::vector<size_t> order, found, others;
   const auto size = [&](size_t at) { return std::fabs(traits[at].columns.surprise[cluster]); };
   for (size_t at = 0; at < traits.size(); ++at) {
-    if (size(at) >= kMinSurprise) found.push_back(at);
+    if (!std::isnan(size(at))) order.push_back(at);
+  }
+  std::ranges::stable_sort(order, std::greater<>(), size);
+  std::set<size_t> columns;
+  for (const size_t at : order) (columns.insert(traits[at].column).second ? found : others).push_back(at);
+  for (const size_t at : others) {
+    if (std::ssize(found) < kMaxApart && size(at) >= kMinSurprise) found.push_back(at);
   }
   std::ranges::stable_sort(found, std::greater<>(), size);
-  if (std::ssize(found) > kMaxApart) found.resize(static_cast<size_t>(kMaxApart));
   return found;
+}
+
+std::string surprise_text(const Trait& trait, size_t cluster) {
+  constexpr double kMaxChance = kMinSurprise - 0.05;  // what is written as "2.0" is no chance
+  const auto& [all, means, surprise] = trait.columns;
+  const double lift = means[cluster] / all.mean,
+               apart = all.deviation > 0 ? (means[cluster] - all.mean) / all.deviation : 0;
+  return (trait.is_text ? fmt::format("{:.{}f} times", lift, lift < 1 ? 2 : 1) : fmt::format("{:+.1f} sd", apart)) +
+         fmt::format(", z {:+.1f}{}", surprise[cluster],
+                     std::fabs(surprise[cluster]) < kMaxChance ? ": may be chance" : "");
 }
 
 }  // namespace manymeans

@@ -35,32 +35,38 @@ std::optional<Vote> vote_of_best(const Criterion& its, All all) {
 std::optional<Vote> vote_of_gap(const Criterion& gap, All all) {
   const Evidence* best = best_of(gap.value, all, kLargest);
   if (best == nullptr) return std::nullopt;
-  const auto first =
-      std::ranges::find_if(all, [&](const Evidence& its) { return its.gap >= best->gap - best->gap_error; });
+  const double limit = best->gap - best->gap_error;
+  const auto first = std::ranges::find_if(all, [&](const Evidence& its) { return its.gap >= limit; });
+  if (first->k == best->k) return Vote{gap.name, best->k, fmt::format("{:.4g}, the largest", best->gap)};
   return Vote{gap.name, first->k,
-              fmt::format("{:.4g}, and {:.4g} - {:.2g} for k = {}", first->gap, best->gap, best->gap_error, best->k)};
+              fmt::format("{:.4g}, at least {:.4g}: the {:.4g} of k = {} less its standard error", first->gap, limit,
+                          best->gap, best->k)};
 }
 
-// Votes for the largest k that holds.
+// The evidence of the largest k that holds; none if no k does.
 template <class Holds>
-std::optional<Vote> vote_of_last(const Criterion& its, All all, double limit, Holds&& holds) {
+const Evidence* last_of(All all, Holds&& holds) {
   const Evidence* last = nullptr;
   for (const Evidence& one : all) {
     if (holds(one)) last = &one;
   }
-  if (last == nullptr) return std::nullopt;
-  return Vote{its.name, last->k, fmt::format("{:.4g}, at least {}", its.value.in(*last), limit)};
+  return last;
 }
 
 // The largest k that predicts well (Tibshirani and Walther: 0.8 to 0.9 for clusters that are well apart).
 std::optional<Vote> vote_of_strength(const Criterion& strength, All all) {
-  return vote_of_last(strength, all, kMinStrength, [](const Evidence& its) {
-    return its.prediction_strength + its.prediction_strength_error >= kMinStrength;
-  });
+  const Evidence* last = last_of(
+      all, [](const Evidence& its) { return its.prediction_strength + its.prediction_strength_error >= kMinStrength; });
+  if (last == nullptr) return std::nullopt;
+  const bool alone = last->prediction_strength >= kMinStrength;
+  return Vote{strength.name, last->k,
+              strength_text(*last, 4) + (alone ? fmt::format(", at least {}", kMinStrength) : "")};
 }
 
 std::optional<Vote> vote_of_valley(const Criterion& valley, All all) {
-  return vote_of_last(valley, all, kMinValley, separate);
+  const Evidence* last = last_of(all, separate);
+  if (last == nullptr) return std::nullopt;
+  return Vote{valley.name, last->k, fmt::format("{:.4g}, at least {}", last->valley, kMinValley)};
 }
 
 // The largest k as stable as the most stable one, but for its standard error.

@@ -21,6 +21,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <functional>
 #include <numeric>
 #include <utility>
 
@@ -130,6 +131,46 @@ Matrix stacked(Members members) {
   return all;
 }
 
+// The number of each cluster by the votes of one member: its largest cluster names the one that it votes for first.
+std::vector<uint32_t> numbers_by(const ConsensusMember& member, std::span<const uint32_t> votes_for) {
+  const auto k = votes_for.size();
+  std::vector<uint32_t> order(k), numbers(k), left;
+  std::vector<bool> named(k);
+  std::iota(order.begin(), order.end(), 0U);
+  std::ranges::stable_sort(order, std::greater<>(), [&](uint32_t j) { return member.counts[j]; });
+  for (const uint32_t j : order) {
+    if (named[votes_for[j]]) {
+      left.push_back(j);
+    } else {
+      named[votes_for[j]] = true;
+      numbers[votes_for[j]] = j;
+    }
+  }
+  std::ranges::sort(left);
+  auto next = left.begin();
+  for (size_t c = 0; c < k; ++c) {
+    if (!named[c]) numbers[c] = *next++;
+  }
+  return numbers;
+}
+
+// Gives the clusters the numbers of the best member with as many clusters, if there is one.
+void number_by_best(Members members, Clusters& found) {
+  const auto k = found.prototypes.rows();
+  const ConsensusMember* best = nullptr;
+  for (const ConsensusMember& member : members) {
+    if (member.prototypes.n == k && (best == nullptr || member.inertia < best->inertia)) best = &member;
+  }
+  if (best == nullptr) return;
+  const std::vector<uint32_t> numbers = numbers_by(*best, found.of[static_cast<size_t>(best - members.data())]);
+  for (auto& votes_for : found.of) {
+    for (uint32_t& cluster : votes_for) cluster = numbers[cluster];
+  }
+  std::vector<int64_t> rows(numbers.size());
+  for (size_t c = 0; c < numbers.size(); ++c) rows[numbers[c]] = static_cast<int64_t>(c);
+  found.prototypes = gather_rows(found.prototypes.view(), rows);
+}
+
 Clusters by_centroids(Members members, const ConsensusOptions& options) {
   const Matrix centroids = stacked(members);
   std::vector<double> weights;
@@ -153,6 +194,7 @@ Clusters by_centroids(Members members, const ConsensusOptions& options) {
     best.labels.read(row, member.prototypes.n, found.of.back().data());
     row += member.prototypes.n;
   }
+  number_by_best(members, found);
   return found;
 }
 

@@ -11,6 +11,7 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -75,9 +76,8 @@ int64_t usable_k(const All& all) {
 
 std::string meaning_of(const Evidence& its) {
   if (its.k == 1) return "one group: no valley separates clusters";
-  return separate(its)
-             ? fmt::format("clusters that valleys separate ({:.1f}, at least {})", its.valley, kMinValley)
-             : fmt::format("parts that return in other rows (strength {:.2f}) but touch", its.prediction_strength);
+  return separate(its) ? fmt::format("clusters that valleys separate ({:.1f}, at least {})", its.valley, kMinValley)
+                       : fmt::format("parts that return in other rows (strength {}) but touch", strength_text(its, 2));
 }
 
 void answer_several(ChosenK& found, const std::set<int64_t>& ks) {
@@ -92,8 +92,8 @@ void answer_firm(ChosenK& found, size_t candidates, size_t families) {
   found.status = ChoiceStatus::kFirm;
   found.defensible = {{found.k, meaning_of(its)}};
   found.answer = fmt::format("k = {}", found.k);
-  found.reason = fmt::format("its clusters return in other rows (strength {:.2f}), valleys separate them, and ",
-                             its.prediction_strength);
+  found.reason = fmt::format("its clusters return in other rows (strength {}), valleys separate them, and ",
+                             strength_text(its, 2));
   found.reason += candidates == 1 ? "no other k has both"
                                   : fmt::format("all {} families of criteria choose it among such k", families);
   if (const auto part = std::ranges::find_if(found.evidence, finer); part != found.evidence.end()) {
@@ -149,9 +149,11 @@ void decide_without_candidates(ChosenK& found) {
   const auto strength = [](const Evidence& its) { return its.k == 1 ? 0 : its.prediction_strength; };
   const Evidence& best = *std::ranges::max_element(found.evidence, {}, strength);
   found.reason = fmt::format(
-      "no k has clusters that return in other rows; k = {} comes nearest (strength {:.2f} and stability {:.2f}, where "
-      "{} and {} are enough)",
-      best.k, best.prediction_strength, best.stability, kMinStrength, kMinStability);
+      "no k has clusters that return in other rows; k = {} comes nearest (strength {} and stability {}, where {} and "
+      "{} "
+      "are enough)",
+      best.k, beside_limit(best.prediction_strength, kMinStrength, 2), beside_limit(best.stability, kMinStability, 2),
+      kMinStrength, kMinStability);
 }
 
 void add_warnings(ChosenK& found) {
@@ -206,6 +208,21 @@ bool has_two_values(const std::vector<double>& values, size_t column, size_t col
 }
 
 }  // namespace
+
+std::string beside_limit(double value, double limit, int digits) {
+  constexpr int kMax = 16;
+  std::string text = fmt::format("{:.{}f}", value, digits);
+  while (digits < kMax && (std::stod(text) >= limit) != (value >= limit)) {
+    text = fmt::format("{:.{}f}", value, ++digits);
+  }
+  return text;
+}
+
+std::string strength_text(const Evidence& its, int digits) {
+  const std::string text = beside_limit(its.prediction_strength, kMinStrength, digits);
+  const bool by_error = its.prediction_strength < kMinStrength;
+  return by_error ? fmt::format("{}, within its standard error of {}", text, kMinStrength) : text;
+}
 
 bool Shape::is_skewed() const {
   return are_many(skewed, columns);

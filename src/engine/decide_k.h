@@ -17,6 +17,11 @@ inline bool separate(const Evidence& its) {
   return its.valley >= kMinValley;
 }
 
+/// The number with `digits` decimals, or as many as show on which side of its limit it lies.
+std::string beside_limit(double value, double limit, int digits);
+/// "0.8312", or "0.7812, within its standard error of 0.8" of a strength that is enough by its error.
+std::string strength_text(const Evidence& its, int digits);
+
 /// Columns and rows that mislead criteria.
 struct Shape {
   size_t columns = 0, skewed = 0;

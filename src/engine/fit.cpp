@@ -504,7 +504,7 @@ FitResult fit_at(const Task& task, const FitPlace& place) {
   const auto too_much = [&] {
     return fmt::format(
         "there is not enough memory for {} rows of {} columns and these models; "
-        "use fewer models at a time, or strategy = data",
+        "use fewer models at a time, or strategy data",
         task.points.n, task.points.d);
   };
   return or_unavailable([] { return "memory"; }, too_much,

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace manymeans::report {
@@ -29,12 +30,22 @@ std::string trait_text(const Trait& trait, double value, int digits) {
   return trait.is_text ? percent(value) : value_text(value, trait.columns.all.deviation, digits);
 }
 
+// "sql, table, query"
+std::string terms_of(const ShownModel& shown, const ClusterTraits& cluster, int64_t most) {
+  std::vector<std::string> names;
+  for (const int64_t j : cluster.terms) names.push_back(shown.short_name(static_cast<size_t>(j)));
+  names.resize(static_cast<size_t>(std::min(most, static_cast<int64_t>(std::ssize(names)))));
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
 std::string sentence_of(const ShownModel& shown, size_t cluster) {
   std::string text = fmt::format("<strong>Cluster {}</strong>: {} of the {}", cluster, percent(shown.shares[cluster]),
                                  shown.summary && shown.summary->weighted ? "weight" : "rows");
-  if (!shown.summary || shown.model.counts[cluster] == 0) return text + ".";
+  if ((!shown.summary && shown.input.regression == nullptr) || shown.model.counts[cluster] == 0) return text + ".";
+  const ClusterTraits own = shown.summary ? shown.summary->clusters[cluster] : ClusterTraits();
+  if (!own.terms.empty()) return text + escaped(fmt::format(": top terms {}.", terms_of(shown, own, kMaxApart)));
   std::vector<std::string> said;
-  for (const int64_t j : shown.summary->clusters[cluster].apart) {
+  for (const int64_t j : own.apart) {
     if (said.size() == kMaxSaid) break;
     const auto k = static_cast<int64_t>(cluster);
     const ColumnTraits& column = shown.summary->columns[static_cast<size_t>(j)];
@@ -43,9 +54,10 @@ std::string sentence_of(const ShownModel& shown, size_t cluster) {
                                value_text(shown.summary->centroids.at(k, j), column.deviation, 3),
                                value_text(column.mean, column.deviation, 3)));
   }
+  if (!shown.summary) said.push_back("R2 " + report::shown(plane_of(shown, cluster).r2));
   if (said.empty()) said.emplace_back("near the mean of all rows in every column");
   const std::vector<size_t> others = surprising(shown.input.traits, cluster);
-  if (!others.empty()) {
+  if (!others.empty() && std::fabs(shown.input.traits[others[0]].columns.surprise[cluster]) >= kMinSurprise) {
     const Trait& trait = shown.input.traits[others[0]];
     said.push_back(fmt::format("{} {} (all rows {})", shortened(trait.name, kMaxLetters),
                                trait_text(trait, trait.columns.means[cluster], 3),
@@ -54,11 +66,27 @@ std::string sentence_of(const ShownModel& shown, size_t cluster) {
   return text + escaped(fmt::format(": {}.", fmt::join(said, ", ")));
 }
 
+// Of a linear model: its numbers and equation.
+std::string about_plane(const ShownModel& shown, size_t cluster) {
+  const LinearCluster& own = plane_of(shown, cluster);
+  return fmt::format("{}, {}, R2 {}{}</p>\n<p>{}</p>\n", counted(shown.model.counts[cluster], "row"),
+                     percent(shown.shares[cluster]), report::shown(own.r2),
+                     std::isnan(own.deviation) ? "" : ", residual " + report::shown(own.deviation),
+                     escaped(equation_of(shown, cluster)));
+}
+
+std::string about_centroid(const ShownModel& shown, const ClusterTraits& own) {
+  const std::string terms =
+      own.terms.empty() ? "" : fmt::format("<p>top terms: {}</p>\n", escaped(terms_of(shown, own, kMaxTerms)));
+  return fmt::format("{}, {}{}</p>\n{}", counted(own.rows, "row"), percent(own.share),
+                     std::isnan(own.spread) ? "" : ", spread " + value_text(own.spread, 0, 6), terms);
+}
+
 std::string card_of(const ShownModel& shown, size_t cluster) {
   const auto k = static_cast<int64_t>(cluster);
-  const ClusterTraits& own = shown.summary->clusters[cluster];
+  const ClusterTraits own = shown.summary ? shown.summary->clusters[cluster] : ClusterTraits();
   std::vector<std::vector<std::string>> rows;
-  for (const int64_t j : own.apart) {
+  for (const int64_t j : own.terms.empty() ? own.apart : std::vector<int64_t>()) {
     const ColumnTraits& column = shown.summary->columns[static_cast<size_t>(j)];
     rows.push_back({shown.short_name(static_cast<size_t>(j)), centroid_text(*shown.summary, k, j),
                     value_text(column.mean, column.deviation, 6),
@@ -67,12 +95,10 @@ std::string card_of(const ShownModel& shown, size_t cluster) {
   for (const size_t at : surprising(shown.input.traits, cluster)) {
     const Trait& trait = shown.input.traits[at];
     rows.push_back({shortened(trait.name, kMaxLetters), trait_text(trait, trait.columns.means[cluster], 6),
-                    trait_text(trait, trait.columns.all.mean, 6),
-                    fmt::format("z {:+.1f}", trait.columns.surprise[cluster])});
+                    trait_text(trait, trait.columns.all.mean, 6), surprise_text(trait, cluster)});
   }
-  std::string text = fmt::format("<article><h3>{} Cluster {}</h3>\n<p>{}, {}{}</p>\n", key_of(shown, cluster), cluster,
-                                 counted(own.rows, "row"), percent(own.share),
-                                 std::isnan(own.spread) ? "" : ", spread " + value_text(own.spread, 0, 6));
+  std::string text = fmt::format("<article><h3>{} Cluster {}</h3>\n<p>{}", key_of(shown, cluster), cluster,
+                                 shown.summary ? about_centroid(shown, own) : about_plane(shown, cluster));
   if (!rows.empty()) text += table({"column", "here", "all rows", "apart"}, rows);
   std::vector<std::string> names;
   for (const int64_t row : own.typical) {
@@ -94,20 +120,25 @@ std::string sentences_part(const ShownModel& shown) {
 }
 
 std::string cards_part(const ShownModel& shown) {
-  if (!shown.summary) return {};
+  if (!shown.summary && shown.input.regression == nullptr) return {};
   std::string cards;
   for (const size_t k : shown.clusters) cards += card_of(shown, k);
-  return section(
-      "Cards of the clusters",
-      fmt::format("The columns that set each cluster apart: its centroid, the mean of all rows, and how many standard "
-                  "deviations (sd) lie between them{}. Spread is the root mean square distance of the rows to their "
-                  "centroid{}. Typical rows are the nearest to it. Shown: {}.",
-                  shown.input.traits.empty()
-                      ? ""
-                      : "; of columns that were not fitted the mean or share, and a test value (z), which surprises "
-                        "beyond 2 or 3",
-                  shown.summary->scaled ? ", in scaled units" : "", shown.which_clusters()),
-      "<div class=\"cards\">\n" + cards + "</div>\n");
+  std::string text =
+      shown.summary
+          ? fmt::format(
+                "The columns that set each cluster apart: its centroid, the mean of all rows, and how many "
+                "standard deviations (sd) lie between them. Spread is the root mean square distance of the "
+                "rows to their centroid{}. Typical rows are the nearest to it.",
+                shown.summary->scaled ? ", in scaled units" : "")
+          : "R2 and residual (a root mean square) are of the rows of the cluster, which its model has seen. Equations "
+            "are in original units.";
+  if (!shown.input.traits.empty()) {
+    text +=
+        " Columns that were not fitted have their mean or share, how far or how many times it lies from that of "
+        "all rows, and a test value (z), which surprises beyond 2 or 3.";
+  }
+  return section("Cards of the clusters", fmt::format("{} Shown: {}.", text, shown.which_clusters()),
+                 "<div class=\"cards\">\n" + cards + "</div>\n");
 }
 
 }  // namespace manymeans::report

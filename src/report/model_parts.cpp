@@ -52,7 +52,7 @@ std::string coefficient_chart(const ShownModel& shown, const DrawnModels& drawn,
   for (const double tick : ticks_of(x)) {
     chart.add(fmt::format("<line class=\"g\" x1=\"{}\" x2=\"{}\" y1=\"{}\" y2=\"{}\"/>\n", px(x.at(tick)),
                           px(x.at(tick)), px(kTop), px(bottom)));
-    chart.text(x.at(tick), bottom + 17, report::shown(tick, 3), Anchor::kMiddle);
+    chart.text(x.at(tick), bottom + 17, value_text(tick, high - low, 3), Anchor::kMiddle);
   }
   for (size_t i = 0; i < drawn.values.size(); ++i) {
     const double y = kTop + kRow * (static_cast<double>(i) + 0.5), value = drawn.values[i][column];
@@ -90,6 +90,23 @@ std::string table_of(const ShownModel& shown, const RegressionSummary& summary, 
 }
 
 }  // namespace
+
+const LinearCluster& plane_of(const ShownModel& shown, size_t cluster) {
+  return shown.input.regression->summaries[shown.index].clusters[cluster];
+}
+
+std::string equation_of(const ShownModel& shown, size_t cluster) {
+  constexpr size_t kMaxSaid = 12;
+  const std::vector<double> model =
+      unscaled_model(shown.model.prototypes, static_cast<int64_t>(cluster), shown.input.scaling);
+  const size_t features = model.size() - 1;
+  std::string text = fmt::format("{} = {}", shown.short_name(features), report::shown(model.back()));
+  for (size_t j = 0; j < std::min(features, kMaxSaid); ++j) {
+    if (model[j] == 0) continue;
+    text += fmt::format(" {} {} {}", model[j] < 0 ? "-" : "+", report::shown(std::fabs(model[j])), shown.short_name(j));
+  }
+  return features > kMaxSaid ? fmt::format("{} + {} more terms", text, features - kMaxSaid) : text;
+}
 
 std::string models_part(const ShownModel& shown) {
   const RegressionSummary& summary = shown.input.regression->summaries[shown.index];

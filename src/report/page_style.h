@@ -39,6 +39,7 @@ body:has(> .manymeans) { margin: 0; }
 .manymeans article table { width: 100%; font-size: 12px; }
 .manymeans article :is(th, td) { padding: 2px 0 2px 6px; }
 .manymeans article .l { padding-left: 0; white-space: normal; }
+.manymeans article td:last-child { white-space: normal; }
 .manymeans .fit svg { width: 100%; height: auto; max-width: 500px; }
 .manymeans .fit.large svg { max-width: 720px; }
 .manymeans .grid { display: flex; flex-wrap: wrap; gap: 12px; overflow-x: auto; align-items: flex-start; }

@@ -1,6 +1,8 @@
 // The parts of a page; each is empty where the result has nothing for it.
 #pragma once
 
+#include <manymeans/regress.h>
+
 #include "report/shown_model.h"
 
 #include <string>
@@ -18,6 +20,9 @@ std::string silhouettes_part(const ShownModel& shown);
 std::string centroids_part(const ShownModel& shown);
 std::string map_part(const ShownModel& shown);
 std::string models_part(const ShownModel& shown);  // linear ones
+/// "cost = 2 + 0.5 age - 3 size": of a linear model, in the units of the file.
+std::string equation_of(const ShownModel& shown, size_t cluster);
+const LinearCluster& plane_of(const ShownModel& shown, size_t cluster);
 std::string parallel_part(const ShownModel& shown);
 
 // Of many models.

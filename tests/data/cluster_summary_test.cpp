@@ -1,5 +1,6 @@
 #include <manymeans/error.h>
 #include <manymeans/fit.h>
+#include <manymeans/sparse.h>
 #include <manymeans/summary.h>
 
 #include "comm/thread_ranks.h"
@@ -67,6 +68,20 @@ TEST(ClusterSummary, TypicalRowsAreTheNearest) {
   const size_t high = summary.centroids.at(0, 0) > 50 ? 0 : 1;
   EXPECT_EQ(summary.clusters[high].typical, (std::vector<int64_t>{2, 0, 4}));
   EXPECT_EQ(summary.clusters[1 - high].typical, (std::vector<int64_t>{5, 6, 7}));
+}
+
+TEST(ClusterSummary, TopTermsAreOfSparsePoints) {
+  const std::vector<float> values = {3, 1, 2, 2, 4, 9, 9}, dense = {3, 1, 0, 2, 2, 0, 0, 4, 9, 0, 0, 9};
+  const std::vector<int32_t> indices = {0, 1, 0, 1, 1, 2, 2};
+  const std::vector<int64_t> starts = {0, 2, 4, 6, 7};
+  const SparseView view{values.data(), indices.data(), starts.data(), 7, 4, 3, DataType::kFloat32, false};
+  const PointsView points(dense.data(), 4, 3);
+  const ModelResult model = model_of(points, {}, 2);
+  const ModelSummary summary = summarise(view.points(), {}, model);
+  const size_t first = summary.centroids.at(0, 2) == 0 ? 0 : 1;
+  EXPECT_EQ(summary.clusters[first].terms, std::vector<int64_t>{0});
+  EXPECT_EQ(summary.clusters[1 - first].terms, (std::vector<int64_t>{2, 1}));
+  EXPECT_TRUE(summarise(points, {}, model).clusters[0].terms.empty());
 }
 
 TEST(ClusterSummary, SpreadsMakeTheInertia) {

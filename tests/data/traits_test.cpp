@@ -80,5 +80,24 @@ TEST(Traits, TheMostSurprisingComeFirst) {
   EXPECT_EQ(surprising(traits, 0), (std::vector<size_t>{6, 5, 4, 3, 2}));
 }
 
+TEST(Traits, NoColumnCrowdsOutAnother) {
+  std::vector<Trait> traits(10);
+  for (size_t i = 0; i < traits.size(); ++i) {
+    traits[i].columns.surprise = {10.0 - 1.0 * i};
+    traits[i].column = i < 8 ? 0 : i - 7;
+  }
+  EXPECT_EQ(surprising(traits, 0), (std::vector<size_t>{0, 1, 2, 8, 9}));
+}
+
+TEST(Traits, SurpriseIsALiftOrADistanceAndATestValue) {
+  Trait share{"t=x", {{0.2, 0.4}, {0.5, 0.05}, {14.9, -1.2}}, true}, mean{"n", {{4, 2}, {5, 4}, {3, 0}}};
+  EXPECT_EQ(surprise_text(share, 0), "2.5 times, z +14.9");
+  EXPECT_EQ(surprise_text(share, 1), "0.25 times, z -1.2: may be chance");
+  EXPECT_EQ(surprise_text(mean, 0), "+0.5 sd, z +3.0");
+  mean.columns.surprise = {1.96, -1.94};
+  EXPECT_EQ(surprise_text(mean, 0), "+0.5 sd, z +2.0");
+  EXPECT_EQ(surprise_text(mean, 1), "+0.0 sd, z -1.9: may be chance");
+}
+
 }  // namespace
 }  // namespace manymeans::test

@@ -13,6 +13,8 @@
 #include <limits>
 #include <map>
 #include <random>
+#include <set>
+#include <utility>
 #include <vector>
 
 namespace manymeans::test {
@@ -102,6 +104,22 @@ TEST(Consensus, OfCentroidsIsAsInTheContract) {
     votes_for.emplace_back();
     for (int64_t k = 0; k < model.k; ++k) votes_for.back().push_back(labels[centroid++]);
   }
+  const auto best = static_cast<size_t>(fitted.best(9));
+  std::map<uint32_t, uint32_t> numbers;
+  std::set<uint32_t> left;
+  for (uint32_t turn = 0; turn < 9; ++turn) left.insert(turn);
+  std::vector<std::pair<int64_t, uint32_t>> turns;
+  for (uint32_t k = 0; k < 9; ++k) turns.emplace_back(-fitted.models[best].counts[k], k);
+  std::ranges::sort(turns);
+  for (const auto& [rows, k] : turns) {
+    if (numbers.emplace(votes_for[best][k], k).second) left.erase(k);
+  }
+  for (uint32_t cluster = 0; cluster < 9; ++cluster) {
+    if (!left.empty() && numbers.emplace(cluster, *left.begin()).second) left.erase(left.begin());
+  }
+  for (auto& of_model : votes_for) {
+    for (uint32_t& cluster : of_model) cluster = numbers.at(cluster);
+  }
   expect_as_in_the_contract(fitted, votes_for, found);
   EXPECT_EQ(found.members, 12);
   EXPECT_EQ(found.prototypes.rows(), 9);
@@ -130,6 +148,20 @@ TEST(Consensus, OfMatchedClustersIsAsInTheContract) {
 }
 
 // Threads, backends, blocks of rows and where the labels come from do not matter.
+TEST(Consensus, HasTheNumbersOfTheBestModel) {
+  const Planted points(900, 6, 12, 5);
+  const FitResult fitted = ensemble(points, {5, 6, 7}, 5, "k-means++");
+  const Consensus found = consensus(points.view(), members_of(fitted, true), of_k(6));
+  const ModelResult& best = fitted.models[static_cast<size_t>(fitted.best(6))];
+  int64_t same = 0;
+  for (int64_t row = 0; row < found.labels.size(); ++row) same += found.labels[row] == best.labels[row] ? 1 : 0;
+  EXPECT_GT(same, 850);
+  for (int64_t k = 0; k < 6; ++k) {
+    EXPECT_NEAR(found.prototypes.at(k, 0), best.prototypes.at(k, 0), 1);
+    EXPECT_NEAR(found.prototypes.at(k, 1), best.prototypes.at(k, 1), 1);
+  }
+}
+
 TEST(Consensus, HasOneDigest) {
   const Planted points(3000, 9, 3, 4);
   const FitResult fitted = ensemble(points, {7, 9}, 15);

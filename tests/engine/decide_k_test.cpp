@@ -117,6 +117,29 @@ TEST(DecideK, SeveralWhereFamiliesDisagree) {
   EXPECT_EQ(found.defensible[0].meaning, "clusters that valleys separate (2.0, at least 0.7)");
 }
 
+TEST(DecideK, NumbersBesideALimitDoNotContradictIt) {
+  EXPECT_EQ(beside_limit(0.83, 0.8, 2), "0.83");
+  EXPECT_EQ(beside_limit(0.8, 0.8, 2), "0.80");
+  EXPECT_EQ(beside_limit(0.797, 0.8, 2), "0.797");
+  EXPECT_EQ(beside_limit(0.79999, 0.8, 2), "0.79999");
+  EXPECT_EQ(beside_limit(Criteria::kUndefined, 0.8, 2), "nan");
+  ChosenK found = nothing_found();
+  let_return(found, 3, 0.3);
+  of(found, 3).prediction_strength = 0.78, of(found, 3).prediction_strength_error = 0.03;
+  decide(found, {});
+  EXPECT_EQ(found.defensible[1].meaning,
+            "parts that return in other rows (strength 0.78, within its standard error of 0.8) but touch");
+  const auto reason = [](const ChosenK& its, const std::string& criterion) {
+    return std::ranges::find(its.votes, criterion, &Vote::criterion)->reason;
+  };
+  EXPECT_EQ(reason(found, "prediction_strength"), "0.7800, within its standard error of 0.8");
+  EXPECT_EQ(reason(found, "gap"), "3, the largest");
+  found.votes.clear();
+  of(found, 3).gap_error = 0.25, of(found, 2).gap = 2.75;
+  decide(found, {});
+  EXPECT_EQ(reason(found, "gap"), "2.75, at least 2.75: the 3 of k = 3 less its standard error");
+}
+
 TEST(DecideK, OneIsDefensibleWhereClustersTouch) {
   ChosenK found = nothing_found();
   let_return(found, 3, 0.3);

@@ -70,9 +70,10 @@ def messages(call):
 def check_names(text, function):
     """Every parameter and function that a text names is there."""
     text = re.sub(r"(?<!\w)'[^']*'|^\[[^\]]*\]", "", text)
-    for name in re.findall(r"manymeans\.read\(path, (\w+)=", text):
-        assert name in inspect.signature(manymeans.read).parameters, text
-    rest = re.sub(r"manymeans\.read\([^)]*\)", "", text)
+    for called, given in re.findall(r"manymeans\.(\w+)\(([^)]*)\)", text):
+        for name in re.findall(r"(\w+)=", given):
+            assert name in inspect.signature(getattr(manymeans, called)).parameters, text
+    rest = re.sub(r"manymeans\.\w+\([^)]*\)", "", text)
     for name in re.findall(r"(?<![\w.(])(\w+)=", rest):
         assert name in inspect.signature(function).parameters, text
     for path in re.findall(r"\b((?:manymeans|sklearn|numpy|pandas)(?:\.\w+)+)", text):
@@ -172,6 +173,18 @@ def test_a_file_in_the_place_of_a_model(result, tmp_path):
     assert manymeans.predict(manymeans.FitResult.load(path), X).shape == (2,)
 
 
+@pytest.mark.parametrize("maker", ["pandas.DataFrame", "polars.DataFrame", "pyarrow.table"])
+def test_text_in_frames_becomes_numbers_as_errors_say(maker):
+    library, name = maker.split(".")
+    X = getattr(pytest.importorskip(library), name)({"x": [1.0, 2, 3, 4], "t": ["a", "b", "a", "b"]})
+    for fit in (lambda X: manymeans.fit(X, 2), manymeans.KMeans(2).fit):
+        [message] = messages(lambda fit=fit: fit(X))
+        advice = re.search(r"manymeans\.read\(X, [^)]*\)\.points", message)[0]
+        fit(eval(advice, {"manymeans": manymeans, "X": X}))
+        assert message.endswith("numeric_only=True in its place leaves them out")
+        fit(manymeans.read(X, numeric_only=True).points)
+
+
 COLUMNS = {
     "dates": pandas.Series(pandas.date_range("2020", periods=6)),
     "objects of dates": pandas.Series(pandas.date_range("2020", periods=6).date),
@@ -208,6 +221,10 @@ OTHERS = {
     "an unknown stop rule": (manymeans.fit, lambda: manymeans.fit(X, 2, stop="soon")),
     "sizes that cannot be": (manymeans.fit, lambda: manymeans.fit(X, 5, min_size=10)),
     "little memory": (manymeans.fit, lambda: manymeans.fit(RANDOM.random((2000, 50)), 2, memory=1000)),
+    "little memory for many models": (
+        manymeans.fit,
+        lambda: manymeans.fit(RANDOM.random((2000, 5)), 300, models=9, memory=1000),
+    ),
     "resume without a file": (manymeans.fit, lambda: manymeans.fit(X, 2, resume=True)),
     "a column that decides": (manymeans.fit, lambda: manymeans.fit(X * [1, 1e5], 2)),
     "several k": (manymeans.predict, lambda: manymeans.predict(manymeans.fit(X, [2, 3]), X)),

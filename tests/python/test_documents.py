@@ -184,7 +184,13 @@ def test_example_choose_k(root, tmp_path):
 
 def test_example_gallery(root, tmp_path):
     run_example(root, tmp_path, "gallery.py", root / "data", tmp_path)
-    for name in ("step_by_step.svg", "one_start.svg", "hundred_clusters.svg", "inertia_by_k.svg"):
+    for name in (
+        "step_by_step.svg",
+        "one_start.svg",
+        "hundred_clusters.svg",
+        "inertia_by_k.svg",
+        "report_criteria.svg",
+    ):
         assert (tmp_path / name).read_bytes() == (root / "docs" / "user" / name).read_bytes()
 
 

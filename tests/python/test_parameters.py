@@ -305,7 +305,9 @@ def test_what_is_advised_can_be_done(X):
     for estimator in (manymeans.BisectingKMeans(2), manymeans.MiniBatchKMeans(2)):
         with pytest.raises(manymeans.UsageError, match=r"\[model\] is \w+KMeans.*Estimators have a method predict"):
             manymeans.predict(estimator.fit(X), X)
-        with pytest.raises(manymeans.UsageError, match="a fitted KMeans or EnsembleKMeans is right"):
+        with pytest.raises(
+            manymeans.UsageError, match="a fitted KMeans, EnsembleKMeans or RegressionClustering is right"
+        ):
             manymeans.report(estimator)
     for wrong in (manymeans.choose_k(X, [2], models=1), manymeans.RegressionClustering(2).fit(X, X[:, 0])):
         with pytest.raises(manymeans.UsageError, match=r"result of a Choice\), a Model, or centres"):

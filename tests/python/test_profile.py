@@ -389,8 +389,10 @@ def test_cards(frame, outcome):
         for name, center, mean, far in card.columns:
             assert (mean, far) == pytest.approx((frame[name].mean(), table[f"{name} (sd)"][cluster]))
             assert center == table["size (center)" if name == "size" else name][cluster] and abs(far) >= 0.1
-        for name, here, everywhere, z in card.profile:
-            assert z == table[f"{name} (z)"][cluster] and abs(z) >= 2
+        assert {one[0].partition("=")[0] for one in card.profile} == {"origin", "spent", "churn"}
+        for name, here, everywhere, z, far in card.profile:
+            assert z == table[f"{name} (z)"][cluster]
+            assert not far.endswith("times") or float(far[:-6]) == pytest.approx(here / everywhere, abs=0.06)
             assert here == table[name if "=" in name else f"{name} (mean)"][cluster]
             if name == "origin=here":
                 assert everywhere == pytest.approx((outcome["origin"] == "here").mean())

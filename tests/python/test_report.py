@@ -56,6 +56,27 @@ def test_the_program_writes_the_same_page(points, tmp_path, program):
     assert one == two  # but for rows, which the program numbers from 1
 
 
+def test_linear_models_have_the_page_of_the_program(points, tmp_path, program):
+    frame = pandas.DataFrame({"age": points[:, 0], "size": points[:, 1], "cost": 3 * points[:, 0] + points[:, 2]})
+    frame["kind"] = np.where(points[:, 2] > 8, "far", "near")
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    command = [program, "regress", tmp_path / "t.csv", "--target", "cost", "-k", "2", "--models", "4", "--seed", "3"]
+    options = ["--degree", "2", "--profile", "kind", "--quiet", "--report", tmp_path / "page.html"]
+    subprocess.run([*command, *options], check=True)
+    lines = RegressionClustering(2, n_init=4, random_state=3, degree=2).fit(frame[["age", "size"]], frame["cost"])
+    page = manymeans.report(lines, frame[["age", "size"]], profile=frame[["kind"]], title=str(tmp_path / "t.csv"))
+    theirs = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert page.split("<details>")[0] == theirs.split("<details>")[0]
+    assert headings(page)[:3] == ["Cards of the clusters", "Sizes of the clusters", "Linear models"]
+    assert page.count("<p>cost = ") == 2
+    assert ">kind=far</td>" in page
+    lines.save(tmp_path / "m.npz")
+    loaded = RegressionClustering.load(tmp_path / "m.npz")
+    assert "<p>cost = " in manymeans.report(loaded)
+    with pytest.raises(UsageError, match=r"^\[profile\] needs the labels of the fit"):
+        manymeans.report(loaded, frame[["age", "size"]], profile=frame[["kind"]])
+
+
 def test_it_begins_with_the_answer(points):
     frame = pandas.DataFrame(points, columns=["age", "income", "size"], index=[f"row-{i}" for i in range(300)])
     kinds = {"kind": np.where(points[:, 0] > 8, "far", "near"), "rank": np.arange(300.0)}
@@ -69,9 +90,9 @@ def test_it_begins_with_the_answer(points):
         assert f"typical rows: {', '.join(card.typical)}</p>" in page
         for name, here, mean, sd in card.columns:
             assert f">{name}</td><td>{here:.6g}</td><td>{mean:.6g}</td><td>{sd:+.1f} sd</td>" in page
-        for name, here, mean, z in card.profile:
+        for name, here, mean, z, far in card.profile:
             shown = [f"{100 * x:.1f} %" if "=" in name else f"{x:.6g}" for x in (here, mean)]
-            assert f">{name}</td><td>{shown[0]}</td><td>{shown[1]}</td><td>z {z:+.1f}</td>" in page
+            assert f">{name}</td><td>{shown[0]}</td><td>{shown[1]}</td><td>{far}, z {z:+.1f}" in page
 
 
 @pytest.mark.parametrize("made_of", ["frame", "array", "mixed"])
@@ -149,9 +170,6 @@ def test_what_does_not_belong_together(points):
         manymeans.report(result, points[:-1])
     with pytest.raises(UsageError, match="result"):
         manymeans.report("page.html")
-    lines = RegressionClustering(2).fit(points[:, :1], points[:, 1])
-    with pytest.raises(UsageError, match=r"^\[result\] has linear models, .*manymeans regress --report writes one"):
-        manymeans.report(lines, points[:, :1])
     with pytest.raises(UsageError, match="there are models for k = 3"):
         manymeans.report(result, k=5)
     with pytest.raises(manymeans.UnavailableError):

@@ -211,6 +211,16 @@ def test_the_program_reads_what_scipy_writes(dtype, tmp_path, program):
         manymeans.read(tmp_path / "counts.npz")
 
 
+def test_the_page_names_top_terms():
+    X = sparse.random(60, 30, 0.2, format="csr", dtype="f4", random_state=1)
+    result, names = manymeans.fit(X, 3), [f"term {j}" for j in range(30)]
+    page = manymeans.report(result, X, names=names)
+    for card in manymeans.cards(result, X, names=names):
+        assert f"<p>top terms: {', '.join(name for name, _, _ in card.terms)}</p>" in page
+    with pytest.raises(manymeans.UsageError, match=r"\[names\] has 29 names, and there are 30 columns"):
+        manymeans.report(result, X, names=names[:-1])
+
+
 def test_what_judges_reads_sparse_matrices(monkeypatch):
     """Nothing makes them dense, and nothing changes."""
     X = made(60, 20, 0.2)
@@ -221,7 +231,8 @@ def test_what_judges_reads_sparse_matrices(monkeypatch):
         "consensus": lambda X: manymeans.consensus(result, 3, X).digest,
         "criteria": lambda X: repr(manymeans.criteria(X, result.best(3))),
         "criteria of some": lambda X: repr(manymeans.criteria(X, np.arange(60) % 4 - 1)),
-        "report": lambda X: manymeans.report(result, X),
+        # Sparse points have top terms in the answer.
+        "report": lambda X: manymeans.report(result, X).partition("<h2>Sizes")[2],
     }
     expected = {name: way(dense) for name, way in ways.items()}
     monkeypatch.setattr(manymeans._input, "densify", lambda X: pytest.fail("it was made dense"))

@@ -152,6 +152,20 @@ def test_messages_about_frames(people):
     assert "csv" not in str(caught[0].message)
 
 
+@pytest.mark.parametrize("kind", ["pandas.DataFrame", "polars.DataFrame", "pyarrow.table"])
+@pytest.mark.parametrize("column", [[1.5, 2, None, 4, None], [1, None, 3, 4, None], [True, None, False, True, None]])
+def test_gaps_of_a_frame_of_one_column_are_rows(kind, column):
+    library, maker = kind.split(".")
+    frame = getattr(pytest.importorskip(library), maker)({"x": column})
+    with pytest.raises(manymeans.BadDataError, match="row [12], column 'x'"):
+        manymeans.read(frame)
+    with pytest.warns(UserWarning, match="2 of 5 rows have gaps"):
+        found = manymeans.read(frame, missing="drop")
+    assert len(found.points) == 3
+    assert found.dropped[1] == 4
+    assert found.points[-1, 0] == column[3]
+
+
 def test_frames_of_lists_are_refused(people):
     lists = [[1.5, 2.5]] * 60
     for frame in polars.DataFrame({"a": lists}), pyarrow.table({"a": lists}), people[["age"]].assign(a=lists):

@@ -256,7 +256,7 @@ def test_frames_are_warned_of_as_files_are(library, maker):
     with pytest.warns(UserWarning, match=r"column 'x' holds more than 99.9 % of the variance") as caught:
         found = manymeans.fit(make({"x": 1e4 * x, "y": y}), 3).warnings
     assert found == [str(caught[0].message)]
-    assert found[0].endswith("scale the columns (sklearn.preprocessing.StandardScaler), or leave it out")
+    assert found[0].endswith('scale the columns (scale="standard"), or leave it out')
     days = np.array([20240101 + 100 * month + day for month in range(5) for day in range(8)])
     found = manymeans.fit(make({"day": days, "x": x, "y": y}), 3).warnings
     assert found[0].endswith("where a month ends; leave it out, or make numbers of days of it")

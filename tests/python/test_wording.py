@@ -34,6 +34,9 @@ WORDS = {
     "with --most-categories, or --missing 0": "with most_categories=, or missing=0",
     "pack it again without --long, or with --long=27": "pack it again without --long, or with --long=27",
     "there is no such file; --shard reads all files of a pattern": "there is no such file; one file is read",
+    "less with fewer threads, or strategy data": (
+        'less with fewer threads, or manymeans.fit(X, k, strategy="data")'
+    ),
     "say 'manymeans fit --model'": "say 'manymeans fit --model'",
 }  # fmt: skip
 

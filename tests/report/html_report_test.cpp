@@ -1,6 +1,7 @@
 // Pages: which parts they have, that they are well-formed and small whatever they are about, and the same bytes again.
 #include <manymeans/criteria.h>
 #include <manymeans/error.h>
+#include <manymeans/regress.h>
 #include <manymeans/report.h>
 
 #include "engine/criteria_of_input.h"
@@ -122,6 +123,36 @@ TEST(HtmlReport, BeginsWithTheAnswer) {
   EXPECT_TRUE(has(page, "25.0 % of the rows: "));
   EXPECT_TRUE(has(page, "kind=second 100.0 % (all rows 25.0 %)."));
   EXPECT_TRUE(has(page, "typical rows: &lt;"));
+}
+
+TEST(HtmlReport, LinearModelsHaveCardsAndProfiles) {
+  std::vector<double> rows, marks;
+  std::vector<std::string> names = {"<a>", "y"};
+  for (int i = 0; i < 80; ++i) {
+    rows.insert(rows.end(), {i * 0.5, i % 2 == 0 ? 3 - 2.0 * i : 40 + 1.0 * i});
+    marks.push_back(i % 2);
+  }
+  RegressOptions options;
+  options.k = {2};
+  options.models = 8;
+  const RegressResult result = regress(RegressionRows::with_target({rows.data(), 80, 2}), {}, options);
+  const ModelResult& model = result.fit.models[static_cast<size_t>(result.fit.best(2))];
+  std::vector<uint32_t> labels(80);
+  model.labels.read(0, 80, labels.data());
+  const std::vector<Trait> traits = {{"odd", describe_column(marks, labels, {}, 2)}};
+  ReportInput input;
+  input.fit = &result.fit;
+  input.regression = &result;
+  input.column_names = names;
+  input.traits = traits;
+  const std::string page = html_report(input);
+  check_page(page);
+  EXPECT_TRUE(has(page, "<p>40 rows, 50.0 %, R2 1, residual "));
+  EXPECT_TRUE(has(page, "<p>y = 3 - 4 &lt;a&gt;</p>"));
+  EXPECT_TRUE(has(page, "<p>y = 40 + 2 &lt;a&gt;</p>"));
+  EXPECT_TRUE(has(page, "50.0 % of the rows: R2 1, odd 1 (all rows 0.5)."));
+  EXPECT_TRUE(has(page, "<td>+1.0 sd, z +8.9</td>"));
+  EXPECT_FALSE(has(page, "typical rows"));
 }
 
 TEST(HtmlReport, HeatMapsHaveNumbersAndTwelveClustersDiffer) {

@@ -100,7 +100,7 @@ def make_pages(program, data, folder):
         "fit": ["fit", data / "bike_sharing.csv.gz", "-k", "6", "--models", "5", "--numeric-only", "--scale", "standard"],
         "search": ["search", data / "s1.txt.gz", "-k", "30", "--rounds", "6"],
         "profile": ["fit", data / "bike_sharing.csv.gz", "-k", "12", "--numeric-only", "--profile", "season,hr", "--scale", "standard"],
-        "regress": ["regress", data / "bike_sharing.csv.gz", "--target", "cnt", "--columns", "temp,atemp,hum,windspeed", "-k", "3,12", "--models", "3"],
+        "regress": ["regress", data / "bike_sharing.csv.gz", "--target", "cnt", "--columns", "temp,atemp,hum,windspeed", "-k", "3,12", "--models", "3", "--profile", "season,workingday"],
         "hostile": ["fit", hostile, "-k", "120,7", "--models", "2", "--max-iter", "5"],
     }
     for name, command in runs.items():
