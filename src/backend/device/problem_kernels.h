@@ -53,7 +53,8 @@ class ProblemKernels {
   /// A pass of the models that have not stopped: labels, and what their changes do to statistics and counters.
   virtual void pass(const ProblemBatch& batch) = 0;
   /// Counts the pass of each model, and stops the model if the engine must judge. Unless `last`, the others get an
-  /// update, which may stop them, too.
+  /// update, which may stop them, too. Where PassControl::relocates says so, empty clusters may get rows before it:
+  /// the counter `empty` says how many, and the label sum has their changes.
   virtual void update(const ProblemBatch& batch, bool last) = 0;
   /// `facts`: ProblemFacts, one for each model.
   virtual void facts(const ProblemBatch& batch, Address facts) = 0;

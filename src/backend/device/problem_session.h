@@ -1,6 +1,6 @@
 // A session of models that have rows of their own: many small problems in the passes of one device. Each model has its
 // own limits, and stops alone. The host copies the data of all models together: a copy for each model would take longer
-// than the passes. The host treats empty clusters, which are rare.
+// than the passes. Kernels may give rows to empty clusters; the host does what they leave.
 #pragma once
 
 #include "backend/device/problem_kernels.h"
