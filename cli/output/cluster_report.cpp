@@ -86,6 +86,11 @@ std::string explanation(const ClusterReport& report) {
   if (summary.scaled) text += ", in scaled units";
   text += "\n+1.4 sd: 1.4 standard deviations above the mean of all rows";
   if (summary.weighted) text += "; all by weight";
+  std::vector<std::string> logs;
+  for (size_t j = 0; j < summary.logs.size(); ++j) {
+    if (summary.logs[j] != Logarithm::kNone) logs.push_back(shown_name(report.columns[j]));
+  }
+  if (!logs.empty()) text += fmt::format("\ngeometric means, and sd of the logarithm: {}", fmt::join(logs, ", "));
   if (!report.traits.empty()) text += "\nz: test value of a column that was not fitted; beyond 2 or 3 it is surprising";
   if (report.row_name) {
     text += "\ntypical rows: the nearest to the centroid, by ";

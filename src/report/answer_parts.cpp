@@ -101,12 +101,12 @@ std::string cards_part(const ShownModel& shown) {
       "Cards of the clusters",
       fmt::format("The columns that set each cluster apart: its centroid, the mean of all rows, and how many standard "
                   "deviations (sd) lie between them{}. Spread is the root mean square distance of the rows to their "
-                  "centroid{}. Typical rows are the nearest to it. Shown: {}.",
+                  "centroid{}.{} Typical rows are the nearest to it. Shown: {}.",
                   shown.input.traits.empty()
                       ? ""
                       : "; of columns that were not fitted the mean or share, and a test value (z), which surprises "
                         "beyond 2 or 3",
-                  shown.summary->scaled ? ", in scaled units" : "", shown.which_clusters()),
+                  shown.summary->scaled ? ", in scaled units" : "", shown.about_logs(), shown.which_clusters()),
       "<div class=\"cards\">\n" + cards + "</div>\n");
 }
 
