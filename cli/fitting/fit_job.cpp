@@ -132,7 +132,8 @@ void bind_job_flags(const Command& app, FitJob& job, const JobHelp& help) {
   app.add_option(
          "--log", [&job](const std::string& text) { job.logs = split_at_commas("--log", text); },
          "Take the logarithm of these columns before --scale, in the form of --columns: of 1 + x where the minimum "
-         "is 0. For columns with a long tail, such as prices and counts. 'predict' does the same.")
+         "is 0. For columns with a long tail, such as prices and counts. 'predict' does the same. Their means are "
+         "shown in the units of DATA, as geometric means.")
       .type_name("LIST")
       .group("Reading");
   add_file_flag(app, "--model", job.model, help.model).group("Output");
