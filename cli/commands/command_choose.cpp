@@ -10,8 +10,8 @@ namespace {
 
 const JobHelp kHelp = {
     .scale =
-        "Scale the columns: none, standard (mean 0, deviation 1), minmax (0 to 1) or robust (median 0, distance of the "
-        "quartiles 1). Columns of different units need "
+        "Scale the columns: none, standard (mean 0, deviation 1), minmax (0 to 1), robust (median 0, distance of the "
+        "quartiles 1) or unit (rows of length 1). Columns of different units need "
         "it.",
     .model = "Write the best model of the recommended k to this .npz file, for 'manymeans predict' and numpy.load.",
     .labels = "Write its labels to this .npy, .csv or .parquet file, or as csv to a pipe ('-' for standard output).",

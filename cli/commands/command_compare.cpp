@@ -60,10 +60,6 @@ std::string title_of(const Clustering& clustering) {
                      clustering.model->seed, clustering.model->inertia);
 }
 
-bool same_scaling(const Scaling& a, const Scaling& b) {
-  return a.kind == b.kind && a.offset == b.offset && a.divisor == b.divisor;
-}
-
 // Why the centroids of two models cannot be matched; empty: they can.
 std::string obstacle(const ModelFile& a, const ModelFile& b) {
   if (a.linear() || b.linear()) return "linear models have none";
@@ -73,7 +69,9 @@ std::string obstacle(const ModelFile& a, const ModelFile& b) {
   if (named && a.column_names != b.column_names) return "A and B are of columns of other names, or in another order";
   if (a.metric != b.metric)
     return fmt::format("A was fitted with metric {}, B with {}", name_of(a.metric), name_of(b.metric));
-  if (a.metric == Metric::kCosine && !same_scaling(a.scaling, b.scaling)) {
+  if (a.scaling == b.scaling) return {};
+  if (a.scaling.logs != b.scaling.logs) return "A and B take logarithms of different columns";
+  if (a.metric == Metric::kCosine || a.scaling.kind == Scale::kUnit || b.scaling.kind == Scale::kUnit) {
     return "A and B are directions after other scalings";
   }
   return {};
@@ -83,14 +81,14 @@ std::string obstacle(const ModelFile& a, const ModelFile& b) {
 std::vector<double> centroids_in(const Scaling& to, const Clustering& from) {
   const Matrix& centroids = from.model->prototypes;
   const Scaling& own = from.file->scaling;
-  const bool same = same_scaling(own, to);
+  const bool same = own == to;
   std::vector<double> values;
   for (int64_t k = 0; k < centroids.rows(); ++k) {
     for (int64_t j = 0; j < centroids.columns(); ++j) {
       const auto column = static_cast<size_t>(j);
       double value = centroids.at(k, j);
-      if (!same && own.kind != Scale::kNone) value = value * own.divisor[column] + own.offset[column];
-      if (!same && to.kind != Scale::kNone) value = (value - to.offset[column]) / to.divisor[column];
+      if (!same && !own.offset.empty()) value = value * own.divisor[column] + own.offset[column];
+      if (!same && !to.offset.empty()) value = (value - to.offset[column]) / to.divisor[column];
       values.push_back(value);
     }
   }

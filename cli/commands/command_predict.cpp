@@ -96,12 +96,21 @@ struct Outcome {
 // Points as they go into a model, and what keeps them in memory.
 struct ModelPoints {
   Dataset read;
-  Matrix scaled;
+  Dataset scaled;
 };
+
+// Calls work(), which may complain of the points, where this rank has any; all ranks throw what the first one does.
+template <class Work>
+void use_points(const PredictCommand& command, const Dataset& points, Work&& work) {
+  const int64_t rows_before = command.reading.part.begin(points.file_rows);
+  check_together(command.comm(), [&] {
+    if (points.view.n > 0) naming_file(command.data.name(), points, work, rows_before);
+  });
+}
 
 ModelPoints read_scaled(const PredictCommand& command, const PointsOfFit& fit, const ModelFile& file,
                         ProgressLine& line) {
-  Scaling scaling = file.scaling;
+  const Scaling& scaling = file.scaling;
   line.show("reading " + command.data.name());
   ModelPoints points{read_like_fit(command.data, command.reading, fit), {}};
   check_same_reading(command.comm(), points.read, scaling.kind);
@@ -110,13 +119,14 @@ ModelPoints read_scaled(const PredictCommand& command, const PointsOfFit& fit, c
   if (command.comm().rank() == 0) {  // its rows speak for all
     for (auto& text : outside_warnings(points.read, file.ranges, scaling)) points.read.warnings.push_back(text);
   }
-  if (scaling.kind != Scale::kNone) {
-    const auto columns = static_cast<size_t>(points.read.view.d);
-    scaling.offset.resize(columns);  // features alone have no target behind them
-    scaling.divisor.resize(columns);
-    points.scaled = apply_scaling(points.read.view, scaling, command.options.threads);
-    points.read.view = points.scaled.view();
-    points.read.owner.reset();
+  if (scaling.any()) {
+    use_points(command, points.read, [&] {  // features alone have no target behind them
+      points.scaled = scale_points(points.read.view, scaling.first(points.read.view.d), command.options.threads,
+                                   command.reading.memory);
+    });
+    const bool sparse = points.read.view.place.space == kSparseSpace;  // whose columns stay where they are
+    if (points.read.view.n > 0) points.read.view = points.scaled.view;
+    if (!sparse) points.read.owner.reset();
   }
   line.show("predicting");
   return points;
@@ -133,15 +143,6 @@ ModelPoints read_with_residuals(const PredictCommand& command, const PointsOfFit
       return text + "; the target is the last of them, and --predictions alone needs none";
     });
   }
-}
-
-// Calls work(), which may complain of the points, where this rank has any; all ranks throw what the first one does.
-template <class Work>
-void use_points(const PredictCommand& command, const Dataset& points, Work&& work) {
-  const int64_t rows_before = command.reading.part.begin(points.file_rows);
-  check_together(command.comm(), [&] {
-    if (points.view.n > 0) naming_file(command.data.name(), points, work, rows_before);
-  });
 }
 
 // Counts the labels of all rows of all ranks.

@@ -233,7 +233,8 @@ void append_models(const RegressCommand& command, const JobPoints& points, const
 
 void write_page(const RegressCommand& command, const JobPoints& points, const Regressed& found) {
   const RegressResult& result = found.result;
-  const std::vector<std::string> names = names_of_columns(points);
+  std::vector<std::string> names = names_of_columns(points);
+  for (size_t j = 0; j < names.size(); ++j) names[j] = points.scaling.name(names[j], j);
   ReportInput input;
   input.name = command.job.data.name();
   input.fit = &result.fit;
@@ -303,6 +304,14 @@ int run(RegressCommand& command) {
   check_job(job, command.options, initial_file);
   job.terms.products = !command.no_products;
   check_terms(1, job.terms);
+  if (job.scale == Scale::kUnit) {
+    throw Error(ErrorCode::kUsage, "--scale", "unit divides whole rows, which have the target, too; scale columns");
+  }
+  if (!job.logs.empty() && job.terms.degree > 1) {
+    throw Error(ErrorCode::kUsage, "--log",
+                "is for --degree 1: squares and products are made of the columns as they are; take logarithms in the "
+                "table");
+  }
   if (command.no_products && job.terms.degree == 1) {
     throw Error(ErrorCode::kUsage, "--no-products", "leaves out products of --degree 2; give that, or leave it out");
   }

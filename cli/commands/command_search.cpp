@@ -10,8 +10,8 @@ namespace {
 
 const JobHelp kHelp = {
     .scale =
-        "Scale the columns: none, standard (mean 0, deviation 1), minmax (0 to 1) or robust (median 0, distance of the "
-        "quartiles 1). Prototypes, inertia and an "
+        "Scale the columns: none, standard (mean 0, deviation 1), minmax (0 to 1), robust (median 0, distance of the "
+        "quartiles 1) or unit (rows of length 1). Prototypes, inertia and an "
         "--init file are in scaled units; predict applies the same scaling.",
     .model = "Write the models to this .npz file, for 'manymeans predict' and numpy.load.",
     .labels =

@@ -23,8 +23,8 @@ struct TreeCommand {
 
 const JobHelp kHelp = {
     .scale =
-        "Scale the columns: none, standard (mean 0, deviation 1), minmax (0 to 1) or robust (median 0, distance of the "
-        "quartiles 1). Centroids and inertia are in "
+        "Scale the columns: none, standard (mean 0, deviation 1), minmax (0 to 1), robust (median 0, distance of the "
+        "quartiles 1) or unit (rows of length 1). Centroids and inertia are in "
         "scaled units; predict applies the same scaling.",
     .model = "Write the leaves as a model to this .npz file, for 'manymeans predict' and numpy.load.",
     .labels =

@@ -139,7 +139,7 @@ Found run_fit(FitCommand& command, JobPoints& points, bool initial_file, Progres
     found.fit() = recommended(*found.chosen);
     command.options.k = {found.chosen->k};
   }
-  if (command.job.scale != Scale::kNone) {
+  if (points.scaling.any()) {
     for (auto& text : initial_warnings(initial, found.fit().ranges)) points.dataset.warnings.push_back(text);
   }
   add_reading(command.job, points, found.fit().provenance, found.fit().warnings);

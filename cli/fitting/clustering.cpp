@@ -97,10 +97,11 @@ void label_rows(Clustering& clustering, const RowsToLabel& rows, std::vector<std
   warnings.insert(warnings.end(), points.warnings.begin(), points.warnings.end());
   expand_terms(points, clustering.file->terms, 1, rows.reading.threads);
   const Scaling& scaling = clustering.file->scaling;
-  Matrix scaled;
-  if (scaling.kind != Scale::kNone) {
-    scaled = apply_scaling(points.view, scaling, rows.reading.threads);
-    points.view = scaled.view();
+  Dataset scaled;
+  if (scaling.any()) {
+    scaled = naming_file(rows.path, points,
+                         [&] { return scale_points(points.view, scaling, rows.reading.threads, rows.reading.memory); });
+    points.view = scaled.view;
   }
   const DeviceWatch watch(rows.backend);
   const Prediction found = naming_file(rows.path, points, [&] {

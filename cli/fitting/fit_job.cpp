@@ -71,10 +71,19 @@ Error about_all_columns(const FitJob& job, const Error& error) {
   }
 }
 
-Scaling find_job_scaling(const FitJob& job, const FitOptions& options, const PointsView& points) {
+ScaleRules scale_rules(const FitJob& job, const Dataset& points) {
+  ScaleRules rules = job.scale;
+  if (job.logs.empty()) return rules;
+  rules.logs = columns_of_points(points, job.logs, "--log");
+  if (job.target.empty() || std::ranges::find(rules.logs, points.view.d - 1) == rules.logs.end()) return rules;
+  throw Error(ErrorCode::kUsage, "--log", "names the target, which stays as it is; take its logarithm in the table");
+}
+
+Scaling find_job_scaling(const FitJob& job, const FitOptions& options, const ScaleRules& rules,
+                         const PointsView& points) {
   const int64_t memory = options.memory.bytes;
   Comm& ranks = job.comm();
-  Scaling scaling = find_scaling(points, job.scale, options.threads, memory, ranks);
+  Scaling scaling = find_scaling(points, rules, options.threads, memory, ranks);
   if (!job.target.empty()) {
     scaling.offset.back() = 0;
     scaling.divisor.back() = 1;
@@ -125,6 +134,13 @@ void bind_job_flags(const Command& app, FitJob& job, const JobHelp& help) {
   }
   const auto set_scale = [&job](const std::string& text) { job.scale = choice_named<Scale>("--scale", text); };
   app.add_option("--scale", set_scale, help.scale).type_name("NAME").default_str("none").group("Reading");
+  app.add_option(
+         "--log", [&job](const std::string& text) { job.logs = split_at_commas("--log", text); },
+         "Take the logarithm of these columns before --scale, in the form of --columns: of 1 + x where the minimum "
+         "is 0. For columns with a long tail, such as prices and counts. 'predict' does the same. Their means are "
+         "shown in the units of DATA, as geometric means.")
+      .type_name("LIST")
+      .group("Reading");
   add_file_flag(app, "--model", job.model, help.model).group("Output");
   add_file_flag(app, "--labels", job.labels, help.labels).group("Output");
   if (help.append != nullptr) bind_append_flags(app, job.append, help.append);
@@ -190,7 +206,8 @@ JobPoints read_job_points(const FitJob& job, const FitOptions& options, Progress
     throw about_all_columns(job, about_column(error, job.reading.weights, kWeightsAdvice));
   }
   if (!job.names.empty()) name_columns(points.dataset, job.names);
-  if (job.ranks) check_same_reading(*job.ranks, points.dataset, job.scale);
+  const ScaleRules rules = scale_rules(job, points.dataset);
+  if (job.ranks) check_same_reading(*job.ranks, points.dataset, rules);
   points.view = points.dataset.view;
   points.column_names = points.dataset.column_names;
   end_phase("read", points.seconds);
@@ -212,16 +229,25 @@ JobPoints read_job_points(const FitJob& job, const FitOptions& options, Progress
     points.view = points.dataset.view;
     end_phase("terms", points.seconds);
   }
-  if (job.scale == Scale::kNone) warn_of_dominance();
+  const bool scales = rules.kind != Scale::kNone || !rules.logs.empty();
+  if (!scales) warn_of_dominance();
   end_phase("warnings", points.seconds);
-  if (job.scale == Scale::kNone) return points;
+  if (!scales) return points;
   line.show("scaling");
-  points.scaling = naming_job_file(job, points.dataset, [&] { return find_job_scaling(job, options, points.view); });
-  points.scaled = scale_points(points.view, points.scaling, options.threads, memory);
+  naming_job_file(job, points.dataset, [&] {
+    points.scaling = find_job_scaling(job, options, rules, points.view);
+    check_together(ranks, [&] {  // each its own rows, which it counts from the first of them
+      const auto scale = [&] { return scale_points(points.view, points.scaling, options.threads, memory); };
+      points.scaled =
+          naming_file(job.data.name(), points.dataset, scale, job.reading.part.begin(points.dataset.file_rows));
+    });
+  });
   points.view = points.scaled.view;
   warn_of_dominance();
-  points.dataset.view.data = nullptr;  // its shape stays, for messages
-  points.dataset.owner.reset();
+  if (!sparse) {                         // of sparse points columns stay where they are
+    points.dataset.view.data = nullptr;  // its shape stays, for messages
+    points.dataset.owner.reset();
+  }
   end_phase("scale", points.seconds);
   return points;
 }
@@ -229,7 +255,7 @@ JobPoints read_job_points(const FitJob& job, const FitOptions& options, Progress
 Dataset read_job_initial(const FitJob& job, const std::string& path, FitOptions& options, JobPoints& points) {
   InitialFile wanted{.path = path,
                      .like = points_of_fit(points.dataset),
-                     .scale = job.scale,
+                     .scaling = points.scaling,
                      .kind = job.target.empty() ? ModelKind::kCentroids : ModelKind::kLinear,
                      .metric = options.metric,
                      .terms = job.terms,

@@ -23,6 +23,7 @@ struct FitJob {
   std::string target;  ///< column of the target, by name or number; empty: there is none
   ReadOptions reading;
   Scale scale = Scale::kNone;
+  std::vector<std::string> logs = {};        ///< columns whose logarithm is taken, as --columns has them
   Terms terms = {};                          ///< that features become before they are scaled
   std::string names;                         ///< a file of the names of columns; empty: DATA has them, or none
   std::vector<std::string> profile = {};     ///< columns that are not fitted, and describe the clusters

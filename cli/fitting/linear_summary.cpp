@@ -35,7 +35,8 @@ std::vector<ClusterColumn> columns_of_models(const std::vector<std::string>& nam
   const int64_t features = model.prototypes.columns() - 1;
   for (int64_t i = 0; i <= features; ++i) {
     const int64_t j = i == 0 ? features : i - 1;
-    const std::string name = i == 0 ? "intercept" : names[static_cast<size_t>(j)] + " coefficient";
+    const std::string name =
+        i == 0 ? "intercept" : scaling.name(names[static_cast<size_t>(j)], static_cast<size_t>(j)) + " coefficient";
     ClusterColumn values{name, {}}, errors{name + " error", {}};
     for (int64_t k = 0; k < model.k; ++k) {
       values.values.push_back(unscaled_model(model.prototypes, k, scaling)[static_cast<size_t>(j)]);

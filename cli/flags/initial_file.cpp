@@ -90,10 +90,16 @@ InitialModels from_model_file(const InitialFile& wanted) {
                 fmt::format("'{}' holds {}; {} are needed here", path, file.linear() ? "linear models" : "centroids",
                             file.linear() ? "centroids" : "linear models"));
   }
-  if (file.scaling.kind != wanted.scale) {
+  if (file.scaling.kind != wanted.scaling.kind) {
     throw Error(ErrorCode::kUsage, "--init",
                 fmt::format("the model in '{}' was fitted with --scale {}, this fit has --scale {}; use the same", path,
-                            name_of(file.scaling.kind), name_of(wanted.scale)));
+                            name_of(file.scaling.kind), name_of(wanted.scaling.kind)));
+  }
+  if (file.scaling.logs != wanted.scaling.logs) {
+    throw Error(ErrorCode::kUsage, "--init",
+                fmt::format("the model in '{}' was fitted with logarithms of other columns than this fit has; use the "
+                            "same --log",
+                            path));
   }
   if (file.terms != wanted.terms) {
     throw Error(

@@ -23,7 +23,7 @@ struct InitialFile {
   std::vector<int64_t> k = {};                   ///< asked for; empty: the file decides
   std::optional<int64_t> models = std::nullopt;  ///< of each k that were asked for; none: the file decides
   PointsOfFit like;                              ///< of the points: their columns
-  Scale scale = Scale::kNone;
+  Scaling scaling = {};
   ModelKind kind = ModelKind::kCentroids;
   Metric metric = Metric::kEuclidean;
   Terms terms = {};
@@ -38,8 +38,8 @@ struct InitialModels {
 /// Reads all models of a model file (.npz), or the prototypes of all models from a file of points. For `models` = 1 a
 /// model file gives the best model of each k. Columns are found by name where the points and the file have names, else
 /// by their place. Prototypes are in the units of the points after scaling, so a model file must have been fitted with
-/// the same kind of scaling, and the same metric. Throws Error: kUsage when k or models disagree with a model file,
-/// kBadData when the rows or columns do not fit.
+/// the same kind of scaling, the same logarithms, and the same metric. Throws Error: kUsage when k or models disagree
+/// with a model file, kBadData when the rows or columns do not fit.
 InitialModels read_initial(const InitialFile& wanted);
 
 /// Says so where centroids lie far outside the points that the fit scaled, as those in the units of the file do.

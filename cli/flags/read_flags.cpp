@@ -195,11 +195,17 @@ Error about_file(const Error& error, const std::string& path, const Dataset& poi
   constexpr std::string_view kPoints = "[points] ";
   if (!what.starts_with(kPoints)) return error;
   what.erase(0, kPoints.size());
-  // A value's place begins the message: "row 3, column 2 is NaN".
+  // A place begins the message: "row 3, column 2 is NaN", "row 3 is all zeros", "column 2 has the minimum -1".
   long long row = 0, column = 0;
-  int end = 0;
-  const bool placed = std::sscanf(what.c_str(), "row %lld, column %lld%n", &row, &column, &end) == 2;
-  if (placed && column >= 1 && column <= points.view.d) {
+  int end = 0, end_of_row = 0;
+  const int found = std::sscanf(what.c_str(), "row %lld%n, column %lld%n", &row, &end_of_row, &column, &end);
+  const bool whole = found < 1 && std::sscanf(what.c_str(), "column %lld%n", &column, &end) == 1;
+  const bool in_points = column >= 1 && column <= points.view.d;
+  if (whole && in_points) {
+    what.replace(0, static_cast<size_t>(end), column_label(points, column));
+  } else if (found == 1) {
+    what.replace(0, static_cast<size_t>(end_of_row), row_label(points, rows_before + row));
+  } else if (found == 2 && in_points) {
     what.replace(0, static_cast<size_t>(end),
                  row_label(points, rows_before + row) + ", " + column_label(points, column));
   }

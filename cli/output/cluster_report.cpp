@@ -92,6 +92,11 @@ std::string explanation(const ClusterReport& report) {
               ? "\ntop terms: columns whose centroid exceeds the mean of all rows most"
               : "\n+1.4 sd: 1.4 standard deviations above the mean of all rows";
   if (summary.weighted) text += "; all by weight";
+  std::vector<std::string> logs;
+  for (size_t j = 0; j < summary.logs.size(); ++j) {
+    if (summary.logs[j] != Logarithm::kNone) logs.push_back(shown_name(report.columns[j]));
+  }
+  if (!logs.empty()) text += fmt::format("\ngeometric means, and sd of the logarithm: {}", fmt::join(logs, ", "));
   if (std::ranges::any_of(report.traits, &Trait::is_text)) text += "\n1.8 times: 1.8 times as often as in all rows";
   if (!report.traits.empty()) text += "\nz: test value of a column that was not fitted; beyond 2 or 3 it is surprising";
   if (report.row_name) {

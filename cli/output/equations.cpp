@@ -44,7 +44,7 @@ std::vector<double> sizes_of_features(const LinearModels& models, int64_t row) {
   const double spread = own > 0 ? std::sqrt(all / own) : 1;
   std::vector<double> sizes;
   for (size_t j = 0; j < gate.scales.size(); ++j) {
-    const bool scaled = models.scaling.kind != Scale::kNone;
+    const bool scaled = !models.scaling.offset.empty();
     const double divisor = scaled ? models.scaling.divisor[j] : 1;
     const double offset = scaled ? models.scaling.offset[j] : 0;
     const double mean = gate.means.at(row, static_cast<int64_t>(j)) * divisor + offset;
@@ -65,10 +65,12 @@ double allowed_change(const LinearModels& models, const std::vector<double>& mod
   return std::max(kShare * residual, kLost * largest) / static_cast<double>(model.size());
 }
 
-std::vector<std::string> shown_terms(const EquationNames& names) {
+std::vector<std::string> shown_terms(const EquationNames& names, const Scaling& scaling) {
   std::vector<std::string> features;
   for (const std::string& name : names.features) features.push_back(quoted(name));
-  return term_names(features, names.terms);
+  std::vector<std::string> terms = term_names(features, names.terms);
+  for (size_t j = 0; j < terms.size(); ++j) terms[j] = scaling.name(terms[j], j);
+  return terms;
 }
 
 std::string equation(const LinearModels& models, int64_t row, const EquationNames& names) {
@@ -76,7 +78,7 @@ std::string equation(const LinearModels& models, int64_t row, const EquationName
   const std::vector<double> sizes = sizes_of_features(models, row);
   const double allowed = allowed_change(models, model, sizes);
   std::string out = fmt::format("{} = {}", quoted(names.target), rounded(model.back(), allowed));
-  const std::vector<std::string> terms = shown_terms(names);
+  const std::vector<std::string> terms = shown_terms(names, models.scaling);
   for (size_t j = 0; j < terms.size(); ++j) {
     if (model[j] == 0) continue;
     out +=
@@ -90,7 +92,7 @@ std::string errors_of(const LinearModels& models, int64_t row, const EquationNam
   const Matrix& errors = models.summary.standard_errors;
   const int64_t features = errors.columns() - 1;
   std::string out = fmt::format("(errors {:.3g}", errors.at(row, features));
-  const std::vector<std::string> terms = shown_terms(names);
+  const std::vector<std::string> terms = shown_terms(names, models.scaling);
   for (int64_t j = 0; j < features; ++j) {
     if (models.coefficients.at(row, j) == 0) continue;
     out += fmt::format(", {:.3g} {}", errors.at(row, j), terms[static_cast<size_t>(j)]);

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cctype>
 #include <functional>
+#include <iterator>
 #include <string_view>
 #include <vector>
 
@@ -18,6 +19,7 @@ constexpr int64_t kMaxCategories = 20;     // more texts in a column are names, 
 constexpr double kMaxGaps = 0.5;           // a column of more gaps is made of its fill value
 constexpr double kMaxRatioOfSpreads = 2;   // of columns that may have one unit
 constexpr double kSpreadOfCategory = 0.5;  // of a column of 0 and 1, at most
+constexpr double kSpreadOfLog = 1;         // of the logarithm of a column that is_skewed()
 constexpr size_t kMaxNames = 8;            // of columns to exclude; more are ranges of numbers
 
 int64_t texts(const TableColumn& column) {
@@ -76,10 +78,24 @@ std::string list_of(const std::vector<const TableColumn*>& columns, const TableS
   return fmt::format("{}", fmt::join(names, ","));
 }
 
+// A column of a long tail: a deviation above the mean, which no single value makes. Few different values are codes, and
+// the logarithm of 1 + x bends numbers of 10 and more.
+bool is_skewed(const TableColumn* column) {
+  constexpr int64_t kMinDistinct = 20;
+  const ColumnSummary& values = column->values;
+  if (texts(*column) > 0 || !(values.min >= 0) || column->distinct < kMinDistinct) return false;
+  const double farthest = (values.max - values.mean) / values.deviation;
+  const auto rows = static_cast<double>(column->numbers - values.missing);
+  return values.deviation > values.mean && 2 * farthest * farthest < rows &&
+         values.max > 10 * (values.min > 0 ? values.min : 1);
+}
+
 bool need_scaling(const std::vector<const TableColumn*>& columns) {
   std::vector<double> spreads;
   for (const TableColumn* column : columns) {
-    spreads.push_back(texts(*column) > 0 ? kSpreadOfCategory : column->values.deviation);
+    spreads.push_back(texts(*column) > 0  ? kSpreadOfCategory
+                      : is_skewed(column) ? kSpreadOfLog
+                                          : column->values.deviation);
   }
   const auto [smallest, largest] = std::ranges::minmax(spreads);
   return largest > kMaxRatioOfSpreads * smallest;
@@ -89,7 +105,8 @@ bool need_scaling(const std::vector<const TableColumn*>& columns) {
 bool has_outlier(const TableColumn* column) {
   constexpr double kFar = 10;
   const ColumnSummary& values = column->values;
-  return texts(*column) == 0 && std::max(values.max - values.mean, values.mean - values.min) > kFar * values.deviation;
+  return texts(*column) == 0 && !is_skewed(column) &&
+         std::max(values.max - values.mean, values.mean - values.min) > kFar * values.deviation;
 }
 
 // How the table was read.
@@ -127,6 +144,9 @@ std::string fit_to_try(const std::string& path, const ReadOptions& options, cons
   if (std::ranges::any_of(used, [](const TableColumn* column) { return texts(*column) > 0; })) {
     command += " --categories onehot";
   }
+  std::vector<const TableColumn*> skewed;
+  std::ranges::copy_if(used, std::back_inserter(skewed), is_skewed);
+  if (!skewed.empty()) command += " --log " + quoted(list_of(skewed, table));
   if (need_scaling(used)) command += std::ranges::any_of(used, has_outlier) ? " --scale robust" : " --scale standard";
   return command;
 }

@@ -5,7 +5,7 @@
 #include "output/equations.h"
 #include "output/text_table.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include <cmath>
@@ -85,6 +85,21 @@ std::string table_of(const ModelFile& file) {
 
 }  // namespace
 
+std::string name_of_column(const ModelFile& file, int64_t j) {
+  const auto at = static_cast<size_t>(j);
+  if (at < file.column_names.size()) return file.column_names[at];
+  const bool numbered = std::ssize(file.source.numbers) == file.models[0].prototypes.columns();
+  return fmt::format("column {}", numbered ? file.source.numbers[at] : j + 1);
+}
+
+std::vector<std::string> log_columns(const ModelFile& file) {
+  std::vector<std::string> names;
+  for (size_t j = 0; j < file.scaling.logs.size(); ++j) {
+    if (file.scaling.has_log(j)) names.push_back(name_of_column(file, static_cast<int64_t>(j)));
+  }
+  return names;
+}
+
 std::string model_heading(const std::string& path, const ModelFile& file) {
   const int64_t columns = file.models[0].prototypes.columns();
   const std::string of = file.linear()
@@ -92,8 +107,10 @@ std::string model_heading(const std::string& path, const ModelFile& file) {
                                            file.terms.degree == 1 ? "feature" : "term", columns == 2 ? "" : "s")
                              : fmt::format("centroids of {} columns", columns);
   const std::string metric = file.metric == Metric::kEuclidean ? "" : fmt::format(" --metric {}", name_of(file.metric));
-  return fmt::format("{}: {}, {}, fitted with --scale {}{}", path, of, name_of(file.models[0].prototypes.type()),
-                     name_of(file.scaling.kind), metric);
+  const std::vector<std::string> logs = log_columns(file);
+  return fmt::format("{}: {}, {}, fitted with --scale {}{}{}", path, of, name_of(file.models[0].prototypes.type()),
+                     name_of(file.scaling.kind), logs.empty() ? "" : fmt::format(" --log {}", fmt::join(logs, ",")),
+                     metric);
 }
 
 std::string model_equations(const ModelFile& file) {
@@ -117,13 +134,16 @@ Json model_description_json(const std::string& path, const ModelFile& file) {
                {"kind", file.linear() ? "linear" : "centroids"},
                {"dtype", std::string(name_of(file.models[0].prototypes.type()))},
                {"scale", std::string(name_of(file.scaling.kind))}};
+  if (!file.scaling.logs.empty()) json["log"] = log_columns(file);
   if (!file.linear()) json["metric"] = std::string(name_of(file.metric));
   if (file.linear()) {
     const EquationNames names = equation_names(file);
     json["features"] = names.features;
     json["degree"] = file.terms.degree;
     json["products"] = file.terms.products;
-    json["terms"] = term_names(names.features, names.terms);
+    std::vector<std::string> terms = term_names(names.features, names.terms);
+    for (size_t j = 0; j < terms.size(); ++j) terms[j] = file.scaling.name(terms[j], j);
+    json["terms"] = std::move(terms);
     json["target"] = names.target;
   }
   json["models"] = Json::array();

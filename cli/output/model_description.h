@@ -17,6 +17,11 @@ std::string model_description(const std::string& path, const ModelFile& file);
 /// Returns the description as one JSON object.
 nlohmann::ordered_json model_description_json(const std::string& path, const ModelFile& file);
 
+/// The name of a column of centroids, or "column 3".
+std::string name_of_column(const ModelFile& file, int64_t j);
+/// Names of the columns whose logarithm was taken.
+std::vector<std::string> log_columns(const ModelFile& file);
+
 /// Its first line, without the end of the line, and the equations of linear models, each after an empty line.
 std::string model_heading(const std::string& path, const ModelFile& file);
 std::string model_equations(const ModelFile& file);

@@ -102,16 +102,7 @@ std::string range_of(const std::vector<Number>& values) {
 
 // Centroids in the units of the file, whatever the scaling was.
 double centroid_at(const ModelFile& file, const StoredModel& model, int64_t k, int64_t j) {
-  const double value = model.prototypes.at(k, j);
-  if (file.scaling.kind == Scale::kNone) return value;
-  return value * file.scaling.divisor[static_cast<size_t>(j)] + file.scaling.offset[static_cast<size_t>(j)];
-}
-
-std::string name_of_column(const ModelFile& file, int64_t j) {
-  const auto at = static_cast<size_t>(j);
-  if (at < file.column_names.size()) return file.column_names[at];
-  const bool numbered = std::ssize(file.source.numbers) == file.models[0].prototypes.columns();
-  return fmt::format("column {}", numbered ? file.source.numbers[at] : j + 1);
+  return file.scaling.undone(model.prototypes.at(k, j), static_cast<size_t>(j));
 }
 
 std::vector<double> shares_of(const StoredModel& model) {
@@ -154,7 +145,7 @@ std::string centroid_table(const ModelFile& file, const StoredModel& model) {
     auto& row = cells.emplace_back();
     row = {std::to_string(k), std::to_string(model.counts[cluster]), fmt::format("{:.1f} %", 100 * shares[cluster])};
     for (const int64_t j : columns) {
-      const double unit = file.scaling.kind == Scale::kNone ? 0 : file.scaling.divisor[static_cast<size_t>(j)];
+      const double unit = file.scaling.offset.empty() ? 0 : file.scaling.divisor[static_cast<size_t>(j)];
       row.push_back(shown_mean(centroid_at(file, model, k, j), unit));
     }
   }
@@ -176,6 +167,8 @@ std::string text_of_clusters(const ModelFile& file) {
     out += " in a cluster\n";
     if (!file.linear()) out += centroid_table(file, model) + "\n";
   }
+  const bool geometric = !file.linear() && file.scaling.kind != Scale::kUnit && !file.scaling.logs.empty();
+  if (geometric) out += fmt::format("geometric means: {}\n", fmt::join(log_columns(file), ", "));
   return out;
 }
 
@@ -293,6 +286,7 @@ Json model_inspection_json(const std::string& path, const ModelFile& file) {
   json["scaling"] = {{"kind", std::string(name_of(file.scaling.kind))},
                      {"offset", file.scaling.offset},
                      {"divisor", file.scaling.divisor}};
+  for (const Logarithm log : file.scaling.logs) json["scaling"]["log"].push_back(std::string(name_of(log)));
   for (const char* name : {"digest", "interrupted", "warnings", "provenance"}) json[name] = field(summary, name);
   return json;
 }

@@ -34,8 +34,9 @@ std::shared_ptr<Comm> share_rows(const std::vector<NamedFile>& inputs, ReadOptio
   return ranks;
 }
 
-void check_same_reading(Comm& ranks, const Dataset& points, Scale scale) {
-  std::vector<int64_t> mine = {points.file_rows, static_cast<int64_t>(scale)};
+void check_same_reading(Comm& ranks, const Dataset& points, const ScaleRules& rules) {
+  std::vector<int64_t> mine = {points.file_rows, static_cast<int64_t>(rules.kind), std::ssize(rules.logs)};
+  mine.insert(mine.end(), rules.logs.begin(), rules.logs.end());
   mine.insert(mine.end(), points.source.numbers.begin(), points.source.numbers.end());
   const std::vector<std::vector<int64_t>> all = ranks.gather(std::span<const int64_t>(mine));
   const auto other = std::ranges::find_if(all, [&](const auto& its) { return its != all[0]; });
@@ -46,10 +47,12 @@ void check_same_reading(Comm& ranks, const Dataset& points, Scale scale) {
                 fmt::format("rank 0 found {} rows, rank {} found {}; all ranks have to see the same files", all[0][0],
                             rank, (*other)[0]));
   }
-  throw Error(ErrorCode::kUsage, "ranks",
-              fmt::format("rank 0 was given other columns, or another scale, than rank {}; give all ranks the same "
-                          "options",
-                          rank));
+  throw Error(
+      ErrorCode::kUsage, "ranks",
+      fmt::format(
+          "rank 0 was given other columns, or another scale or logarithm, than rank {}; give all ranks the same "
+          "options",
+          rank));
 }
 
 namespace {

@@ -20,7 +20,7 @@ void check_shareable(const NamedFile& input);
 
 /// Throws Error, naming two ranks, if they found different numbers of rows, or if their options for columns or scaling
 /// differ. All ranks call it.
-void check_same_reading(Comm& ranks, const Dataset& points, Scale scale);
+void check_same_reading(Comm& ranks, const Dataset& points, const ScaleRules& rules);
 
 /// Returns the warnings of all ranks, each sentence once, on the first rank. The others get nothing. All ranks call it.
 /// Without ranks it is `mine`.

@@ -13,6 +13,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace manymeans {
@@ -185,30 +186,70 @@ std::string points_file(const std::string& path);
 /// Returns true if this path can be read: a file, a member of a file, or standard input.
 bool is_points_path(const std::string& path);
 
-/// Scaling of columns.
+/// Scaling of points: of each column, or of each row.
 enum class Scale : uint8_t {
   kNone,
   kStandard,  ///< (x - mean) / standard deviation; constant columns become 0
   kMinMax,    ///< (x - min) / (max - min); constant columns become 0
   kRobust,    ///< (x - median) / (distance of the quartiles), or / deviation where that distance is 0
+  kUnit,      ///< every row divided by its Euclidean length; sparse rows stay sparse
 };
 template <>
 std::span<const std::string_view> names_of<Scale>();
 
-/// The offset and divisor of every column, as found in `points`: x' = (x - offset) / divisor.
+/// The logarithm of a column, taken before it is scaled.
+enum class Logarithm : uint8_t {
+  kNone,
+  kOfValue,    ///< log(x), of columns above 0
+  kOfOnePlus,  ///< log(1 + x), of columns whose minimum is 0
+};
+template <>
+std::span<const std::string_view> names_of<Logarithm>();
+
+/// How points are to be scaled.
+struct ScaleRules {
+  Scale kind = Scale::kNone;
+  std::vector<int64_t> logs = {};  ///< columns, from 0, whose logarithm is taken first
+
+  ScaleRules(Scale its_kind, std::vector<int64_t> its_logs = {}) : kind(its_kind), logs(std::move(its_logs)) {}
+};
+
+/// The scaling of the points of a fit. Every column becomes x' = (x - offset) / divisor, of the logarithm of x if it
+/// has one. Then rows are divided by their length, if `kind` is kUnit.
 struct Scaling {
   Scale kind = Scale::kNone;
-  std::vector<double> offset;
+  std::vector<double> offset;  ///< empty, or one for each column
   std::vector<double> divisor;
+  std::vector<Logarithm> logs = {};  ///< empty, or one for each column
+
+  bool any() const { return kind != Scale::kNone || !logs.empty(); }
+  bool has_log(size_t column) const { return column < logs.size() && logs[column] != Logarithm::kNone; }
+  /// A scaled value of this column in the units of the points, for display. Of a mean of logarithms it is the geometric
+  /// mean. Values of rows of length one have no units and stay.
+  double undone(double value, size_t column) const;
+  /// "log(price)" or "log(1 + price)"; the name itself of a column without a logarithm.
+  std::string name(const std::string& column_name, size_t column) const;
+  /// The scaling of the first columns alone.
+  Scaling first(int64_t columns) const;
+  bool operator==(const Scaling&) const = default;
 };
-Scaling find_scaling(const PointsView& points, Scale kind, int threads = 0, int64_t memory = 0);
+/// Throws Error(kBadData) naming the first column of `rules.logs` that has a value below 0.
+Scaling find_scaling(const PointsView& points, const ScaleRules& rules, int threads = 0, int64_t memory = 0);
 /// Finds the scaling for the rows of all ranks. All ranks call it.
-Scaling find_scaling(const PointsView& points, Scale kind, int threads, int64_t memory, Comm& comm);
-/// A new matrix of scaled points, computed in binary64 and rounded once to float32 (float64 for float64 points).
+Scaling find_scaling(const PointsView& points, const ScaleRules& rules, int threads, int64_t memory, Comm& comm);
+/// A new matrix of scaled points, computed in binary64 and rounded once to float32 (float64 for float64 points). A
+/// logarithm is rounded once before. Throws Error(kBadData) naming the first row that has no finite logarithm, and as
+/// rows_of_length_one().
 Matrix apply_scaling(const PointsView& points, const Scaling& scaling, int threads = 0);
 
-/// Scales the points in a new array, or in a temporary file if `memory` demands it (as in ReadOptions).
+/// Scales the points in a new array, or in a temporary file if `memory` demands it (as in ReadOptions). Sparse points
+/// with Scale::kUnit alone stay sparse, and need the given ones as long as they are used.
 Dataset scale_points(const PointsView& points, const Scaling& scaling, int threads, int64_t memory);
+
+/// The columns of the points, from 0, that these names, numbers and ranges mean, as in ReadOptions::columns. Throws
+/// Error(kUsage) about `parameter` for a column that is not there or holds categories.
+std::vector<int64_t> columns_of_points(const Dataset& points, std::span<const std::string> specifications,
+                                       const char* parameter);
 
 /// A new matrix of the rows, each scaled to length one as a fit with Metric::kCosine has them: in float32 (float64 for
 /// float64 points). Throws Error(kBadData) naming the first row that is all zeros, or a value that is not finite.

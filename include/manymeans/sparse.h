@@ -27,8 +27,8 @@ struct SparseView {
   bool wide_indices = false;
 
   /// These points for any function that takes points; this view must outlive what is returned. The backends cpu ("auto"
-  /// is that one for them) and reference read them; scaling and linear models would fill in the zeros, and refuse them.
-  /// Error(kBadData) names the row where starts or indices are not as they have to be.
+  /// is that one for them) and reference read them; scaling of columns and linear models would fill in the zeros, and
+  /// refuse them. Error(kBadData) names the row where starts or indices are not as they have to be.
   PointsView points() const {
     PointsView view(this, n, d, type);
     view.place.space = kSparseSpace;

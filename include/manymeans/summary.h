@@ -24,7 +24,9 @@ inline constexpr int64_t kMaxTerms = 10;
 /// Max typical rows of a cluster.
 inline constexpr int64_t kMaxTypical = 3;
 
-/// A column over all rows, weighted if they are. The deviation is biased (divided by the weight of all rows).
+/// A column over all rows, weighted if they are. The deviation is biased (divided by the weight of all rows). Of a
+/// column of logarithms the mean is geometric, and the deviation half the distance of the values one deviation of the
+/// logarithms below and above it.
 struct ColumnTraits {
   double mean = 0;
   double deviation = 0;
@@ -42,12 +44,14 @@ struct ClusterTraits {
   std::vector<int64_t> typical = {};  ///< rows that are nearest to the centroid, from 0 among all; the nearest first
 };
 
-/// Columns are in the units of the file for any scaling of the fit. Under Metric::kCosine they are columns of the rows
-/// scaled to length one.
+/// Columns are in the units of the file for any scaling of the columns. Under Metric::kCosine and Scale::kUnit they are
+/// columns of the rows scaled to length one.
 struct ModelSummary {
   bool weighted = false;
   bool scaled = false;                ///< the points were, and spreads are in scaled units
+  std::vector<Logarithm> logs;        ///< as in Scaling: centroids of these columns are geometric means
   std::vector<ColumnTraits> columns;  ///< D
+  std::vector<ColumnTraits> fitted;   ///< the same of the columns as the fit had them
   std::vector<ClusterTraits> clusters;
   Matrix centroids;    ///< K x D, float64
   Matrix differences;  ///< centroids minus means, in deviations of the columns; 0 where a column is constant

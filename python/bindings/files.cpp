@@ -180,9 +180,7 @@ nb::dict load(nb::handle path) {
   result["models"] = models;
   result["linear"] = linear;
   result["metric"] = std::string(name_of(file.metric));
-  result["scale_kind"] = std::string(name_of(file.scaling.kind));
-  result["scale_offset"] = file.scaling.offset;
-  result["scale_divisor"] = file.scaling.divisor;
+  result["scaling"] = dict_of(std::move(file.scaling));
   result["column_names"] = to_texts(file.column_names);
   result["source"] = as_dict(file.source, 0);
   result["ranges"] = to_tuple(std::move(file.ranges));
@@ -215,9 +213,7 @@ void save(nb::handle path, const nb::dict& file) {
     stored.models.push_back(stored_model(nb::cast<nb::dict>(model)));
   }
   stored.metric = value_named<Metric>("metric", nb::cast<std::string>(file["metric"]));
-  const auto scale = value_named<Scale>("scale", nb::cast<std::string>(file["scale_kind"]));
-  stored.scaling = {scale, nb::cast<std::vector<double>>(file["scale_offset"]),
-                    nb::cast<std::vector<double>>(file["scale_divisor"])};
+  stored.scaling = scaling_in(nb::cast<nb::dict>(file["scaling"]));
   stored.ranges = ranges_in(file["ranges"]);
   stored.column_names = all_bytes_of(file["column_names"]);
   stored.source = source_in(nb::cast<nb::dict>(file["source"]));

@@ -93,6 +93,27 @@ nb::dict as_dict(FitResult& result) {
   return out;
 }
 
+Scaling scaling_in(const nb::dict& given) {
+  Scaling scaling{value_named<Scale>("scale", nb::cast<std::string>(given["kind"])),
+                  nb::cast<std::vector<double>>(given["offset"]), nb::cast<std::vector<double>>(given["divisor"])};
+  if (!given.contains("log")) return scaling;  // of an older pickle
+  for (nb::handle name : given["log"]) {
+    scaling.logs.push_back(value_named<Logarithm>("log", nb::cast<std::string>(name)));
+  }
+  return scaling;
+}
+
+nb::dict dict_of(Scaling scaling) {
+  nb::dict result;
+  nb::list logs;
+  for (const Logarithm log : scaling.logs) logs.append(std::string(name_of(log)));
+  result["kind"] = std::string(name_of(scaling.kind));
+  result["offset"] = std::move(scaling.offset);
+  result["divisor"] = std::move(scaling.divisor);
+  result["log"] = std::move(logs);
+  return result;
+}
+
 ModelResult model_in(const nb::dict& model) {
   ModelResult result;
   result.k = nb::cast<int64_t>(model["k"]);

@@ -74,6 +74,10 @@ class GivenHooks {
 
 nanobind::dict as_dict(FitResult& result);
 
+/// A scaling of its kind, offsets, divisors and, where there are some, names of logarithms.
+Scaling scaling_in(const nanobind::dict& given);
+nanobind::dict dict_of(Scaling scaling);
+
 /// A model of what Python keeps of it; without labels where they are None. Labels are uint32, and a fit has returned
 /// them.
 ModelResult model_in(const nanobind::dict& model);

@@ -2,6 +2,7 @@
 #include <manymeans/manymeans.h>
 
 #include "arrays.h"
+#include "fit_parts.h"
 #include "module.h"
 #include "sparse_arrays.h"
 #include "texts.h"
@@ -69,11 +70,6 @@ nb::object transform_points(const Predictor& predictor, const nb::object& points
   return options.room ? nb::none() : to_numpy(std::move(result));
 }
 
-Scaling scaling_in(const nb::dict& given) {
-  const auto scale = value_named<Scale>("scale", value_of<std::string>(given, "kind"));
-  return {scale, value_of<std::vector<double>>(given, "offset"), value_of<std::vector<double>>(given, "divisor")};
-}
-
 // Names are only read for a warning.
 nb::list warn_of_outside(const nb::object& points, bool bfloat16, const nb::object& ranges, const nb::dict& scaling,
                          nb::handle names) {
@@ -94,15 +90,13 @@ nb::object scale_points(const nb::object& points, bool bfloat16, const nb::dict&
   return to_numpy(std::move(result));
 }
 
-nb::dict scaling_of(const nb::object& points, bool bfloat16, const std::string& kind, int threads) {
+nb::dict scaling_of(const nb::object& points, bool bfloat16, const std::string& kind, std::vector<int64_t> logs,
+                    int threads) {
   const PointsView view = points_of(points, bfloat16);
+  const ScaleRules rules(value_named<Scale>("scale", kind), std::move(logs));
   Scaling found;
-  Waiting().run([&] { found = find_scaling(view, value_named<Scale>("scale", kind), threads); });
-  nb::dict scaling;
-  scaling["kind"] = kind;
-  scaling["offset"] = std::move(found.offset);
-  scaling["divisor"] = std::move(found.divisor);
-  return scaling;
+  Waiting().run([&] { found = find_scaling(view, rules, threads); });
+  return dict_of(std::move(found));
 }
 
 nb::object unit_rows(const nb::object& points, bool bfloat16, int threads) {
@@ -165,7 +159,8 @@ void add_predicting(nb::module_& module) {
       .def("transform", &transform_points, nb::arg("points"), nb::arg("bfloat16"), nb::arg("wanted"));
   module.def("outside_warnings", &warn_of_outside, nb::arg("points"), nb::arg("bfloat16"), nb::arg("ranges"),
              nb::arg("scaling"), nb::arg("names"));
-  module.def("find_scaling", &scaling_of, nb::arg("points"), nb::arg("bfloat16"), nb::arg("kind"), nb::arg("threads"));
+  module.def("find_scaling", &scaling_of, nb::arg("points"), nb::arg("bfloat16"), nb::arg("kind"), nb::arg("logs"),
+             nb::arg("threads"));
   module.def("apply_scaling", &scale_points, nb::arg("points"), nb::arg("bfloat16"), nb::arg("scaling"),
              nb::arg("threads"));
   module.def("rows_of_length_one", &unit_rows, nb::arg("points"), nb::arg("bfloat16"), nb::arg("threads"));

@@ -138,9 +138,7 @@ Given given_in(const nb::dict& result) {
     given.traits.push_back(trait_in(nb::cast<nb::dict>(trait)));
   }
   if (!result["chosen"].is_none()) given.chosen = chosen_in(nb::cast<nb::dict>(result["chosen"]));
-  const auto scaling = nb::cast<nb::dict>(result["scaling"]);
-  given.scaling = {value_named<Scale>("scale", nb::cast<std::string>(scaling["kind"])),
-                   nb::cast<std::vector<double>>(scaling["offset"]), nb::cast<std::vector<double>>(scaling["divisor"])};
+  given.scaling = scaling_in(nb::cast<nb::dict>(result["scaling"]));
   return given;
 }
 

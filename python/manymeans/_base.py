@@ -640,9 +640,10 @@ class _Clusterer(_BaseEstimator):
         fitted = on_host(getattr(self, "labels_", None)), getattr(self, "inertia_", math.nan)
         found = labelled(measured, weights, centers, fitted, None if own else lambda: on_host(self.predict(X)))
         result: FitResult | None = getattr(self, "result_", None)
-        if result is not None:
-            points, centers = result._described(points, measured), result._unscaled(centers)
-        return Profile(X, weights, found, centers).of_points(points, getattr(self, "feature_names_in_", None))
+        profile, names = Profile(X, weights, found, centers), getattr(self, "feature_names_in_", None)
+        if result is None:
+            return profile.of_points(points, names)
+        return result._describe(profile, points, measured, names)
 
 
 class _WithoutResult(_Clusterer):

@@ -10,10 +10,12 @@ from ._errors import UnavailableError, warn
 from ._functions import k_list
 from ._imports import importing
 from ._input import plain_points
+from ._labelling import scaled
 from ._opening import opened_without_weights
 from ._page import fragment
 from ._parameters import integer
 from ._result import FitResult
+from ._scales import scaling_of
 from ._seeds import seed_of
 from ._tables import Source
 from ._wording import in_python
@@ -206,6 +208,8 @@ def choose_k(
     time_limit: float | None = None,
     backend: str = "auto",
     n_threads: int | None = None,
+    scale: str = "none",
+    log: str | int | Iterable[str | int] = (),
 ) -> Choice:
     """Choose the number of clusters: one ensemble of all k, judged by several criteria.
 
@@ -216,7 +220,7 @@ def choose_k(
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features), Dataset or path
-        Points; scale columns of different units first.
+        Points; `scale` brings columns of different units to one.
     k : iterable of int or str, default=range(2, 21)
         The numbers to choose from, or text such as ``"2..30"``. k = 1 is judged in addition. Numbers of the default
         above the number of rows are left out.
@@ -245,6 +249,8 @@ def choose_k(
         Where to compute. Never changes the answer.
     n_threads : int, optional
         Threads; by default all that are usable. Never changes the answer.
+    scale, log : optional
+        As in `fit`; the criteria are those of the scaled points.
 
     Returns
     -------
@@ -265,6 +271,8 @@ def choose_k(
 
     """
     points = plain_points(opened_without_weights(X, "choose_k"), keep_sparse=True)
+    scaling = scaling_of(points, {"scale": scale, "log": log, "n_threads": n_threads})
+    points = scaled(points, scaling, n_threads)
     asked = [count for count in _DEFAULT_K if count <= points.array.shape[0]] if k is _DEFAULT_K else k_list(k)
     fit = {
         "k": asked, "models": integer("models", models), "seed": seed_of(seed), "init": init, "metric": metric,
@@ -282,6 +290,7 @@ def choose_k(
     for text in found["fit"]["warnings"]:
         warn(text)
     result = FitResult(found["fit"], points.names, (points.source or Source()).and_files_of(points.array))
+    result._set_scaling(scaling)
     evidence = [Evidence(**(its | {"criteria": Criteria(**its["criteria"])})) for its in found["evidence"]]
     return Choice(
         found["status"], found["k"], found["answer"], found["reason"],

@@ -12,8 +12,10 @@ from . import _manymeans
 from ._alignment import check_rows
 from ._errors import BadDataError, UsageError
 from ._input import _no_number, array_of, is_gap, on_host, readable
+from ._labelling import is_scaled
 from ._outside import UNSCALED
 from ._result import FitResult, Model
+from ._scales import linear_units
 from ._tables import columns_by_name
 from ._wording import shown
 
@@ -167,17 +169,19 @@ def centers_in(space: Space, centers: npt.NDArray[Any], own: Space, name: str, o
         raise UsageError(f"[{name}] its centres have {own.columns} columns, those of {of} {space.columns}")
     if own.metric != space.metric:
         raise UsageError(f"[{name}] its centres are of metric {own.metric}, those of {of} of metric {space.metric}")
-    same = all(np.array_equal(own.scaling[part], space.scaling[part]) for part in space.scaling)
-    if not same and own.metric == "cosine":
+    same = all(np.array_equal(own.scaling.get(part, []), space.scaling[part]) for part in space.scaling)
+    if not np.array_equal(own.scaling.get("log", []), space.scaling.get("log", [])):
+        raise UsageError(f"[{name}] its centres are of logarithms of other columns than those of {of}")
+    if not same and (own.metric == "cosine" or "unit" in (own.scaling["kind"], space.scaling["kind"])):
         raise UsageError(f"[{name}] its centres are directions after another scaling than those of {of}")
-    if not same and own.scaling["kind"] != "none":
-        centers = centers * np.asarray(own.scaling["divisor"]) + np.asarray(own.scaling["offset"])
+    if not same:
+        centers = linear_units(centers, own.scaling)
     try:
         centers = columns_by_name(centers, own.names, space.names)
     except BadDataError as error:
         text = str(error).replace("X has", "it has").replace("the model was fitted to", f"{of} has")
         raise UsageError(f"[{name}] {text}; the labels of both can be compared") from None
-    if not same and space.scaling["kind"] != "none":
+    if not same and is_scaled(space.scaling):
         centers = (centers - np.asarray(space.scaling["offset"])) / np.asarray(space.scaling["divisor"])
     return np.ascontiguousarray(centers)
 

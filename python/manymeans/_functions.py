@@ -17,19 +17,18 @@ from ._initial import initial_of_fit
 from ._input import Points, Target, in_order, plain_centers, plain_points, plain_weights
 from ._labelling import predict_points, scaled
 from ._opening import NAMES_OF_FILES, is_frame, opened, weights_of, whose_parameters
-from ._outside import UNSCALED
 from ._parameters import Check, between, check_callback, integer, optional, path_of, real, switch, text_of
 from ._progress import Callback, Reporter
 from ._ranks import Ranks
 from ._reading import read
 from ._result import Criterion, FitResult, Model
+from ._scales import scaling_of
 from ._seeds import seed_of
 from ._tables import Source, check_output, files_of, naming
 from ._wording import in_python, of_array, of_read, shown
 
 _MOST_SEED = 2**64 - 1
 _OF_TABLES = {"exclude": (), "numeric_only": False, "missing": "error", "categories": "error"}
-_SCALES = ("none", "standard", "minmax", "robust")
 _OF_CHECKPOINTS = ("checkpoint", "checkpoint_every", "resume")
 
 
@@ -246,6 +245,7 @@ def fit(
     checkpoint_every: int = 0,
     resume: bool = False,
     scale: str = "none",
+    log: str | int | Iterable[str | int] = (),
     exclude: str | int | Iterable[str | int] = (),
     numeric_only: bool = False,
     missing: str | float = "error",
@@ -320,10 +320,15 @@ def fit(
     resume : bool, default=False
         Continue from `checkpoint`, if it exists, to the result of a fit without interruption. `X`, the weights and all
         parameters must be the same, but for those that never change the answer, `time_limit` and `callback`.
-    scale : {"none", "standard", "minmax", "robust"}, default="none"
+    scale : {"none", "standard", "minmax", "robust", "unit"}, default="none"
         Scale the columns, as ``--scale`` does: to mean 0 and deviation 1, to 0 to 1, or by the median and the distance
-        of the quartiles. Centres, inertia and an array as `init` are in scaled units; `predict` of the result scales
-        its points likewise, and `summary` tells the units of `X`. This makes a copy.
+        of the quartiles. ``"unit"`` divides each row by its Euclidean length. Centres, inertia and an array as `init`
+        are in scaled units; `predict` of the result scales its points likewise, and `summary` tells the units of `X`
+        (not of rows of length one). This makes a copy.
+    log : str, int or iterable of them, optional
+        Columns whose logarithm is taken before they are scaled, as ``--log`` does: log(x), or log(1 + x) where the
+        minimum is 0. Names of columns; of points without names their indices, from 0. `summary` then tells geometric
+        means.
     exclude, numeric_only, missing, categories : optional
         As in `read`, for the name of a file or a frame of pandas, polars or pyarrow: what becomes of columns of text,
         and of gaps.
@@ -372,8 +377,9 @@ def fit(
         if errors != "raise":
             raise UsageError(f"[errors] is {shown(errors)}; it is for many problems: X of three dimensions, or groups")
         return _fitted(given)
-    if given.pop("scale") != "none":
-        raise UsageError("[scale] is for one problem; scale the points of many before")
+    for name, default in (("scale", "none"), ("log", ())):
+        if given.pop(name) != default:
+            raise UsageError(f"[{name}] is for one problem; scale the points of many before")
     _check_tables({name: given.pop(name) for name in _OF_TABLES}, "many problems")
     if comm is not None:
         raise UsageError("[X] holds many problems, which no ranks share; leave comm out")
@@ -513,7 +519,7 @@ def _fitted(given: dict[str, Any], *, search: bool = False) -> FitResult:
         X = opened(X)
         points = plain_points(X, empty=ranks is not None, keep_sparse=True)
         weights = plain_weights(weights_of(X, sample_weight), points.array.shape[0], X)
-        given_points, scaling = points, _scaling_of(points, given["scale"], given["n_threads"], ranks)
+        given_points, scaling = points, scaling_of(points, given, ranks)
         points = scaled(points, scaling, given["n_threads"])
         options = library_options(given)
         initial = initial_of_fit(init, points.names, options)
@@ -531,17 +537,6 @@ def _fitted(given: dict[str, Any], *, search: bool = False) -> FitResult:
     for text in result.warnings:
         warn(text)
     return result
-
-
-def _scaling_of(points: Points, scale: Any, n_threads: int | None, ranks: Any) -> dict[str, Any]:
-    if scale not in _SCALES:
-        raise UsageError(f"[scale] is {shown(scale)}; one of {', '.join(map(repr, _SCALES))} is right")
-    if scale == "none":
-        return UNSCALED
-    if ranks is not None:
-        raise UsageError("[scale] needs all rows, and these are those of one rank; scale the points before")
-    with naming(points.names, points.source):
-        return _manymeans.find_scaling(points.array, points.bfloat16, scale, _threads.effective(n_threads))
 
 
 def _rules_in(given: dict[str, Any]) -> list[str]:
@@ -611,6 +606,7 @@ def search(
     checkpoint_every: int = 0,
     resume: bool = False,
     scale: str = "none",
+    log: str | int | Iterable[str | int] = (),
     exclude: str | int | Iterable[str | int] = (),
     numeric_only: bool = False,
     missing: str | float = "error",
@@ -648,10 +644,15 @@ def search(
         kept.
     checkpoint, checkpoint_every, resume : optional
         As in `fit`; a round counts as an iteration. `time` covers all runs that a checkpoint joins.
-    scale : {"none", "standard", "minmax", "robust"}, default="none"
+    scale : {"none", "standard", "minmax", "robust", "unit"}, default="none"
         Scale the columns, as ``--scale`` does: to mean 0 and deviation 1, to 0 to 1, or by the median and the distance
-        of the quartiles. Centres, inertia and an array as `init` are in scaled units; `predict` of the result scales
-        its points likewise, and `summary` tells the units of `X`. This makes a copy.
+        of the quartiles. ``"unit"`` divides each row by its Euclidean length. Centres, inertia and an array as `init`
+        are in scaled units; `predict` of the result scales its points likewise, and `summary` tells the units of `X`
+        (not of rows of length one). This makes a copy.
+    log : str, int or iterable of them, optional
+        Columns whose logarithm is taken before they are scaled, as ``--log`` does: log(x), or log(1 + x) where the
+        minimum is 0. Names of columns; of points without names their indices, from 0. `summary` then tells geometric
+        means.
     exclude, numeric_only, missing, categories : optional
         As in `read`, for the name of a file or a frame of pandas, polars or pyarrow: what becomes of columns of text,
         and of gaps.

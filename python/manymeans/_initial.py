@@ -11,6 +11,7 @@ import numpy.typing as npt
 from . import _manymeans
 from ._errors import BadDataError, UsageError
 from ._input import on_host, plain_centers, plain_numbers
+from ._labelling import is_scaled
 from ._opening import NAMES_OF_FILES
 from ._reading import read
 from ._result import FitResult, Model
@@ -105,7 +106,7 @@ def _centers(one: Any, metric: str) -> Any:
     """Return the centres of a model with the names of their columns, and anything else as it is."""
     if not isinstance(one, Model):
         return one
-    if one._scaling["kind"] != "none":
+    if is_scaled(one._scaling):
         raise UsageError("[init] this model was fitted to scaled points; its centres are in other units than X")
     if one._metric != metric:
         raise UsageError(f"[init] this model is of metric {one._metric}, this fit of {metric}; use the same")

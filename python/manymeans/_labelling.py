@@ -17,7 +17,10 @@ def as_measured(points: Points, metric: str, centers: npt.NDArray[Any], n_thread
     """Scale rows to length one where the metric is cosine. This makes one copy."""
     if metric == "euclidean":
         return points
-    points = matching(points, centers)
+    return _unit_rows(matching(points, centers), n_threads)
+
+
+def _unit_rows(points: Points, n_threads: int | None) -> Points:
     threads = _threads.effective(n_threads)
     with naming(points.names, points.source):
         if points.is_sparse:
@@ -28,11 +31,19 @@ def as_measured(points: Points, metric: str, centers: npt.NDArray[Any], n_thread
     return Points(array, names=points.names, source=points.source)
 
 
+def is_scaled(scaling: dict[str, Any]) -> bool:
+    """Return whether it changes points. Older pickles have no logarithms."""
+    return scaling["kind"] != "none" or len(scaling.get("log", [])) > 0
+
+
 def scaled(points: Points, scaling: dict[str, Any], n_threads: int | None = None) -> Points:
     """Apply the scaling of a model file. This makes one copy."""
-    if scaling["kind"] == "none":
+    if not is_scaled(scaling):
         return points
-    array = _manymeans.apply_scaling(points.array, points.bfloat16, scaling, _threads.effective(n_threads))
+    if points.is_sparse and scaling["kind"] == "unit":
+        return _unit_rows(points, n_threads)
+    with naming(points.names, points.source):
+        array = _manymeans.apply_scaling(points.array, points.bfloat16, scaling, _threads.effective(n_threads))
     return Points(array, names=points.names, source=points.source)
 
 

@@ -16,7 +16,7 @@ from ._wording import in_python
 #: Least and greatest value of each column of a fit's points, and how many rows these are of.
 Ranges = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], float]
 
-UNSCALED: dict[str, Any] = {"kind": "none", "offset": [], "divisor": []}
+UNSCALED: dict[str, Any] = {"kind": "none", "offset": [], "divisor": [], "log": []}
 
 
 def ranges_of(points: Points) -> Ranges:

@@ -15,6 +15,7 @@ from ._errors import BadDataError, UsageError
 from ._imports import importing
 from ._input import Points, is_scipy_sparse
 from ._opening import NAMES_OF_FILES
+from ._scales import without_logs
 from ._tables import Dataset, naming
 
 _BLOCK = 1 << 15  # rows of which copies may be made
@@ -265,6 +266,7 @@ class Profile:
     """
 
     is_sparse = False
+    _differences: npt.NDArray[np.float64] | None = None
 
     def __init__(
         self,
@@ -287,10 +289,19 @@ class Profile:
         self.names = [f"x{j}" for j in range(len(self.mean))] if names is None else [str(name) for name in names]
         return self
 
+    def of_logs(self, logs: list[str]) -> Profile:
+        """Give geometric means, where the columns are logarithms; differences stay those of the logarithms."""
+        self._differences = self.differences
+        low, high = (without_logs(self.mean + side * self.deviation, logs) for side in (-1, 1))
+        taken = np.array([log != "none" for log in logs])
+        self.deviation = np.where(taken, (high - low) / 2, self.deviation)
+        self.centers, self.mean = without_logs(self.centers, logs), without_logs(self.mean, logs)
+        return self
+
     def of_columns(self, names: list[str], columns: list[npt.NDArray[Any]]) -> Profile:
         """Describe columns of the rows by the means of each cluster; gaps are left out."""
         found = [describe_column(values, self.labels, self.weights, len(self.centers)) for values in columns]
-        self.names, self.is_sparse = names, False
+        self.names, self.is_sparse, self._differences = names, False, None
         self.centers = np.column_stack([one["values"] for one in found])
         self.mean, self.deviation = (np.array([one[what] for one in found]) for what in ("overall", "deviation"))
         return self
@@ -298,6 +309,8 @@ class Profile:
     @property
     def differences(self) -> npt.NDArray[np.float64]:
         """Distance of the centres from the mean of all rows, in deviations; 0 where a column is constant."""
+        if self._differences is not None:
+            return self._differences
         constant = self.deviation == 0
         apart: npt.NDArray[np.float64] = (self.centers - self.mean) / np.where(constant, 1.0, self.deviation)
         return np.where(constant, 0.0, apart)

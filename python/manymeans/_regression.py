@@ -19,11 +19,12 @@ from ._declaring import parameter, parameters
 from ._errors import BadDataError, UsageError
 from ._functions import run_regress
 from ._input import Points, Target, in_order, plain_numbers, readable
-from ._labelling import matching
+from ._labelling import is_scaled, matching
 from ._outside import warn_of_outside
 from ._parameters import integer
 from ._profile import NOTHING, Profile, Remembered
 from ._result import FitResult, Model
+from ._scales import without_logs
 from ._sklearn import RegressorMixin, checks_parameters
 from ._tables import columns_by_name, naming
 from ._wording import shown
@@ -234,11 +235,11 @@ class RegressionClustering(Fitting, RegressorMixin, _FittingEstimator):
         self._model = best
         coefficients, means = best.cluster_centers, best.means
         assert means is not None
-        if result.scaling["kind"] != "none":  # of a model file of the command line
+        if is_scaled(result.scaling):  # of a model file of the command line
             offset, divisor = (np.asarray(result.scaling[name])[:-1] for name in ("offset", "divisor"))
             slopes = coefficients[:, :-1] / divisor
             coefficients = np.column_stack([slopes, coefficients[:, -1] - (slopes * offset).sum(axis=1)])
-            means = means * divisor + offset
+            means = without_logs(means * divisor + offset, result.scaling.get("log", [])[:-1])
         self.coef_, self.intercept_ = coefficients[:, :-1].copy(), coefficients[:, -1].copy()
         self.cluster_means_ = means
         self.inertia_, self.r2_, self.bic_ = best.inertia, best.r2, best.bic
@@ -258,9 +259,9 @@ class RegressionClustering(Fitting, RegressorMixin, _FittingEstimator):
             points = Points(array, points.bfloat16, names, points.source)
         points = self._in_terms(points, self.result_._terms, self._model.cluster_centers)
         warn_of_outside(points, self.result_._ranges, scaling)
-        if scaling["kind"] != "none":
+        if is_scaled(scaling):
             points = matching(points, self._model.cluster_centers)  # scaled as wide as the fit scaled them
-            scaling = scaling | {name: list(scaling[name])[:-1] for name in ("offset", "divisor")}
+            scaling = scaling | {name: list(scaling.get(name, []))[:-1] for name in ("offset", "divisor", "log")}
             threads = _threads.effective(self.n_threads)
             array = _manymeans.apply_scaling(points.array, points.bfloat16, scaling, threads)
             points = Points(array, names=points.names, source=points.source)

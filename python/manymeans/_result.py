@@ -22,6 +22,7 @@ from ._outside import UNSCALED, Ranges, warn_of_outside
 from ._page import fragment
 from ._parameters import integer, path_of, real
 from ._profile import NOTHING, Profile, Remembered, labelled, without_points
+from ._scales import linear_units, logs_alone
 from ._summary import provenance_of_answer, read_provenance, read_summary, written_provenance
 from ._tables import Source, check_output, columns_by_name, columns_of_fit, files_of
 from ._wording import in_python, shown
@@ -202,8 +203,9 @@ class FitResult:
     metric : str
         ``"euclidean"``, or ``"cosine"``: then points are scaled to rows of length one before they are labelled.
     scaling : dict
-        ``kind`` (``"none"``, ``"standard"``, ``"minmax"`` or ``"robust"``), ``offset`` and ``divisor``: a point x is
-        scaled to (x - offset) / divisor before it is labelled.
+        ``kind`` (``"none"``, ``"standard"``, ``"minmax"``, ``"robust"`` or ``"unit"``), ``offset`` and ``divisor``: a
+        point x is scaled to (x - offset) / divisor before it is labelled. ``log`` has ``"log"``, ``"log1p"`` or
+        ``"none"`` for each column: the NumPy function that comes first.
     column_names : list of str
         Names of the columns; empty where there are none.
 
@@ -381,8 +383,7 @@ class FitResult:
             return predict_points(measured, centers, _manymeans.Predictor(centers))[0]
 
         found = labelled(measured, weights, centers, (best.labels, best.inertia), None if own else predict)
-        profile = Profile(X, weights, found, self._unscaled(centers))
-        return profile.of_points(self._described(points, measured), self.column_names or points.names)
+        return self._describe(Profile(X, weights, found, centers), points, measured, self.column_names or points.names)
 
     def _remember(self, X: Any, sample_weight: Any) -> Remembered:
         """Know the points of the fit, large ones as long as the caller keeps them."""
@@ -396,17 +397,20 @@ class FitResult:
         for model in self.models:
             model._scaling = scaling
 
-    def _unscaled(self, centers: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Give centres in the units of the points."""
-        if self.scaling["kind"] == "none" or self.metric != "euclidean":
-            return centers
-        offset, divisor = (np.asarray(self.scaling[name]) for name in ("offset", "divisor"))
-        units: npt.NDArray[Any] = centers * divisor + offset
-        return units
+    def _describe(self, profile: Profile, points: Points, measured: Points, names: Any) -> Profile:
+        """Describe clusters of these centres in the units of the points, or as rows of length one."""
+        if self.metric != "euclidean" or self.scaling["kind"] == "unit":
+            return profile.of_points(measured, names)
+        described, logs = self._described(points, measured), self.scaling.get("log", [])
+        if logs:
+            described = scaled(described, logs_alone(self.scaling))
+        profile.centers = linear_units(profile.centers, self.scaling)
+        profile.of_points(described, names)
+        return profile.of_logs(logs) if logs else profile
 
     def _described(self, points: Points, measured: Points) -> Points:
         """Give the columns that describe clusters: the fit's, or the columns of rows of length one."""
-        if self.metric != "euclidean":
+        if self.metric != "euclidean" or self.scaling["kind"] == "unit":
             return measured
         return points._replace(array=columns_by_name(points.array, points.names, self.column_names))
 
@@ -522,9 +526,7 @@ class FitResult:
             {
                 "models": [model._as_dict() for model in self.models if model.begun],
                 "metric": self.metric,
-                "scale_kind": self.scaling["kind"],
-                "scale_offset": list(self.scaling["offset"]),
-                "scale_divisor": list(self.scaling["divisor"]),
+                "scaling": self.scaling,
                 "column_names": self.column_names,
                 "source": self._source.as_dict(),
                 "ranges": self._ranges,
@@ -600,7 +602,7 @@ class FitResult:
                 "interrupted": summary.interrupted,
                 "provenance": summary.provenance_text,
                 "metric": file["metric"],
-                "scaling": {name: file[f"scale_{name}"] for name in ("kind", "offset", "divisor")},
+                "scaling": file["scaling"],
                 "ranges": file["ranges"],
             },
             file["column_names"],

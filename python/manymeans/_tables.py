@@ -20,6 +20,9 @@ from ._parameters import path_of
 # The library's notation for the place of a value.
 _PLACE = re.compile(r"^(?:\[problem \d+\] )?\[X\] row (\d+), column (\d+)")
 
+# The same of a column as a whole.
+_COLUMN = re.compile(r"^\[X\] column (\d+)(?= has the minimum)")
+
 # The end of the name of a column of lists, for each of their values.
 _ELEMENT = re.compile(r"\[\d+\]$")
 
@@ -152,6 +155,9 @@ def naming(names: list[str] | None, source: Source | None) -> Iterator[None]:
         yield
     except BadDataError as error:
         found = _PLACE.match(str(error))
+        if whole := _COLUMN.match(str(error)):  # the library counts from 1
+            label = _label_of(int(whole[1]) - 1, names, source)
+            raise type(error)(f"[X] column {label}{str(error)[whole.end() :]}") from None
         if not found or (not names and (source is None or not source.count)):
             raise
         row, column = int(found[1]), int(found[2])

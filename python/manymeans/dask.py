@@ -26,7 +26,7 @@ from ._functions import run_fit_shards
 from ._imports import importing
 from ._initial import initial_models
 from ._input import Points, aligned, plain_numbers, plain_points
-from ._labelling import as_measured, predict_points, scaled, transform_points
+from ._labelling import as_measured, is_scaled, predict_points, scaled, transform_points
 from ._outside import UNSCALED, Ranges, warn_of_outside
 from ._result import FitResult
 from ._shards import Shard
@@ -395,7 +395,7 @@ class _OnDask:
         X, fitted = self._checked(X), self._fitted(centers)
         if centers.dtype == np.float64:
             X = X.astype(np.float64)
-        if fitted.metric != "euclidean" or fitted.scaling["kind"] != "none":
+        if fitted.metric != "euclidean" or is_scaled(fitted.scaling):
             # Rows as they are measured: a fit by the metric would scale the centres once more, to other bits.
             X = X.to_dask_array() if _is_frame(X) else X
             X = X.map_blocks(_measured_block, fitted, self.n_threads or 1, dtype=centers.dtype)

@@ -49,7 +49,7 @@ void check_model(const PointsView& points, const ModelResult& model, const Scali
     refuse(fmt::format("has {} prototypes, {} counts and {} weights; one of each for a cluster is right",
                        prototypes.rows(), model.counts.size(), model.weights.size()));
   }
-  if (scaling.kind == Scale::kNone) return;
+  if (scaling.offset.empty()) return;
   if (std::ssize(scaling.offset) == points.d && std::ssize(scaling.divisor) == points.d) return;
   throw Error(ErrorCode::kUsage, "scaling",
               fmt::format("has {} offsets and {} divisors for {} columns", scaling.offset.size(),
@@ -273,18 +273,22 @@ std::vector<int64_t> columns_apart(const Matrix& differences, int64_t cluster) {
 void describe_columns(const Matrix& prototypes, const std::vector<Moments>& fitted, const Scaling& scaling,
                       ModelSummary& summary) {
   const int64_t clusters = prototypes.rows(), d = prototypes.columns();
-  summary.scaled = scaling.kind != Scale::kNone;
+  summary.scaled = scaling.any();
+  if (scaling.kind != Scale::kUnit) summary.logs = scaling.logs;
   summary.centroids = Matrix(clusters, d, DataType::kFloat64);
   summary.differences = Matrix(clusters, d, DataType::kFloat64);
   const auto centroids = summary.centroids.values<double>(), differences = summary.differences.values<double>();
   for (int64_t j = 0; j < d; ++j) {
     const auto at = static_cast<size_t>(j);
     const double mean = fitted[at].mean, deviation = std::sqrt(fitted[at].variance);
-    const double offset = summary.scaled ? scaling.offset[at] : 0, divisor = summary.scaled ? scaling.divisor[at] : 1;
-    summary.columns.push_back({offset + divisor * mean, divisor * deviation});
+    summary.fitted.push_back({mean, deviation});
+    const double spread = scaling.undone(mean + deviation, at) - scaling.undone(mean - deviation, at);
+    const bool log = scaling.has_log(at);
+    const double divisor = scaling.offset.empty() ? 1 : scaling.divisor[at];
+    summary.columns.push_back({scaling.undone(mean, at), log ? spread / 2 : divisor * deviation});
     for (int64_t k = 0; k < clusters; ++k) {
       const auto cell = static_cast<size_t>(k * d + j);
-      centroids[cell] = offset + divisor * prototypes.at(k, j);
+      centroids[cell] = scaling.undone(prototypes.at(k, j), at);
       differences[cell] = deviation > 0 ? (prototypes.at(k, j) - mean) / deviation : 0;
     }
   }

@@ -177,12 +177,10 @@ Outside find_outside(const PointsView& points, const ColumnRanges& fitted) {
 std::vector<std::string> outside_warnings(const Dataset& points, const ColumnRanges& fitted, const Scaling& scaling) {
   const FpEnvironmentGuard guard;
   const PointsView& view = points.view;
-  if (view.n < 1 || view.d < 1 || std::ssize(fitted.minimum) < view.d) return {};
+  if (view.n < 1 || view.d < 1 || std::ssize(fitted.minimum) < view.d || scaling.kind == Scale::kUnit) return {};
   ColumnRanges ranges = fitted;
   for (size_t j = 0; j < scaling.divisor.size() && j < ranges.minimum.size(); ++j) {
-    for (double* value : {&ranges.minimum[j], &ranges.maximum[j]}) {
-      *value = *value * scaling.divisor[j] + scaling.offset[j];
-    }
+    for (double* value : {&ranges.minimum[j], &ranges.maximum[j]}) *value = scaling.undone(*value, j);
   }
   const Outside outside = find_outside(view, ranges);
   if (outside.columns.empty()) return {};

@@ -109,7 +109,7 @@ std::vector<double> unscaled_model(const Matrix& models, int64_t row, const Scal
   const int64_t features = models.columns() - 1;
   std::vector<double> model;
   for (int64_t j = 0; j <= features; ++j) model.push_back(models.at(row, j));
-  if (scaling.kind == Scale::kNone) return model;
+  if (scaling.offset.empty()) return model;
   for (size_t j = 0; j + 1 < model.size(); ++j) {
     model[j] /= scaling.divisor[j];
     model.back() -= model[j] * scaling.offset[j];

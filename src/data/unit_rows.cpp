@@ -18,18 +18,14 @@
 
 #include <fmt/format.h>
 
-#include <atomic>
 #include <cstddef>
-#include <limits>
 #include <memory>
 #include <vector>
 
 namespace manymeans {
 namespace {
 
-constexpr int64_t kNone = std::numeric_limits<int64_t>::max();
-
-// Returns the first row that has no direction, or kNone.
+// Returns the first row that has no direction, or kNoRow.
 template <class T>
 int64_t write_unit_rows(const PointsView& points, int64_t first, int64_t last, T* out) {
   const int64_t d = points.d;
@@ -43,7 +39,7 @@ int64_t write_unit_rows(const PointsView& points, int64_t first, int64_t last, T
     T* to = out + row * d;
     for (int64_t j = 0; j < d; ++j) to[j] = static_cast<T>(unit[static_cast<size_t>(j)]) + T{0};  // no negative zeros
   }
-  return kNone;
+  return kNoRow;
 }
 
 [[noreturn]] void refuse_row(const PointsView& points, int64_t row, int64_t number) {
@@ -51,25 +47,10 @@ int64_t write_unit_rows(const PointsView& points, int64_t first, int64_t last, T
   widen_row(points, row, values.data());
   for (size_t j = 0; j < values.size(); ++j) check_value(values[j], number, static_cast<int64_t>(j));
   throw Error(ErrorCode::kBadData, "points",
-              fmt::format("row {} is all zeros, which has no direction: metric cosine needs rows with a value other "
-                          "than zero; remove such rows first",
+              fmt::format("row {} is all zeros, which has no direction: metric cosine and scale unit need rows with a "
+                          "value other than zero; remove such rows first",
                           number + 1));
 }
-
-// The first row that has no direction, found by several threads.
-class FirstBadRow {
- public:
-  void note(int64_t row) {
-    for (int64_t seen = row_.load(); row < seen && !row_.compare_exchange_weak(seen, row);) {
-    }
-  }
-  void check(const PointsView& points, int64_t first_row) const {
-    if (const int64_t row = row_.load(); row != kNone) refuse_row(points, row, first_row + row);
-  }
-
- private:
-  std::atomic<int64_t> row_{kNone};
-};
 
 // Writes them somewhere by way of `run`, which is given what writes rows.
 template <class Run>
@@ -80,7 +61,7 @@ void scale_rows(const PointsView& points, int64_t first_row, Run&& run) {
                   [&]<class T>(T) { bad.note(write_unit_rows(points, first, last, static_cast<T*>(values))); });
   };
   run(write);
-  bad.check(points, first_row);
+  if (bad.row() != kNoRow) refuse_row(points, bad.row(), first_row + bad.row());
 }
 
 // Writes the scaled values of sparse rows, each in its place. Returns as write_unit_rows() does.
@@ -95,7 +76,7 @@ int64_t write_unit_values(const SparseView& view, int64_t first, int64_t last, T
     T* to = values + view.starts[row];
     for (int64_t i = 0; i < x.count; ++i) to[i] = static_cast<T>(unit[static_cast<size_t>(i)]) + T{0};
   }
-  return kNone;
+  return kNoRow;
 }
 
 void scale_values(const PointsView& points, const UnitRowsTask& task, void* values) {
@@ -109,7 +90,7 @@ void scale_values(const PointsView& points, const UnitRowsTask& task, void* valu
       bad.note(write_unit_values<T, Index>(view, first, last, static_cast<T*>(values)));
     });
   });
-  bad.check(points, task.first_row);
+  if (bad.row() != kNoRow) refuse_row(points, bad.row(), task.first_row + bad.row());
 }
 
 // Sparse rows of other values. Starts and columns stay where they are.

@@ -1,15 +1,32 @@
-// Rows scaled to length one, for the metric cosine.
+// Rows scaled to length one, for the metric cosine and the scaling unit.
 #pragma once
 
 #include <manymeans/points.h>
 
 #include "data/row_copy.h"
 
+#include <atomic>
 #include <cstdint>
+#include <limits>
 
 namespace manymeans {
 
 enum class Metric : uint8_t;
+
+inline constexpr int64_t kNoRow = std::numeric_limits<int64_t>::max();
+
+/// The first row that cannot be used, found by several threads.
+class FirstBadRow {
+ public:
+  void note(int64_t row) {
+    for (int64_t seen = row_.load(); row < seen && !row_.compare_exchange_weak(seen, row);) {
+    }
+  }
+  int64_t row() const { return row_.load(); }  ///< kNoRow: there is none
+
+ private:
+  std::atomic<int64_t> row_{kNoRow};
+};
 
 struct UnitRowsTask {
   int threads = 0;

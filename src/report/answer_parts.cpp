@@ -128,8 +128,8 @@ std::string cards_part(const ShownModel& shown) {
           ? fmt::format(
                 "The columns that set each cluster apart: its centroid, the mean of all rows, and how many "
                 "standard deviations (sd) lie between them. Spread is the root mean square distance of the "
-                "rows to their centroid{}. Typical rows are the nearest to it.",
-                shown.summary->scaled ? ", in scaled units" : "")
+                "rows to their centroid{}.{} Typical rows are the nearest to it.",
+                shown.summary->scaled ? ", in scaled units" : "", shown.about_logs())
           : "R2 and residual (a root mean square) are of the rows of the cluster, which its model has seen. Equations "
             "are in original units.";
   if (!shown.input.traits.empty()) {

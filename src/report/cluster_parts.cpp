@@ -200,12 +200,12 @@ std::string centroids_part(const ShownModel& shown) {
       rows.back().push_back(centroid_text(*shown.summary, static_cast<int64_t>(k), static_cast<int64_t>(j)));
     }
   }
-  return section(
-      "All centroids",
-      fmt::format("Means of the clusters in original units; spread is the root mean square distance of the "
-                  "rows to their centroid{}. Shown: {}, and {}.",
-                  shown.summary->scaled ? ", in scaled units" : "", shown.which_clusters(), shown.which_columns()),
-      table(heads, rows));
+  return section("All centroids",
+                 fmt::format("Means of the clusters in original units; spread is the root mean square distance of the "
+                             "rows to their centroid{}.{} Shown: {}, and {}.",
+                             shown.summary->scaled ? ", in scaled units" : "", shown.about_logs(),
+                             shown.which_clusters(), shown.which_columns()),
+                 table(heads, rows));
 }
 
 }  // namespace manymeans::report

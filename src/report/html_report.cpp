@@ -73,6 +73,7 @@ std::string run_part(const ShownModel& shown) {
                {"points", fmt::format("{} x {}, {}", from.rows, from.columns, name_of(from.type))},
                {"scaling", std::string(name_of(shown.input.scaling.kind))},
                {"version", from.version}};
+  if (const std::string logs = shown.logs(); !logs.empty()) rows.push_back({"logarithms", logs});
   if (from.threads > 0) {  // else the fit was loaded, and nothing is known of its run
     rows.push_back({"backend", from.backend + (from.instruction_set.empty() ? "" : " (" + from.instruction_set + ")")});
     rows.push_back({"threads", fmt::format("{}", from.threads)});

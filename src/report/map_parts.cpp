@@ -126,7 +126,7 @@ struct Projection {
     return place;
   }
   std::string title(size_t axis) const {
-    if (plain()) return shown.short_name(axis);
+    if (plain()) return shown.input.scaling.name(shown.short_name(axis), axis);
     double share = plane.variance[axis];
     // Both are rounded, and may not be more than all.
     if (axis == 1) share = std::min(share, 1 - std::round(1000 * plane.variance[0]) / 1000);
@@ -297,9 +297,8 @@ class Parallel {
   }
 
   double row_value(size_t at, size_t column) const {
-    const ColumnTraits& traits = shown_.summary->columns[column];
-    const double value =
-        shown_.in_units(shown_.dot_values.at(static_cast<int64_t>(at), static_cast<int64_t>(column)), column);
+    const ColumnTraits& traits = shown_.summary->fitted[column];
+    const double value = shown_.dot_values.at(static_cast<int64_t>(at), static_cast<int64_t>(column));
     return traits.deviation > 0 ? (value - traits.mean) / traits.deviation : 0;
   }
 

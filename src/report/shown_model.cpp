@@ -13,7 +13,7 @@
 #include "report/chart.h"
 #include "report/markup.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -219,8 +219,21 @@ std::string ShownModel::digest_of_all() const {
 }
 
 double ShownModel::in_units(double value, size_t column) const {
-  if (input.scaling.kind == Scale::kNone) return value;
-  return value * input.scaling.divisor[column] + input.scaling.offset[column];
+  const Scaling& scaling = input.scaling;
+  return scaling.offset.empty() ? value : value * scaling.divisor[column] + scaling.offset[column];
+}
+
+std::string ShownModel::logs() const {
+  std::vector<std::string> names;
+  for (size_t j = 0; j < columns.size(); ++j) {
+    if (input.scaling.has_log(j)) names.push_back(input.scaling.name(columns[j], j));
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+std::string ShownModel::about_logs() const {
+  if (!summary || summary->logs.empty()) return {};
+  return fmt::format(" Means are geometric where the fit took a logarithm: {}.", logs());
 }
 
 }  // namespace manymeans::report

@@ -155,6 +155,29 @@ TEST(ClusterSummary, IsInUnitsOfTheFile) {
   }
 }
 
+TEST(ClusterSummary, OfLogarithmsHasGeometricMeans) {
+  std::vector<double> values;
+  for (const float value : noise(300, 2)) values.push_back(std::exp(value / 8));
+  const PointsView points(values.data(), 300, 2);
+  const Scaling scaling = find_scaling(points, {Scale::kStandard, {0}});
+  const Matrix scaled = apply_scaling(points, scaling);
+  const ModelResult model = model_of(scaled.view(), {}, 3);
+  const ModelSummary summary = summarise(scaled.view(), {}, model, {.scaling = scaling});
+  EXPECT_EQ(summary.logs, scaling.logs);
+  double logs = 0, sum = 0;
+  for (size_t i = 0; i < values.size(); i += 2) {
+    logs += std::log(values[i]);
+    sum += values[i + 1];
+  }
+  EXPECT_NEAR(summary.columns[0].mean, std::exp(logs / 300), 1e-9);
+  EXPECT_NEAR(summary.columns[1].mean, sum / 300, 1e-9);
+  const ModelSummary own = summarise(scaled.view(), {}, model);
+  for (int64_t k = 0; k < 3; ++k) {
+    EXPECT_NEAR(summary.centroids.at(k, 0), scaling.undone(model.prototypes.at(k, 0), 0), 1e-12);
+    EXPECT_EQ(summary.differences.at(k, 0), own.differences.at(k, 0)) << "in deviations of the logarithm";
+  }
+}
+
 void expect_same(const ModelSummary& a, const ModelSummary& b) {
   for (size_t j = 0; j < a.columns.size(); ++j) {
     EXPECT_EQ(a.columns[j].mean, b.columns[j].mean);

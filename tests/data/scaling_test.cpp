@@ -1,12 +1,18 @@
 #include <manymeans/error.h>
 #include <manymeans/io.h>
+#include <manymeans/sparse.h>
 
+#include "comm/thread_ranks.h"
 #include "core/hostile_environment.h"
+#include "core/logarithm.h"
+#include "core/sparse_rows.h"
+#include "io/files.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <random>
 #include <vector>
 
@@ -139,8 +145,108 @@ TEST(Scaling, RefusesAnotherNumberOfColumns) {
   EXPECT_THROW(apply_scaling(PointsView(values.data(), 1, 2), Scaling{Scale::kStandard, {1}, {1}}), Error);
 }
 
+// Columns above 0, with a 0, and below 0.
+const std::vector<double> kSkewed = {1, 0, -1, 10, 1, 3, 100, 7, 5, 1e6, 63, 2};
+const PointsView kSkewedPoints(kSkewed.data(), 4, 3);
+
+TEST(Scaling, TakesLogarithmsOfSomeColumns) {
+  const Scaling found = find_scaling(kSkewedPoints, {Scale::kNone, {1, 0}});
+  EXPECT_EQ(found.logs, (std::vector{Logarithm::kOfValue, Logarithm::kOfOnePlus, Logarithm::kNone}));
+  const Matrix scaled = apply_scaling(kSkewedPoints, found);
+  for (int64_t i = 0; i < 4; ++i) {
+    const auto at = static_cast<size_t>(3 * i);
+    EXPECT_EQ(scaled.at(i, 0), logarithm(kSkewed[at]));
+    EXPECT_EQ(scaled.at(i, 1), logarithm_of_one_plus(kSkewed[at + 1]));
+    EXPECT_EQ(scaled.at(i, 2), kSkewed[at + 2]);
+    for (int64_t j = 0; j < 3; ++j) {
+      EXPECT_NEAR(found.undone(scaled.at(i, j), static_cast<size_t>(j)), kSkewed[at + static_cast<size_t>(j)], 1e-9);
+    }
+  }
+  EXPECT_EQ(found.name("price", 0), "log(price)");
+  EXPECT_EQ(found.name("visits", 1), "log(1 + visits)");
+  EXPECT_EQ(found.name("age", 2), "age");
+}
+
+// As the scaling of a table of logarithms, in the type of the points.
+TEST(Scaling, LogarithmsComeFirst) {
+  const std::vector<float> narrow(kSkewed.begin(), kSkewed.end());
+  for (const PointsView& points : {kSkewedPoints, PointsView(narrow.data(), 4, 3)}) {
+    const Matrix logs = apply_scaling(points, find_scaling(points, {Scale::kNone, {0, 1}}));
+    for (const Scale scale : {Scale::kStandard, Scale::kMinMax, Scale::kRobust, Scale::kUnit}) {
+      const Scaling found = find_scaling(points, {scale, {0, 1}}, 2, 1 << 20);
+      const Matrix expected = apply_scaling(logs.view(), find_scaling(logs.view(), scale));
+      const Matrix scaled = apply_scaling(points, found);
+      const Dataset copied = scale_points(points, found, 2, 1 << 20);
+      EXPECT_EQ(scaled.type(), logs.type());
+      EXPECT_TRUE(std::ranges::equal(scaled.bytes(), expected.bytes())) << name_of(scale);
+      EXPECT_EQ(std::memcmp(copied.view.data, scaled.view().data, scaled.bytes().size()), 0) << name_of(scale);
+    }
+  }
+}
+
+TEST(Scaling, LogarithmsThatAreNotThere) {
+  expect_error(ErrorCode::kBadData, {"[points] column 3 has the minimum -1", "0 or more"},
+               [&] { find_scaling(kSkewedPoints, {Scale::kStandard, {0, 2}}); });
+  for (const int64_t column : {-1, 3}) {
+    expect_error(ErrorCode::kUsage, {"no column"}, [&] { find_scaling(kSkewedPoints, {Scale::kNone, {column}}); });
+  }
+  const Scaling found = find_scaling(kSkewedPoints, {Scale::kNone, {0, 1}});
+  const std::vector<double> others = {1, -0.5, 0, 3, -1, 0, 0, 1, 0};
+  const PointsView points(others.data(), 3, 3);
+  for (const int threads : {1, 3}) {
+    expect_error(ErrorCode::kBadData, {"row 2, column 2 is -1", "logarithm of 1 + this column"},
+                 [&] { apply_scaling(points, found, threads); });
+  }
+  expect_error(ErrorCode::kBadData, {"row 1, column 1 is 0", "above 0"},
+               [&] { scale_points(PointsView(others.data() + 6, 1, 3), found, 1, 0); });
+}
+
+TEST(Scaling, UnitDividesRowsByTheirLength) {
+  const std::vector<float> values = {3, 4, -1e30F, 0};
+  const PointsView points(values.data(), 2, 2);
+  const Scaling found = find_scaling(points, Scale::kUnit);
+  EXPECT_TRUE(found.offset.empty());
+  EXPECT_EQ(found.undone(0.5, 1), 0.5);
+  const Matrix scaled = apply_scaling(points, found);
+  EXPECT_EQ(column(scaled, 0), (std::vector<float>{0.6F, -1}));
+  EXPECT_EQ(column(scaled, 1), (std::vector<float>{0.8F, 0}));
+  const std::vector<float> zeros = {1, 2, 0, 0};
+  expect_error(ErrorCode::kBadData, {"row 2 is all zeros", "scale unit"},
+               [&] { scale_points(PointsView(zeros.data(), 2, 2), found, 1, 0); });
+}
+
+TEST(Scaling, UnitKeepsSparseRowsSparse) {
+  const std::vector<double> values = {3, 4, 2};
+  const std::vector<int64_t> starts = {0, 2, 3};
+  const std::vector<int32_t> columns = {1, 9, 4};
+  SparseView sparse;
+  sparse.n = 2;
+  sparse.d = 10;
+  sparse.entries = 3;
+  sparse.type = DataType::kFloat64;
+  sparse.values = values.data();
+  sparse.starts = starts.data();
+  sparse.indices = columns.data();
+  const Dataset scaled = scale_points(sparse.points(), find_scaling(sparse.points(), Scale::kUnit), 2, 0);
+  const auto* found = static_cast<const double*>(sparse_view(scaled.view).values);
+  EXPECT_EQ(std::vector(found, found + 3), (std::vector{0.6, 0.8, 1.0}));
+  expect_error(ErrorCode::kUsage, {"sparse"}, [&] { find_scaling(sparse.points(), {Scale::kUnit, {1}}); });
+}
+
+TEST(Scaling, LogarithmsOfAllRanks) {
+  const Scaling whole = find_scaling(kSkewedPoints, {Scale::kRobust, {0, 1}});
+  run_ranks(3, [&](Comm& comm) {  // the last one has no rows
+    const int64_t first = comm.rank() == 0 ? 0 : comm.rank() == 1 ? 1 : 4, last = comm.rank() == 0 ? 1 : 4;
+    const PointsView mine(first < 4 ? kSkewed.data() + 3 * first : nullptr, last - first, 3, DataType::kFloat64);
+    EXPECT_EQ(find_scaling(mine, {Scale::kRobust, {0, 1}}, 1, 0, comm), whole);
+    expect_error(ErrorCode::kBadData, {"column 3 has the minimum -1"},
+                 [&] { find_scaling(mine, {Scale::kRobust, {2}}, 1, 0, comm); });
+  });
+}
+
 TEST(Scaling, NamesRoundTrip) {
-  for (const char* name : {"none", "standard", "minmax", "robust"}) EXPECT_EQ(name_of(*find_named<Scale>(name)), name);
+  for (const char* name : {"none", "standard", "minmax", "robust", "unit"})
+    EXPECT_EQ(name_of(*find_named<Scale>(name)), name);
   EXPECT_FALSE(find_named<Scale>("log").has_value());
 }
 

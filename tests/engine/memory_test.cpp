@@ -204,7 +204,7 @@ TEST_F(Memory, LabelsInFilesAreWrittenAsOthersAre) {
 TEST_F(Memory, ReadersUseSideFiles) {
   std::string text = "a,b\n";
   for (int i = 0; i < 60'000; ++i)
-    text += std::to_string(i * 7 % 1000) + "." + std::to_string(i % 97) + "," + std::to_string(i) + "\n";
+    text += std::to_string(i * 7 % 1000) + "." + std::to_string(i % 97) + "," + std::to_string(i + 2) + "\n";
   ReadOptions limited;
   limited.memory = 1 << 20;
   for (const auto& [name, content] : {std::pair{"t.csv", text}, std::pair{"t.csv.gz", gzipped(text)}}) {
@@ -223,11 +223,16 @@ TEST_F(Memory, ReadersUseSideFiles) {
   const Dataset spooled = read_points(folder_ / "points.npy", converted);
   EXPECT_TRUE(lies_in_file(spooled.view.data, spooled.view.bytes()));
   EXPECT_EQ(values_of(whole.view), values_of(spooled.view));
-  const Scaling scaling = find_scaling(data.view, Scale::kStandard, 2, 1 << 20);
-  EXPECT_EQ(scaling.divisor, find_scaling(data.view, Scale::kStandard).divisor);
-  const Dataset scaled = scale_points(data.view, scaling, 2, 1 << 20);
-  EXPECT_TRUE(lies_in_file(scaled.view.data, scaled.view.bytes()));
-  EXPECT_EQ(values_of(scaled.view), values_of(apply_scaling(data.view, scaling).view()));
+  const auto expect_same = [](const PointsView& view, const ScaleRules& rules) {
+    const Scaling scaling = find_scaling(view, rules, 2, 1 << 20);
+    EXPECT_EQ(scaling, find_scaling(view, rules));
+    const Dataset scaled = scale_points(view, scaling, 2, 1 << 20);
+    EXPECT_TRUE(lies_in_file(scaled.view.data, scaled.view.bytes()));
+    EXPECT_EQ(values_of(scaled.view), values_of(apply_scaling(view, scaling).view()));
+  };
+  expect_same(data.view, Scale::kStandard);
+  const Dataset counts = read_points(folder_ / "t.csv", limited);
+  for (const Scale scale : {Scale::kStandard, Scale::kRobust, Scale::kUnit}) expect_same(counts.view, {scale, {0, 1}});
 }
 
 }  // namespace

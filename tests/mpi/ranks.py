@@ -35,6 +35,7 @@ FITS = {
     "weights": ("points.npy", ["-k", "6", "--weights", "weights.npy", "--stop", "shift:1e-9"], (2, 4)),
     "weights of a column": ("points.npz", ["-k", "6", "--weights", "3", "--init", "first"], (3,)),
     "text": ("points.csv", ["-k", "6", "--scale", "minmax", "--empty", "keep"], (3,)),
+    "logarithms": ("points.u8bin", ["-k", "5", "--log", "1-2", "--scale", "robust"], (3,)),
     "quartiles": ("points.csv", ["-k", "4", "--scale", "robust"], (3,)),
     "text of one type": ("points.csv.gz", ["-k", "6", "--dtype", "float64"], (2,)),
     "short text": ("short.csv", ["-k", "5", "--weights", "w"], (4,)),

@@ -11,7 +11,7 @@
 #include "io/results/json_text.h"
 #include "io/table/reader.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -31,6 +31,7 @@ constexpr int64_t kNumbers = -1;       // instead of a column's number of catego
 constexpr int64_t kLinearVersion = 2;  // linear models: programs that know centroids only refuse it
 constexpr int64_t kTermsVersion = 4;   // linear models of terms: programs that do not make them refuse it
 constexpr int64_t kMetricVersion = 3;  // another metric than euclidean: programs that do not know it refuse it
+constexpr int64_t kLogVersion = 5;     // logarithms of columns: programs that do not take them refuse it
 
 using Models = std::vector<StoredModel>;
 
@@ -109,6 +110,7 @@ class ModelLoader {
   void load_errors(size_t index, StoredModel& model) const;
   void load_ranges(ModelFile& result, int64_t columns) const;
   void load_scaling(ModelFile& result, int64_t columns) const;
+  void load_logs(Scaling& scaling, int64_t columns) const;
   int64_t load_terms(ModelFile& result, int64_t columns) const;
   SourceColumns load_source(int64_t columns) const;
   void load_rules(SourceColumns& source, int64_t columns) const;
@@ -120,14 +122,16 @@ class ModelLoader {
 
 ModelFile ModelLoader::run() {
   const NpzArray version = file_.array("format_version");
-  if (version.number() < kFormatVersion || version.number() > kTermsVersion) {
+  if (version.number() < kFormatVersion || version.number() > kLogVersion) {
     version.fail(fmt::format("the format is {}; this version of manymeans reads {} to {}", version.number(),
-                             kFormatVersion, kTermsVersion));
+                             kFormatVersion, kLogVersion));
   }
-  linear_ = version.number() == kLinearVersion || version.number() == kTermsVersion;
+  const bool with_logs = version.number() == kLogVersion;  // whatever else the file has
+  linear_ = version.number() == kLinearVersion || version.number() == kTermsVersion ||
+            (with_logs && file_.has("coefficients_0"));
   if (linear_) prototypes_ = "coefficients";
   ModelFile result;
-  if (version.number() == kMetricVersion) {
+  if (version.number() == kMetricVersion || (with_logs && file_.has("metric"))) {
     const NpzArray name = file_.array("metric");
     const auto metric = find_named<Metric>(name.text());
     if (!metric) name.fail("the metric '" + name.text() + "' is not known; euclidean and cosine are");
@@ -137,7 +141,8 @@ ModelFile ModelLoader::run() {
   const int64_t columns = result.models[0].prototypes.columns();
   load_scaling(result, columns);
   load_ranges(result, columns);
-  const int64_t read = version.number() == kTermsVersion ? load_terms(result, columns) : columns;
+  const int64_t read =
+      version.number() == kTermsVersion || (with_logs && file_.has("degree")) ? load_terms(result, columns) : columns;
   const NpzArray names = file_.array("column_names");
   result.column_names = names.vector<std::string>(names.header().count == 0 ? 0 : read);
   const NpzArray json = file_.array("json");
@@ -349,14 +354,27 @@ Matrix ModelLoader::load_matrix(const std::string& key, int64_t k) const {
 void ModelLoader::load_scaling(ModelFile& result, int64_t columns) const {
   const NpzArray kind = file_.array("scale_kind");
   const auto scale = find_named<Scale>(kind.text());
-  if (!scale) kind.fail("the scaling '" + kind.text() + "' is not known; none, standard, minmax and robust are");
-  const int64_t count = *scale == Scale::kNone ? 0 : columns;
+  if (!scale) {
+    kind.fail(fmt::format("the scaling '{}' is not known; {} are", kind.text(), fmt::join(names_of<Scale>(), ", ")));
+  }
+  const bool logs = file_.has("scale_log");
+  const int64_t count = !logs && (*scale == Scale::kNone || *scale == Scale::kUnit) ? 0 : columns;
   const NpzArray divisor = file_.array("scale_divisor");
   result.scaling = {*scale, file_.vector<double>("scale_offset", count), divisor.vector<double>(count)};
+  if (logs) load_logs(result.scaling, columns);
   for (size_t j = 0; j < result.scaling.divisor.size(); ++j) {
     const bool right = std::isfinite(result.scaling.offset[j]) && std::isfinite(result.scaling.divisor[j]) &&
                        result.scaling.divisor[j] > 0;
     if (!right) divisor.fail(fmt::format("column {}: a finite offset and a divisor above 0 are needed", j + 1));
+  }
+}
+
+void ModelLoader::load_logs(Scaling& scaling, int64_t columns) const {
+  const NpzArray logs = file_.array("scale_log");
+  for (const std::string& name : logs.vector<std::string>(columns)) {
+    const auto log = find_named<Logarithm>(name);
+    if (!log) logs.fail(fmt::format("'{}' was found; {} are known", name, fmt::join(names_of<Logarithm>(), ", ")));
+    scaling.logs.push_back(*log);
   }
 }
 
@@ -425,7 +443,9 @@ void save_model(const std::string& path, const ModelFile& stored) {
     NpzWriter npz(file);
     const bool other_metric = stored.metric != Metric::kEuclidean;
     const bool terms = stored.terms.degree > 1;
-    npz.add_number("format_version", terms             ? kTermsVersion
+    const std::vector<Logarithm>& logs = stored.scaling.logs;
+    npz.add_number("format_version", !logs.empty()     ? kLogVersion
+                                     : terms           ? kTermsVersion
                                      : stored.linear() ? kLinearVersion
                                      : other_metric    ? kMetricVersion
                                                        : kFormatVersion);
@@ -442,6 +462,11 @@ void save_model(const std::string& path, const ModelFile& stored) {
     npz.add_text("scale_kind", std::string(name_of(stored.scaling.kind)));
     npz.add("scale_offset", stored.scaling.offset);
     npz.add("scale_divisor", stored.scaling.divisor);
+    if (!logs.empty()) {
+      std::vector<std::string> names;
+      for (const Logarithm log : logs) names.emplace_back(name_of(log));
+      npz.add("scale_log", names);
+    }
     npz.add("column_names", stored.column_names);
     npz.add_number("file_columns", stored.source.count);
     npz.add("file_column_numbers", stored.source.numbers);

@@ -57,8 +57,10 @@ std::string about_ranges(const FileColumns& file, std::string_view text) {
 }
 
 [[noreturn]] void unknown(const FileColumns& file, const char* parameter, std::string_view text) {
+  std::vector<std::string> known = file.names;
+  std::erase(known, "");  // of columns whose names are not known
   // Quotes show the blanks of a name.
-  const std::string names = file.names.empty() ? "have no names" : "named " + list_of(file.names, "'");
+  const std::string names = file.names.empty() ? "have no names" : "named " + list_of(known, "'");
   throw Error(ErrorCode::kUsage, parameter,
               fmt::format("there is no column '{}'; columns are numbered from 1 to {} and {}{}", text, file.count,
                           names, about_ranges(file, text)));
@@ -276,6 +278,34 @@ SourceColumns source_columns(const FileColumns& file, std::span<const int64_t> c
     if (!file.names.empty()) source.names.push_back(file.name(column));
   }
   return source;
+}
+
+std::vector<int64_t> columns_of_points(const Dataset& points, std::span<const std::string> specifications,
+                                       const char* parameter) {
+  const SourceColumns& source = points.source;
+  FileColumns file{source.count, {}};
+  constexpr int64_t kUnused = -1, kTexts = -2;
+  std::vector<int64_t> places(static_cast<size_t>(source.count), kUnused);  // of columns of the file in the points
+  if (!source.names.empty()) file.names.resize(places.size());
+  int64_t next = 0;
+  for (size_t i = 0; i < source.numbers.size(); ++i) {
+    const auto at = static_cast<size_t>(source.numbers[i] - 1);
+    if (!source.names.empty()) file.names[at] = source.names[i];
+    const bool texts = !source.rules.empty() && source.rules[i].categorical;
+    places[at] = texts ? kTexts : next;
+    next += texts ? std::ssize(source.rules[i].categories) : 1;
+  }
+  // Fields of lists, and points of no file, have columns of their own.
+  if (next != points.view.d) return select_columns({points.view.d, points.column_names}, specifications, parameter);
+  std::vector<int64_t> columns;
+  for (const int64_t column : select_columns(file, specifications, parameter)) {
+    columns.push_back(places[static_cast<size_t>(column)]);
+    if (columns.back() >= 0) continue;
+    throw Error(ErrorCode::kUsage, parameter,
+                file.label(column) + (columns.back() == kTexts ? " holds categories; a column of numbers is right"
+                                                               : " is no column of the points; leave it out"));
+  }
+  return columns;
 }
 
 std::optional<DataType> wanted_type(const ReadOptions& options, std::optional<DataType> stored) {

@@ -103,6 +103,18 @@ TEST(ModelFile, WhatWasLoadedIsSavedAsItWas) {
   EXPECT_EQ(content_of(folder / "m.npz"), content_of(folder / "n.npz"));
 }
 
+TEST(ModelFile, LogarithmsAndRowsOfLengthOne) {
+  const Folder folder;
+  const std::vector logs = {Logarithm::kOfOnePlus, Logarithm::kNone};
+  for (const Scaling& scaling : {Scaling{Scale::kRobust, {0.5, -1}, {2, 3}, logs},
+                                 Scaling{Scale::kNone, {0, 0}, {1, 1}, logs}, Scaling{Scale::kUnit, {}, {}}}) {
+    save_model(folder / "m.npz", make_result(), scaling, kNames);
+    EXPECT_EQ(load_model(folder / "m.npz").scaling, scaling);
+    const std::string file = content_of(folder / "m.npz");
+    EXPECT_EQ(file.find("scale_log") != std::string::npos, !scaling.logs.empty()) << "older programs read the others";
+  }
+}
+
 // A file with one array replaced (or left out, where the replacement is empty).
 std::string with(const Folder& folder, const std::string& key, const std::function<void(NpzWriter&)>& replace) {
   FitResult result = make_result();
@@ -239,7 +251,7 @@ TEST(ModelFile, WrongContent) {
   const auto matrix = [](std::vector<int64_t> shape, std::vector<float> values) {
     return [=](NpzWriter& npz) { npz.add("centroids_0", "<f4", shape, std::as_bytes(std::span(values))); };
   };
-  bad("format_version", "reads 1 to 4", [](NpzWriter& npz) { npz.add_number("format_version", 5); });
+  bad("format_version", "reads 1 to 5", [](NpzWriter& npz) { npz.add_number("format_version", 6); });
   bad("k", "no models", [](NpzWriter& npz) { npz.add("k", std::vector<int64_t>{}); });
   bad("k", "'<i8' is needed", [](NpzWriter& npz) { npz.add("k", std::vector<double>{3}); });
   bad("seed", "of 1 values", [](NpzWriter& npz) { npz.add("seed", std::vector<uint64_t>{3, 4}); });

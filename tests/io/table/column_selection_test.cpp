@@ -34,6 +34,25 @@ TEST(ColumnSelection, NamesGoFirst) {
   EXPECT_EQ(select(file, {"4-5,a"}), (Numbers{3, 4, 0}));
 }
 
+// Column 2 of the file holds texts, column 5 is not used.
+TEST(ColumnSelection, OfPoints) {
+  Dataset points;
+  points.source = {5, {1, 2, 4, 3}, {"a", "b", "d", "c"}};
+  points.view.d = 4;
+  const auto find = [&](std::vector<std::string> columns) { return columns_of_points(points, columns, "--log"); };
+  EXPECT_EQ(find({"a", "c", "4"}), (Numbers{0, 3, 2}));
+  points.source.rules = {{}, {true, {"x", "y", "z"}}, {}, {}};
+  points.view.d = 6;
+  EXPECT_EQ(find({"a", "c", "d"}), (Numbers{0, 5, 4}));
+  expect_error(ErrorCode::kUsage, {"[--log]", "column 2 ('b')", "categories"}, [&] { find({"b"}); });
+  expect_error(ErrorCode::kUsage, {"[--log]", "column 5", "no column of the points"}, [&] { find({"3-5"}); });
+  expect_error(ErrorCode::kUsage, {"[--log]", "'e'", "named 'a', 'b', 'c', 'd'"}, [&] { find({"e"}); });
+  expect_error(ErrorCode::kUsage, {"[--log]", "twice"}, [&] { find({"a", "1"}); });
+  points.source = {1, {1}, {"list"}};  // of six values
+  points.column_names = {"list[0]", "list[1]", "list[2]", "list[3]", "list[4]", "list[5]"};
+  EXPECT_EQ(find({"list[3]", "2"}), (Numbers{3, 1}));
+}
+
 // In time that grows with their number, not with its square.
 TEST(ColumnSelection, VeryManyColumns) {
   FileColumns file{100'000, {}};
