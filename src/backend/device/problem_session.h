@@ -97,7 +97,7 @@ class ProblemPoints final : public ProblemUpload {
   std::unique_ptr<Session> session(std::span<const int64_t> /*k*/, int /*threads*/) override { return make_session(); }
   std::vector<double> ranges(std::span<const int> slots) override { return make_session()->ranges(slots); }
   std::unique_ptr<Seeding> seeding(std::span<const int64_t> /*k*/, ThreadPool& /*pool*/) override { return nullptr; }
-  std::string plan() const override { return "common passes of many problems, every canonical distance"; }
+  std::string plan() const override { return "common passes of many problems"; }
 
  private:
   std::unique_ptr<ProblemSession> make_session() {

@@ -14,7 +14,13 @@ namespace {
 
 constexpr int kThreads = 256;
 constexpr int kTeams = kThreads / kLanes;
-constexpr int kRows = static_cast<int>(kProblemRows) / kTeams;  // that a team labels at once
+constexpr int kProblemRows = 64;  // that a block of teams labels at once
+constexpr int kRows = kProblemRows / kTeams;
+
+// Returns whether a thread has a row of such a width for itself.
+__host__ __device__ constexpr bool is_row_of_thread(int width, bool float64) {
+  return !float64 || width <= 32;
+}
 
 __device__ PassRange range_of(const ProblemTask& task, const ProblemModel& model) {
   const int64_t values = model.first_cluster * task.points.d;
@@ -42,29 +48,53 @@ struct Block {
   __device__ int64_t label_place(int64_t row) const { return model.first_label + row; }
 };
 
-// How threads share rows of up to kWidth columns. Of few columns each thread has a row: eight threads would exchange
-// more than they compute.
-template <int kWidth>
+// How threads share rows of up to kWidth columns; T is the type of prototypes. Of few values each thread has a row:
+// eight threads would exchange more than they compute.
+template <int kWidth, class T>
 struct Sharing {
-  static constexpr bool kAlone = kWidth <= 32;
+  static constexpr bool kAlone = is_row_of_thread(kWidth, sizeof(T) == sizeof(double));
   static constexpr int kSteps = kWidth / kLanes;  // columns of a thread, where eight share a row
   static constexpr int kAtOnce = kAlone ? kThreads : kRows * kTeams;
 };
 
+// The prototype that is nearest to a row of float32 values, if distances in float32 prove it; else k. Let u = 2^-24.
+// A difference is wrong by u of itself, and a distance by less than (kWidth / 4 + 8) u of itself and 2^-140: all terms
+// are positive, each goes through kWidth / 4 + 2 additions. Canonical distances are wrong by far less.
+template <int kWidth>
+__device__ __forceinline__ int proved_nearest(const float (&x)[kWidth], const float* centres, int k) {
+  constexpr float kFactor = 1 + 3 * (kWidth / 4 + 8) * 0x1p-24F;
+  constexpr float kMaxProved = 0x1p126F;  // a distance that overflows may be little above the largest number
+  float best = INFINITY, second = INFINITY;
+  int index = k;
+#pragma unroll 1
+  for (int c = 0; c < k; ++c) {
+    float p[4] = {};
+#pragma unroll
+    for (int j = 0; j < kWidth; j += 4) {
+      const float4 four = *reinterpret_cast<const float4*>(centres + c * kWidth + j);
+      const float t[4] = {__fsub_rn(x[j], four.x), __fsub_rn(x[j + 1], four.y), __fsub_rn(x[j + 2], four.z),
+                          __fsub_rn(x[j + 3], four.w)};
+#pragma unroll
+      for (int i = 0; i < 4; ++i) p[i] = __fmaf_rn(t[i], t[i], p[i]);
+    }
+    const float d2 = __fadd_rn(__fadd_rn(p[0], p[1]), __fadd_rn(p[2], p[3]));
+    second = fminf(second, fmaxf(best, d2));
+    if (d2 < best) index = c;
+    best = fminf(best, d2);
+  }
+  return best < kMaxProved && second > __fmaf_rn(best, kFactor, 0x1p-126F) ? index : k;
+}
+
 // The prototype that is nearest to a row, by one thread. The distance is canonical_distance(); columns beyond the last
 // are 0 and add + 0.
-template <int kWidth>
-__device__ __forceinline__ Nearest nearest_alone(const double (&x)[kWidth], const double* centres, int k) {
+template <int kWidth, class T>
+__device__ __forceinline__ Nearest nearest_alone(const T (&x)[kWidth], const T* centres, int k) {
   Nearest best(INFINITY, k);
 #pragma unroll 1
   for (int c = 0; c < k; ++c) {
     double p[kLanes] = {};
 #pragma unroll
-    for (int j = 0; j < kWidth; j += 2) {
-      const double2 two = *reinterpret_cast<const double2*>(centres + c * kWidth + j);
-      p[j % kLanes] = squared_step(x[j], two.x, p[j % kLanes]);
-      p[j % kLanes + 1] = squared_step(x[j + 1], two.y, p[j % kLanes + 1]);
-    }
+    for (int j = 0; j < kWidth; ++j) p[j % kLanes] = squared_step(x[j], centres[c * kWidth + j], p[j % kLanes]);
     const double d2 = __dadd_rn(__dadd_rn(__dadd_rn(p[0], p[4]), __dadd_rn(p[2], p[6])),
                                 __dadd_rn(__dadd_rn(p[1], p[5]), __dadd_rn(p[3], p[7])));
     best.take(d2, c);
@@ -154,7 +184,7 @@ __device__ void add_moved(const ProblemTask& task, const Block& here, const Sums
   }
 }
 
-template <int kWidth>
+template <int kWidth, class T>
 __global__ void __launch_bounds__(kThreads) pass_kernel(const __grid_constant__ ProblemTask task) {
   await_kernel_before();
   extern __shared__ double memory[];
@@ -164,17 +194,17 @@ __global__ void __launch_bounds__(kThreads) pass_kernel(const __grid_constant__ 
   const PassControl& control = task.controls[here.tile.model];
   if (control.stopped != device::kGoesOn) return;
   const bool first_pass = here.model.first_pass != 0 && control.passes == 0;
-  using Shared = Sharing<kWidth>;
+  using Shared = Sharing<kWidth, T>;
   const int64_t d = task.points.d;
   const int k = here.model.k;
   const int padded = (k + kLanes - 1) / kLanes * kLanes;
-  double* const centres = memory;
+  T* const centres = reinterpret_cast<T*>(memory);
   for (int i = threadIdx.x; i < padded * kWidth; i += kThreads) {
     const int c = i / kWidth;
     const int j = i % kWidth;
-    centres[i] = c < k && j < d ? prototype_value(here.range, task.float64, c * d + j) : 0;
+    centres[i] = c < k && j < d ? static_cast<T>(prototype_value(here.range, task.float64, c * d + j)) : T{0};
   }
-  auto* const words = reinterpret_cast<uint32_t*>(memory + padded * kWidth);
+  auto* const words = reinterpret_cast<uint32_t*>(centres + padded * kWidth);
   const SharedSums sums{shared_address(words), static_cast<int>(k * task.terms.limbs * d), k};
   for (int i = threadIdx.x; i < 2 * sums.all(); i += kThreads) words[i] = 0;
   if (threadIdx.x == 0) moved_count = 0;
@@ -200,10 +230,13 @@ __global__ void __launch_bounds__(kThreads) pass_kernel(const __grid_constant__ 
     };
     if constexpr (Shared::kAlone) {
       const int64_t row = start + threadIdx.x;
-      double x[kWidth];
+      T x[kWidth];
 #pragma unroll
-      for (int j = 0; j < kWidth; ++j) x[j] = value_of(row, j);
-      label(row, static_cast<uint32_t>(nearest_alone<kWidth>(x, centres, k).k));
+      for (int j = 0; j < kWidth; ++j) x[j] = static_cast<T>(value_of(row, j));  // exact
+      int nearest = k;
+      if constexpr (sizeof(T) == sizeof(float)) nearest = proved_nearest<kWidth>(x, centres, k);
+      if (nearest == k) nearest = static_cast<int>(nearest_alone<kWidth>(x, centres, k).k);
+      label(row, static_cast<uint32_t>(nearest));
     } else {
       RowValues<Shared::kSteps> rows;
       Nearest best[kRows];
@@ -387,13 +420,18 @@ __global__ void __launch_bounds__(kThreads) ranges_kernel(const __grid_constant_
   }
 }
 
-template <int kWidth>
-void launch_pass(const ProblemTask& task, cudaStream_t stream) {
-  allow_all_shared_memory(pass_kernel<kWidth>, "sizing the shared memory of problems");
+template <int kWidth, class T>
+void launch(const ProblemTask& task, cudaStream_t stream) {
+  allow_all_shared_memory(pass_kernel<kWidth, T>, "sizing the shared memory of problems");
   launch_dependent(
-      pass_kernel<kWidth>,
+      pass_kernel<kWidth, T>,
       {dim3(static_cast<unsigned>(task.tile_count)), kThreads, static_cast<size_t>(task.shared_bytes), stream},
       "a pass of many problems", task);
+}
+
+template <int kWidth>
+void launch_pass(const ProblemTask& task, cudaStream_t stream) {
+  task.float64 ? launch<kWidth, double>(task, stream) : launch<kWidth, float>(task, stream);
 }
 
 // 8, 16, 32, 64 or 128.
@@ -405,9 +443,14 @@ int width_of(int64_t d) {
 
 }  // namespace
 
-int64_t problem_shared_bytes(int64_t k, int64_t d, int limbs) {
-  const int64_t rows = (k + kLanes - 1) / kLanes * kLanes;
-  return static_cast<int64_t>(sizeof(double)) * (rows * width_of(d) + k * (limbs * d + 2));
+int64_t problem_shared_bytes(int64_t k, int64_t d, int limbs, bool float64) {
+  const int64_t values = (k + kLanes - 1) / kLanes * kLanes * width_of(d);
+  return values * static_cast<int64_t>(float64 ? sizeof(double) : sizeof(float)) +
+         k * (limbs * d + 2) * static_cast<int64_t>(sizeof(int64_t));
+}
+
+int64_t problem_rows_at_once(int64_t d, bool float64) {
+  return is_row_of_thread(width_of(d), float64) ? kThreads : kProblemRows;
 }
 
 void problem_pass(const ProblemTask& task, cudaStream_t stream) {

@@ -1,5 +1,6 @@
-// Common passes over many small problems (device/problem_kernels.h): every canonical distance, and sums in the shared
-// memory of the blocks. A block has some rows of one model, and the model's prototypes in its shared memory.
+// Common passes over many small problems (device/problem_kernels.h): distances in float32, canonical ones where these
+// prove no label or prototypes are float64, and sums in the shared memory of the blocks. A block has some rows of one
+// model, and the model's prototypes in its shared memory.
 #pragma once
 
 #include "backend/cuda/device/device_points.h"
@@ -24,8 +25,7 @@ struct ProblemTile {
   int32_t model = 0;
   int32_t unused = 0;
 };
-constexpr int64_t kProblemRows = 64;         ///< that a block labels at once
-constexpr int64_t kMaxProblemColumns = 128;  ///< that 8 threads keep in registers
+constexpr int64_t kMaxProblemColumns = 128;  ///< that 8 threads keep in registers, or of float32 one
 
 struct ProblemTask {
   DevicePoints points;  ///< all, without weights
@@ -48,7 +48,9 @@ struct ProblemTask {
 };
 
 /// The bytes of a block's shared memory for a model with k prototypes.
-int64_t problem_shared_bytes(int64_t k, int64_t d, int limbs);
+int64_t problem_shared_bytes(int64_t k, int64_t d, int limbs, bool float64);
+/// The rows that a block labels at once.
+int64_t problem_rows_at_once(int64_t d, bool float64);
 
 /// See ProblemKernels. All are asynchronous.
 void problem_pass(const ProblemTask& task, cudaStream_t stream);

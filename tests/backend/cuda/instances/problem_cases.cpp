@@ -22,21 +22,16 @@ std::vector<std::string> digests(const PointsView& points, const std::vector<int
   return found;
 }
 
-}  // namespace
-
-std::vector<int64_t> problem_columns() {
-  return {3, 16, 29, 64, 100};
-}
-
-bool problems_agree(int64_t columns, int repeats) {
+template <class T>
+bool agree(int64_t columns, int repeats) {
   constexpr int64_t kProblems = 200, kClusters = 9;
   std::mt19937_64 random(static_cast<uint64_t>(columns));
-  std::normal_distribution<float> normal;
+  std::normal_distribution<T> normal;
   std::vector<int64_t> groups = {0};
   while (std::ssize(groups) <= kProblems) groups.push_back(groups.back() + 20 + static_cast<int64_t>(random() % 5000));
-  std::vector<float> x(static_cast<size_t>(groups.back() * columns));
-  for (float& value : x) value = normal(random);
-  std::vector<float> initial(static_cast<size_t>(kProblems * kClusters * columns));
+  std::vector<T> x(static_cast<size_t>(groups.back() * columns));
+  for (T& value : x) value = normal(random);
+  std::vector<T> initial(static_cast<size_t>(kProblems * kClusters * columns));
   for (size_t i = 0; i < initial.size(); ++i) {
     const bool is_far = i / static_cast<size_t>(columns) % kClusters == 4;  // its cluster becomes empty
     initial[i] = is_far ? 1000 : normal(random);
@@ -48,6 +43,16 @@ bool problems_agree(int64_t columns, int repeats) {
     if (digests(points, groups, first, "cuda") != expected) return false;
   }
   return true;
+}
+
+}  // namespace
+
+std::vector<int64_t> problem_columns() {
+  return {3, 16, 29, 64, 100};
+}
+
+bool problems_agree(int64_t columns, int repeats) {
+  return agree<float>(columns, repeats) && agree<double>(columns, repeats);
 }
 
 }  // namespace manymeans::test
