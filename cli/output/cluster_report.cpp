@@ -160,6 +160,7 @@ Json report_json(const ClusterReport& report, bool whole) {
     columns.push_back({{"column", report.columns[j]},
                        {"mean", summary.columns[j].mean},
                        {"deviation", summary.columns[j].deviation}});
+    if (j < summary.logs.size()) columns.back()["log"] = std::string(name_of(summary.logs[j]));
   }
   for (size_t k = 0; k < summary.clusters.size(); ++k) clusters.push_back(cluster_json(report, k, whole));
   return {

@@ -290,7 +290,7 @@ class Profile:
         return self
 
     def of_logs(self, logs: list[str]) -> Profile:
-        """Give geometric means, where the columns are logarithms; differences stay those of the logarithms."""
+        """Turn means of logarithms into geometric means; differences belong to the logarithms."""
         self._differences = self.differences
         low, high = (without_logs(self.mean + side * self.deviation, logs) for side in (-1, 1))
         taken = np.array([log != "none" for log in logs])

@@ -398,7 +398,7 @@ class FitResult:
             model._scaling = scaling
 
     def _describe(self, profile: Profile, points: Points, measured: Points, names: Any) -> Profile:
-        """Describe clusters of these centres in the units of the points, or as rows of length one."""
+        """Describe the clusters of a profile in the units of the points, or as rows of length one."""
         if self.metric != "euclidean" or self.scaling["kind"] == "unit":
             return profile.of_points(measured, names)
         described, logs = self._described(points, measured), self.scaling.get("log", [])

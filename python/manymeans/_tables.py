@@ -20,7 +20,7 @@ from ._parameters import path_of
 # The library's notation for the place of a value.
 _PLACE = re.compile(r"^(?:\[problem \d+\] )?\[X\] row (\d+), column (\d+)")
 
-# The same of a column as a whole.
+# The library's notation for a column as a whole.
 _COLUMN = re.compile(r"^\[X\] column (\d+)(?= has the minimum)")
 
 # The end of the name of a column of lists, for each of their values.

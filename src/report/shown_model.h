@@ -60,7 +60,7 @@ struct ShownModel {
   std::string colour(size_t cluster) const;
   /// "log(price), log(1 + visits)"; empty: there are none.
   std::string logs() const;
-  /// A sentence about the means of these columns, or nothing.
+  /// A sentence about means of logarithms, or nothing.
   std::string about_logs() const;
   /// A value of a column as fitted, in the units of its file; of a logarithm it stays one.
   double in_units(double value, size_t column) const;
