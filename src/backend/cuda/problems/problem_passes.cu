@@ -57,6 +57,54 @@ struct Sharing {
   static constexpr int kAtOnce = kAlone ? kThreads : kRows * kTeams;
 };
 
+template <class S>
+__device__ __forceinline__ float as_float(S value) {
+  return static_cast<float>(value);
+}
+template <>
+__device__ __forceinline__ float as_float(__half value) {
+  return __half2float(value);
+}
+template <>
+__device__ __forceinline__ float as_float(__nv_bfloat16 value) {
+  return __bfloat162float(value);
+}
+
+// A row of d values, and zeros behind them. Where it fills whole words of 16 bytes it is read so: the threads of a warp
+// have 32 rows, and each reading of theirs touches 32 lines.
+template <int kWidth, class S>
+__device__ __forceinline__ void load_row_of(const S* row, int64_t d, float (&x)[kWidth]) {
+  constexpr int kOfWord = sizeof(uint4) / sizeof(S);
+  if constexpr (kWidth % kOfWord == 0) {
+    if (d == kWidth && reinterpret_cast<uintptr_t>(row) % sizeof(uint4) == 0) {
+#pragma unroll
+      for (int word = 0; word < kWidth / kOfWord; ++word) {
+        const uint4 loaded = reinterpret_cast<const uint4*>(row)[word];
+        const auto* const values = reinterpret_cast<const S*>(&loaded);
+#pragma unroll
+        for (int i = 0; i < kOfWord; ++i) x[word * kOfWord + i] = as_float(values[i]);
+      }
+      return;
+    }
+  }
+#pragma unroll
+  for (int j = 0; j < kWidth; ++j) x[j] = j < d ? as_float(row[j]) : 0;
+}
+
+// Exact for every type but float64, which this is not for.
+template <int kWidth>
+__device__ __forceinline__ void load_row(const DevicePoints& points, int64_t row, float (&x)[kWidth]) {
+  const int64_t at = row * points.d;
+  switch (points.type) {
+    case DataType::kFloat32: return load_row_of(static_cast<const float*>(points.data) + at, points.d, x);
+    case DataType::kFloat16: return load_row_of(static_cast<const __half*>(points.data) + at, points.d, x);
+    case DataType::kBFloat16: return load_row_of(static_cast<const __nv_bfloat16*>(points.data) + at, points.d, x);
+    case DataType::kUInt8: return load_row_of(static_cast<const uint8_t*>(points.data) + at, points.d, x);
+    case DataType::kInt8: return load_row_of(static_cast<const int8_t*>(points.data) + at, points.d, x);
+    case DataType::kFloat64: break;
+  }
+}
+
 // The prototype that is nearest to a row of float32 values, if distances in float32 prove it; else k. Let u = 2^-24.
 // A difference is wrong by u of itself, and a distance by less than (kWidth / 4 + 8) u of itself and 2^-140: all terms
 // are positive, each goes through kWidth / 4 + 2 additions. Canonical distances are wrong by far less.
@@ -224,17 +272,21 @@ __global__ void __launch_bounds__(kThreads) pass_kernel(const __grid_constant__ 
       moved[at] = {static_cast<int32_t>(row - here.tile.first), static_cast<uint16_t>(from), static_cast<uint16_t>(to)};
       full |= at >= kMaxMoved - Shared::kAtOnce;
     };
+    const auto place_of = [&](int64_t row) { return here.model.first_row + min(row, here.tile.last - 1); };
     const auto value_of = [&](int64_t row, int j) {
-      const int64_t at = here.model.first_row + min(row, here.tile.last - 1);
-      return j < d ? load_double(task.points, at * d + j) : 0;
+      return j < d ? load_double(task.points, place_of(row) * d + j) : 0;
     };
     if constexpr (Shared::kAlone) {
       const int64_t row = start + threadIdx.x;
       T x[kWidth];
-#pragma unroll
-      for (int j = 0; j < kWidth; ++j) x[j] = static_cast<T>(value_of(row, j));  // exact
       int nearest = k;
-      if constexpr (sizeof(T) == sizeof(float)) nearest = proved_nearest<kWidth>(x, centres, k);
+      if constexpr (sizeof(T) == sizeof(float)) {
+        load_row(task.points, place_of(row), x);
+        nearest = proved_nearest<kWidth>(x, centres, k);
+      } else {
+#pragma unroll
+        for (int j = 0; j < kWidth; ++j) x[j] = value_of(row, j);
+      }
       if (nearest == k) nearest = static_cast<int>(nearest_alone<kWidth>(x, centres, k).k);
       label(row, static_cast<uint32_t>(nearest));
     } else {
