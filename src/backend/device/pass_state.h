@@ -33,10 +33,10 @@ enum Stopped : uint32_t {
 /// How far a batch of passes has come, and may go.
 struct PassControl {
   uint32_t stopped = kGoesOn;
-  uint32_t passes = 0;    ///< done
-  int64_t changed = 0;    ///< see PassLimits
-  ShiftLimits shifts{};   ///< see PassLimits
-  uint32_t unsolved = 0;  ///< an update was not made: it is the host's
+  uint32_t passes = 0;     ///< done
+  int64_t changed = 0;     ///< see PassLimits
+  ShiftLimits shifts{};    ///< see PassLimits
+  uint32_t unsolved = 0;   ///< an update was not made: it is the host's
   uint32_t relocates = 0;  ///< see PassLimits
 };
 
