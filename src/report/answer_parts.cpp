@@ -119,19 +119,29 @@ std::string sentences_part(const ShownModel& shown) {
   return "<ul class=\"answer\">\n" + items + "</ul>\n";
 }
 
+// What the lines of cards mean.
+std::string about_cards(const ShownModel& shown) {
+  if (!shown.summary) {
+    return "R2 and residual (a root mean square) are of the rows of the cluster, which its model has seen. Equations "
+           "are in original units.";
+  }
+  const auto has_terms = [](const ClusterTraits& cluster) { return !cluster.terms.empty(); };
+  const char* const columns =
+      std::ranges::any_of(shown.summary->clusters, has_terms)
+          ? "Top terms are the columns whose centroid exceeds the mean of all rows most."
+          : "The columns that set each cluster apart: its centroid, the mean of all rows, and how many standard "
+            "deviations (sd) lie between them.";
+  return fmt::format(
+      "{} Spread is the root mean square distance of the rows to their centroid{}.{} Typical rows are the nearest to "
+      "it.",
+      columns, shown.summary->scaled ? ", in scaled units" : "", shown.about_logs());
+}
+
 std::string cards_part(const ShownModel& shown) {
   if (!shown.summary && shown.input.regression == nullptr) return {};
   std::string cards;
   for (const size_t k : shown.clusters) cards += card_of(shown, k);
-  std::string text =
-      shown.summary
-          ? fmt::format(
-                "The columns that set each cluster apart: its centroid, the mean of all rows, and how many "
-                "standard deviations (sd) lie between them. Spread is the root mean square distance of the "
-                "rows to their centroid{}.{} Typical rows are the nearest to it.",
-                shown.summary->scaled ? ", in scaled units" : "", shown.about_logs())
-          : "R2 and residual (a root mean square) are of the rows of the cluster, which its model has seen. Equations "
-            "are in original units.";
+  std::string text = about_cards(shown);
   if (!shown.input.traits.empty()) {
     text +=
         " Columns that were not fitted have their mean or share, how far or how many times it lies from that of "
