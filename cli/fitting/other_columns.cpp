@@ -99,10 +99,11 @@ void name_columns(Dataset& points, const std::string& path) {
                 fmt::format("has {} lines, and {} has {} columns; a name for each of them is needed", names.size(),
                             points.path, count));
   }
-  if (!chosen) points.column_names = std::move(names);
-  for (size_t j = 0; chosen && j < numbers.size(); ++j) {
-    points.column_names.push_back(names[static_cast<size_t>(numbers[j] - 1)]);
+  if (!chosen) {
+    points.column_names = std::move(names);
+    return;
   }
+  for (const int64_t number : numbers) points.column_names.push_back(names[static_cast<size_t>(number - 1)]);
 }
 
 RowNames find_row_names(const FitJob& job, const Dataset& points) {
