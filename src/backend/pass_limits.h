@@ -16,8 +16,8 @@ struct ShiftLimits {
 };
 
 /// A session stops after `passes` passes, or earlier. It stops after a pass that changed at most `changed` labels or
-/// left a cluster empty, or whose update may be the last one. Then the engine judges; where the session went on, there
-/// was nothing to judge.
+/// left a cluster empty (unless `relocates`), or whose update may be the last one. Then the engine judges; where the
+/// session went on, there was nothing to judge.
 struct PassLimits {
   int passes = 1;
   int64_t changed = 0;

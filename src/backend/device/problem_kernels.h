@@ -48,6 +48,8 @@ class ProblemKernels {
   virtual ~ProblemKernels() = default;
 
   virtual void use_device() const {}
+  /// Returns whether pass() proves labels. Its counter `resolved` has the other rows.
+  virtual bool screens() const { return false; }
   /// `here` has changed.
   virtual void begin(const ProblemBatch& batch) = 0;
   /// A pass of the models that have not stopped: labels, and what their changes do to statistics and counters.

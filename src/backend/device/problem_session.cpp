@@ -23,13 +23,14 @@ size_t bytes_of(const std::vector<T>& values) {
   return values.size() * sizeof(T);
 }
 
-PassResult result_of(const PassCounters& counted, const ProblemModel& model) {
+// `screens`: some labels were proved.
+PassResult result_of(const PassCounters& counted, const ProblemModel& model, bool screens) {
   PassResult result;
   result.changed = static_cast<int64_t>(counted.changed);
   result.relocated = counted.empty > 0;
   result.hash_delta = static_cast<LabelSum>(counted.hash_high) << 64 | counted.hash_low;
-  result.resolved = model.rows;
-  result.candidates = model.rows * model.k;
+  result.resolved = screens ? static_cast<int64_t>(counted.resolved) : model.rows;
+  result.candidates = result.resolved * model.k;
   return result;
 }
 
@@ -195,7 +196,8 @@ void ProblemSession::end_batch(std::span<PassModel> models) {
     updated |= m.updated;
     pass.earlier.clear();
     for (uint32_t p = 0; p < control.passes; ++p) {
-      pass.result = result_of(counters[p * models_.size() + static_cast<size_t>(pass.slot)], place(pass.slot));
+      const PassCounters& counted = counters[p * models_.size() + static_cast<size_t>(pass.slot)];
+      pass.result = result_of(counted, place(pass.slot), kernels_->screens());
       if (p + 1 < control.passes) pass.earlier.push_back(pass.result);
     }
     if (control.passes > 1 && !m.updated) {

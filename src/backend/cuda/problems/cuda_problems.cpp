@@ -18,13 +18,15 @@ namespace {
 class CudaProblemKernels final : public device::ProblemKernels {
  public:
   CudaProblemKernels(const Input& input, const CudaDevice& device, std::shared_ptr<const SumTerms> terms,
-                     const Stream& stream)
+                     double bound_scale, const Stream& stream)
       : input_(input), device_(device), terms_(std::move(terms)), stream_(stream) {
+    task_.factor = problem_factor(input.points.d, bound_scale);
     task_.terms = terms_->terms();
     task_.solve_shifts = terms_->solve_shifts();
     task_.float64 = input.points.type == DataType::kFloat64;
   }
 
+  bool screens() const override { return !task_.float64; }
   void use_device() const override { cuda::use_device(device_); }
   void begin(const device::ProblemBatch& batch) override {
     place(batch);
@@ -137,12 +139,14 @@ std::unique_ptr<ProblemUpload> make_problem_upload(const Input& input, std::span
       input, whole, device::RowSlices::Host{thread_count(options.threads), options.abort}, stream);
   const auto terms = std::make_shared<const SumTerms>(input, stream);
   stream.synchronize("uploading points");
-  return std::make_unique<device::ProblemPoints>(input, models, std::move(slices), [&input, device, patience, terms] {
+  const double bound_scale = options.tuning.cuda.bound_scale;
+  const auto make = [&input, device, patience, terms, bound_scale] {
     device::ProblemSession::Parts parts;
     parts.queue = runtime().make_queue(patience);
-    parts.kernels = std::make_unique<CudaProblemKernels>(input, device, terms, stream_of(*parts.queue));
+    parts.kernels = std::make_unique<CudaProblemKernels>(input, device, terms, bound_scale, stream_of(*parts.queue));
     return parts;
-  });
+  };
+  return std::make_unique<device::ProblemPoints>(input, models, std::move(slices), make);
 }
 
 }  // namespace manymeans::cuda

@@ -105,12 +105,10 @@ __device__ __forceinline__ void load_row(const DevicePoints& points, int64_t row
   }
 }
 
-// The prototype that is nearest to a row of float32 values, if distances in float32 prove it; else k. Let u = 2^-24.
-// A difference is wrong by u of itself, and a distance by less than (kWidth / 4 + 8) u of itself and 2^-140: all terms
-// are positive, each goes through kWidth / 4 + 2 additions. Canonical distances are wrong by far less.
+// The prototype that is nearest to a row of float32 values, if distances in float32 prove it; else k. `factor`: of
+// problem_factor().
 template <int kWidth>
-__device__ __forceinline__ int proved_nearest(const float (&x)[kWidth], const float* centres, int k) {
-  constexpr float kFactor = 1 + 3 * (kWidth / 4 + 8) * 0x1p-24F;
+__device__ __forceinline__ int proved_nearest(const float (&x)[kWidth], const float* centres, int k, float factor) {
   constexpr float kMaxProved = 0x1p126F;  // a distance that overflows may be little above the largest number
   float best = INFINITY, second = INFINITY;
   int index = k;
@@ -130,7 +128,7 @@ __device__ __forceinline__ int proved_nearest(const float (&x)[kWidth], const fl
     if (d2 < best) index = c;
     best = fminf(best, d2);
   }
-  return best < kMaxProved && second > __fmaf_rn(best, kFactor, 0x1p-126F) ? index : k;
+  return best < kMaxProved && second > __fmaf_rn(best, factor, 0x1p-126F) ? index : k;
 }
 
 // The prototype that is nearest to a row, by one thread. The distance is canonical_distance(); columns beyond the last
@@ -235,7 +233,7 @@ __device__ void add_moved(const ProblemTask& task, const Block& here, const Sums
 template <int kWidth, class T>
 __global__ void __launch_bounds__(kThreads) pass_kernel(const __grid_constant__ ProblemTask task) {
   await_kernel_before();
-  extern __shared__ double memory[];
+  extern __shared__ __align__(16) double memory[];
   __shared__ MovedRow moved[kMaxMoved];
   __shared__ int moved_count;
   const Block here(task);
@@ -261,6 +259,7 @@ __global__ void __launch_bounds__(kThreads) pass_kernel(const __grid_constant__ 
   const int team = static_cast<int>(threadIdx.x) / kLanes;
   LabelSumWords hash;
   unsigned long long changed = 0;
+  unsigned unproved = 0;  // rows of this thread
   for (int64_t start = here.tile.first; start < here.tile.last; start += Shared::kAtOnce) {
     bool full = false;
     const auto label = [&](int64_t row, uint32_t to) {
@@ -282,7 +281,8 @@ __global__ void __launch_bounds__(kThreads) pass_kernel(const __grid_constant__ 
       int nearest = k;
       if constexpr (sizeof(T) == sizeof(float)) {
         load_row(task.points, place_of(row), x);
-        nearest = proved_nearest<kWidth>(x, centres, k);
+        nearest = proved_nearest<kWidth>(x, centres, k, task.factor);
+        unproved += nearest == k && row < here.tile.last ? 1 : 0;
       } else {
 #pragma unroll
         for (int j = 0; j < kWidth; ++j) x[j] = value_of(row, j);
@@ -310,6 +310,12 @@ __global__ void __launch_bounds__(kThreads) pass_kernel(const __grid_constant__ 
     __syncthreads();
     if (threadIdx.x == 0) moved_count = 0;
     __syncthreads();
+  }
+  if constexpr (sizeof(T) == sizeof(float)) {
+    unproved = __reduce_add_sync(~0U, unproved);
+    if (threadIdx.x % 32 == 0 && unproved != 0) {
+      atomicAdd(&task.counters[here.tile.model].resolved, static_cast<unsigned long long>(unproved));
+    }
   }
   if (changed == 0) return;
   count_changes(task.counters[here.tile.model], changed, hash);
@@ -499,6 +505,10 @@ int64_t problem_shared_bytes(int64_t k, int64_t d, int limbs, bool float64) {
   const int64_t values = (k + kLanes - 1) / kLanes * kLanes * width_of(d);
   return values * static_cast<int64_t>(float64 ? sizeof(double) : sizeof(float)) +
          k * (limbs * d + 2) * static_cast<int64_t>(sizeof(int64_t));
+}
+
+float problem_factor(int64_t d, double scale) {
+  return static_cast<float>(1 + scale * 3 * (width_of(d) / 4 + 8) * 0x1p-24);
 }
 
 int64_t problem_rows_at_once(int64_t d, bool float64) {

@@ -32,6 +32,7 @@ struct ProblemTask {
   ColumnTerms terms;
   const int32_t* solve_shifts = nullptr;  ///< see SolveTask
   bool float64 = false;                   ///< the prototypes' type
+  float factor = 1;                       ///< of problem_factor()
   const ProblemModel* models = nullptr;
   int32_t model_count = 0;
   int32_t tile_count = 0;
@@ -49,6 +50,9 @@ struct ProblemTask {
 
 /// The bytes of a block's shared memory for a model with k prototypes.
 int64_t problem_shared_bytes(int64_t k, int64_t d, int limbs, bool float64);
+/// By which a float32 distance must exceed another one to prove that it is larger: docs/developer/screens.md, "Many
+/// problems on a GPU". `scale`: tests only.
+float problem_factor(int64_t d, double scale);
 /// The rows that a block labels at once.
 int64_t problem_rows_at_once(int64_t d, bool float64);
 

@@ -36,6 +36,15 @@ bool agree(int64_t columns, int repeats) {
     const bool is_far = i / static_cast<size_t>(columns) % kClusters == 4;  // its cluster becomes empty
     initial[i] = is_far ? 1000 : normal(random);
   }
+  // Every third row is about as near to one prototype of its problem as to another one.
+  for (int64_t b = 0; b < kProblems; ++b) {
+    const T* const own = initial.data() + b * kClusters * columns;
+    for (int64_t row = groups[static_cast<size_t>(b)]; row < groups[static_cast<size_t>(b) + 1]; row += 3) {
+      const T* const one = own + static_cast<int64_t>(random() % 4) * columns;
+      const T* const other = own + static_cast<int64_t>(5 + random() % 4) * columns;
+      for (int64_t j = 0; j < columns; ++j) x[static_cast<size_t>(row * columns + j)] = (one[j] + other[j]) / 2;
+    }
+  }
   const PointsView points(x.data(), groups.back(), columns);
   const PointsView first(initial.data(), kProblems * kClusters, columns);
   const std::vector<std::string> expected = digests(points, groups, first, "cpu");
