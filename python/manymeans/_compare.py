@@ -156,6 +156,13 @@ def space_of(model: Any) -> Space:
     return Space(np.shape(model.cluster_centers_)[1], names, getattr(model, "metric", "euclidean"), scaling)
 
 
+def _logs_of(space: Space) -> dict[str, str]:
+    """Give the logarithms by column: by its name, as columns are matched, or by its place."""
+    keys = space.names if len(space.names) == space.columns else [str(j) for j in range(space.columns)]
+    logs = space.scaling.get("log", [])
+    return {key: log for key, log in zip(keys, logs, strict=False) if log != "none"}
+
+
 def centers_in(space: Space, centers: npt.NDArray[Any], own: Space, name: str, of: str) -> npt.NDArray[Any]:
     """Give the centres of one model in the columns and units of another.
 
@@ -170,8 +177,8 @@ def centers_in(space: Space, centers: npt.NDArray[Any], own: Space, name: str, o
     if own.metric != space.metric:
         raise UsageError(f"[{name}] its centres are of metric {own.metric}, those of {of} of metric {space.metric}")
     same = all(np.array_equal(own.scaling.get(part, []), space.scaling[part]) for part in space.scaling)
-    if not np.array_equal(own.scaling.get("log", []), space.scaling.get("log", [])):
-        raise UsageError(f"[{name}] its centres are of logarithms of other columns than those of {of}")
+    if _logs_of(own) != _logs_of(space):
+        raise UsageError(f"[{name}] its centres are of other logarithms than those of {of}")
     if not same and (own.metric == "cosine" or "unit" in (own.scaling["kind"], space.scaling["kind"])):
         raise UsageError(f"[{name}] its centres are directions after another scaling than those of {of}")
     if not same:

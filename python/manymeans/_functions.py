@@ -378,7 +378,8 @@ def fit(
             raise UsageError(f"[errors] is {shown(errors)}; it is for many problems: X of three dimensions, or groups")
         return _fitted(given)
     for name, default in (("scale", "none"), ("log", ())):
-        if given.pop(name) != default:
+        value = given.pop(name)
+        if value is not None and (not isinstance(value, type(default)) or value != default):
             raise UsageError(f"[{name}] is for one problem; scale the points of many before")
     _check_tables({name: given.pop(name) for name in _OF_TABLES}, "many problems")
     if comm is not None:

@@ -40,7 +40,7 @@ def scaled(points: Points, scaling: dict[str, Any], n_threads: int | None = None
     """Apply the scaling of a model file. This makes one copy."""
     if not is_scaled(scaling):
         return points
-    if points.is_sparse and scaling["kind"] == "unit":
+    if points.is_sparse and scaling["kind"] == "unit" and not len(scaling.get("log", [])):
         return _unit_rows(points, n_threads)
     with naming(points.names, points.source):
         array = _manymeans.apply_scaling(points.array, points.bfloat16, scaling, _threads.effective(n_threads))

@@ -57,8 +57,9 @@ def _log_column(points: Points, one: Any) -> int:
         if index < columns:
             return index
         raise UsageError(f"[log] is {index}, and the columns are 0 to {columns - 1}")
-    if points.names.count(one) == 1:
-        return points.names.index(one)
+    name = one if isinstance(one, str) else str(one)  # of a label that is no text
+    if points.names.count(name) == 1:
+        return points.names.index(name)
     raise UsageError(f"[log] is {shown(one)}; the columns are {', '.join(points.names[:20])}")
 
 
