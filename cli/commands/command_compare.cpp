@@ -70,7 +70,8 @@ std::string obstacle(const ModelFile& a, const ModelFile& b) {
   if (a.metric != b.metric)
     return fmt::format("A was fitted with metric {}, B with {}", name_of(a.metric), name_of(b.metric));
   if (a.scaling == b.scaling) return {};
-  if (a.scaling.logs != b.scaling.logs) return "A and B take logarithms of different columns";
+  if (a.scaling.logs != b.scaling.logs)
+    return "A and B take different logarithms (log(1 + x) where a column has zeros)";
   if (a.metric == Metric::kCosine || a.scaling.kind == Scale::kUnit || b.scaling.kind == Scale::kUnit) {
     return "A and B are directions after other scalings";
   }

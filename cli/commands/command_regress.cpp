@@ -240,6 +240,7 @@ void write_page(const RegressCommand& command, const JobPoints& points, const Re
   input.fit = &result.fit;
   input.regression = &result;
   input.scaling = points.scaling;
+  input.scaling.logs.clear();  // names have them
   input.column_names = names;
   input.traits = found.traits;
   input.threads = command.options.threads;

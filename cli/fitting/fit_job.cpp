@@ -177,6 +177,10 @@ void check_job(FitJob& job, const FitOptions& options, bool initial_file) {
   job.reading.threads = options.threads;
   job.reading.memory = options.memory.bytes;
   for (const std::string& column : job.profile) {  // which --exclude may name, too
+    if (std::ranges::find(job.reading.columns, column) != job.reading.columns.end()) {
+      throw Error(ErrorCode::kUsage, "--profile",
+                  fmt::format("names '{}', as --columns does; cards show what is fitted: leave it out of one", column));
+    }
     if (std::ranges::find(job.reading.exclude, column) == job.reading.exclude.end()) {
       job.reading.exclude.push_back(column);
     }

@@ -82,6 +82,17 @@ void stack_prototypes(std::span<const StoredModel* const> models, Dataset& rows)
   rows.owner = all;
 }
 
+// "log(price), log(1 + visits)", sorted: columns are matched by name.
+std::string logs_of(const Scaling& scaling, const std::vector<std::string>& names) {
+  std::vector<std::string> logs;
+  for (size_t j = 0; j < scaling.logs.size(); ++j) {
+    const std::string name = names.empty() ? fmt::format("column {}", j + 1) : names[j];
+    if (scaling.has_log(j)) logs.push_back(scaling.name(name, j));
+  }
+  std::ranges::sort(logs);
+  return logs.empty() ? "no logarithm" : fmt::format("{}", fmt::join(logs, ", "));
+}
+
 InitialModels from_model_file(const InitialFile& wanted) {
   const std::string& path = wanted.path;
   const ModelFile file = load_model(path);
@@ -95,11 +106,13 @@ InitialModels from_model_file(const InitialFile& wanted) {
                 fmt::format("the model in '{}' was fitted with --scale {}, this fit has --scale {}; use the same", path,
                             name_of(file.scaling.kind), name_of(wanted.scaling.kind)));
   }
-  if (file.scaling.logs != wanted.scaling.logs) {
+  const std::string of_file = logs_of(file.scaling, file.column_names),
+                    of_fit = logs_of(wanted.scaling, wanted.like.column_names);
+  if (of_file != of_fit) {
     throw Error(ErrorCode::kUsage, "--init",
-                fmt::format("the model in '{}' was fitted with logarithms of other columns than this fit has; use the "
-                            "same --log",
-                            path));
+                fmt::format("the model in '{}' is of {}, this fit of {}; both need the same --log, and a column with "
+                            "zeros has log(1 + x)",
+                            path, of_file, of_fit));
   }
   if (file.terms != wanted.terms) {
     throw Error(

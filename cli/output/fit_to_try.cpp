@@ -48,6 +48,14 @@ std::string quoted(const std::string& text) {
   return out + "'";
 }
 
+// Returns whether a number may be the name of a column, which it then means.
+bool has_numbers_for_names(const TableSummary& table) {
+  return std::ranges::any_of(table.columns, [](const TableColumn& column) {
+    const auto is_digit = [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; };
+    return !column.name.empty() && std::ranges::all_of(column.name, is_digit);
+  });
+}
+
 // A name that --exclude cannot take for a number, a range or several names, else the number.
 std::string name_or_number(const TableColumn& column, const TableSummary& table) {
   const auto same = [&](const TableColumn& other) { return other.name == column.name; };
@@ -55,7 +63,9 @@ std::string name_or_number(const TableColumn& column, const TableSummary& table)
       column.name, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.'; });
   const bool word = !column.name.empty() && std::isdigit(static_cast<unsigned char>(column.name[0])) == 0;
   const bool unique = std::ranges::count_if(table.columns, same) == 1;
-  return plain && word && unique ? column.name : std::to_string(column.number);
+  const bool safe =
+      has_numbers_for_names(table) ? !column.name.empty() && column.name.find(',') == column.name.npos : plain && word;
+  return safe && unique ? column.name : std::to_string(column.number);
 }
 
 std::string ranges_of(const std::vector<const TableColumn*>& columns) {
@@ -72,7 +82,7 @@ std::string ranges_of(const std::vector<const TableColumn*>& columns) {
 
 // Names of few columns; ranges of numbers of many.
 std::string list_of(const std::vector<const TableColumn*>& columns, const TableSummary& table) {
-  if (columns.size() > kMaxNames) return ranges_of(columns);
+  if (columns.size() > kMaxNames && !has_numbers_for_names(table)) return ranges_of(columns);
   std::vector<std::string> names;
   for (const TableColumn* column : columns) names.push_back(name_or_number(*column, table));
   return fmt::format("{}", fmt::join(names, ","));

@@ -72,8 +72,8 @@ int64_t scale_rows(const PointsView& points, const Scaling& scaling, int64_t fir
 void refuse_sparse(const PointsView& points) {
   if (!is_sparse(points)) return;
   throw Error(ErrorCode::kUsage, "scaling",
-              "scaled sparse points would be dense; scale unit and scikit-learn's MaxAbsScaler keep them sparse, or "
-              "fill in their zeros first");
+              "columns of sparse points are not scaled, nor their logarithms taken: zeros would become other values; "
+              "scale unit and scikit-learn's MaxAbsScaler keep them sparse, or fill in their zeros first");
 }
 
 // Writes them somewhere by way of `run`, which is given what writes rows.

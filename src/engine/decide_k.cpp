@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <map>
 #include <set>
@@ -211,9 +212,10 @@ bool has_two_values(const std::vector<double>& values, size_t column, size_t col
 
 std::string beside_limit(double value, double limit, int digits) {
   constexpr int kMax = 16;
-  std::string text = fmt::format("{:.{}f}", value, digits);
-  while (digits < kMax && (std::stod(text) >= limit) != (value >= limit)) {
-    text = fmt::format("{:.{}f}", value, ++digits);
+  std::string text;
+  for (double shown = 0; text.empty() || (digits <= kMax && (shown >= limit) != (value >= limit)); ++digits) {
+    text = fmt::format("{:.{}f}", value, digits);
+    std::from_chars(text.data(), text.data() + text.size(), shown);  // of any locale
   }
   return text;
 }

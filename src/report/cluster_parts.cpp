@@ -168,10 +168,10 @@ std::string heat_map_part(const ShownModel& shown) {
   if (!shown.summary) return {};
   return section(
       "What sets clusters apart",
-      fmt::format("Each cell has the centroid in original units. Its colour is the difference to the mean of all "
+      fmt::format("Each cell has the centroid, {}. Its colour is the difference to the mean of all "
                   "rows, in standard deviations (sd) of the column: orange above, blue below. Shown: {}, and {}, the "
                   "largest first.",
-                  shown.which_columns(), shown.which_clusters()),
+                  shown.units(), shown.which_columns(), shown.which_clusters()),
       heat_map(shown));
 }
 
@@ -201,9 +201,9 @@ std::string centroids_part(const ShownModel& shown) {
     }
   }
   return section("All centroids",
-                 fmt::format("Means of the clusters in original units; spread is the root mean square distance of the "
+                 fmt::format("Means of the clusters, {}; spread is the root mean square distance of the "
                              "rows to their centroid{}.{} Shown: {}, and {}.",
-                             shown.summary->scaled ? ", in scaled units" : "", shown.about_logs(),
+                             shown.units(), shown.summary->scaled ? ", in scaled units" : "", shown.about_logs(),
                              shown.which_clusters(), shown.which_columns()),
                  table(heads, rows));
 }

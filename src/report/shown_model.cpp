@@ -231,6 +231,11 @@ std::string ShownModel::logs() const {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
+std::string ShownModel::units() const {
+  const bool by_angle = fit.provenance.options.metric != Metric::kEuclidean;
+  return by_angle || input.scaling.kind == Scale::kUnit ? "of rows of length one" : "in original units";
+}
+
 std::string ShownModel::about_logs() const {
   if (!summary || summary->logs.empty()) return {};
   return fmt::format(" Means are geometric where the fit took a logarithm: {}.", logs());

@@ -62,6 +62,7 @@ struct ShownModel {
   std::string logs() const;
   /// A sentence about means of logarithms, or nothing.
   std::string about_logs() const;
+  std::string units() const;  ///< of centroids: "in original units"
   /// A value of a column as fitted, in the units of its file; of a logarithm it stays one.
   double in_units(double value, size_t column) const;
 

@@ -147,7 +147,6 @@ TEST(Consensus, OfMatchedClustersIsAsInTheContract) {
   expect_as_in_the_contract(fitted, votes_for, found);
 }
 
-// Threads, backends, blocks of rows and where the labels come from do not matter.
 TEST(Consensus, HasTheNumbersOfTheBestModel) {
   const Planted points(900, 6, 12, 5);
   const FitResult fitted = ensemble(points, {5, 6, 7}, 5, "k-means++");
@@ -162,6 +161,7 @@ TEST(Consensus, HasTheNumbersOfTheBestModel) {
   }
 }
 
+// Threads, backends, blocks of rows and where the labels come from do not matter.
 TEST(Consensus, HasOneDigest) {
   const Planted points(3000, 9, 3, 4);
   const FitResult fitted = ensemble(points, {7, 9}, 15);

@@ -216,3 +216,26 @@ def test_linear_models_of_logarithms(program, tmp_path):
     assert np.allclose(model.coef_, [[2, 0]]) and np.allclose(model.intercept_, 3)
     assert np.allclose(model.predict(X), y)
     assert np.allclose(model.cluster_means_, [[np.exp(np.log(X[:, 0]).mean()), X[:, 1].mean()]])
+
+
+def test_unit_rows_of_logarithms_are_dense():
+    X = np.abs(points(np.float64)) + 1
+    result = manymeans.fit(X, 3, scale="unit", log=[0])
+    assert np.array_equal(result.predict(X), result.best().labels)
+    with pytest.raises(manymeans.UsageError, match="sparse"):
+        result.predict(scipy.sparse.csr_matrix(X))
+
+
+def test_logarithms_by_labels_that_are_numbers():
+    frame = pd.DataFrame(np.abs(points(np.float64)) + 1, columns=[2001, 2002, 2003])
+    expected = manymeans.fit(frame.to_numpy(), 2, log=[1], scale="standard")
+    assert manymeans.fit(frame, 2, log=2002, scale="standard").digest == expected.digest
+    assert manymeans.fit(frame, 2, log=[2002], scale="standard").digest == expected.digest
+
+
+def test_logarithms_are_compared_by_name():
+    X = np.abs(points(np.float64)) + 1
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    one = manymeans.fit(frame, 2, log="a", scale="standard").best()
+    other = manymeans.fit(frame[["b", "a", "c"]], 2, log="a", scale="standard").best()
+    assert [distance for *_, distance in manymeans.compare(one, other).centers] == pytest.approx([0, 0], abs=1e-9)

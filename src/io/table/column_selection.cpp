@@ -283,14 +283,16 @@ SourceColumns source_columns(const FileColumns& file, std::span<const int64_t> c
 std::vector<int64_t> columns_of_points(const Dataset& points, std::span<const std::string> specifications,
                                        const char* parameter) {
   const SourceColumns& source = points.source;
+  const bool named_here = source.names.empty() && points.column_names.size() == source.numbers.size();
+  const std::vector<std::string>& names = named_here ? points.column_names : source.names;
   FileColumns file{source.count, {}};
   constexpr int64_t kUnused = -1, kTexts = -2;
   std::vector<int64_t> places(static_cast<size_t>(source.count), kUnused);  // of columns of the file in the points
-  if (!source.names.empty()) file.names.resize(places.size());
+  if (!names.empty()) file.names.resize(places.size());
   int64_t next = 0;
   for (size_t i = 0; i < source.numbers.size(); ++i) {
     const auto at = static_cast<size_t>(source.numbers[i] - 1);
-    if (!source.names.empty()) file.names[at] = source.names[i];
+    if (!names.empty()) file.names[at] = names[i];
     const bool texts = !source.rules.empty() && source.rules[i].categorical;
     places[at] = texts ? kTexts : next;
     next += texts ? std::ssize(source.rules[i].categories) : 1;

@@ -379,7 +379,7 @@ void Parser::count(const Field& field, NumberKind kind, size_t column, int64_t r
   if (kind == NumberKind::kEmpty) {
     ++survey.empty;
   } else {
-    survey.add_text(field.text, line_of(row));
+    field.quoted ? survey.add_text(text_of(field), line_of(row)) : survey.add_text(field.text, line_of(row));
   }
 }
 
@@ -396,8 +396,10 @@ void Parser::count_for_points(const Field& field, NumberKind kind, size_t column
     if (std::fabs(value) >= exact_below_) note_lost(field, value, static_cast<int32_t>(column), row, worker);
     search(field, column, worker);
   } else {
-    survey.add_text(field.text, line_of(row));
-    value = static_cast<double>((*plan_.categories)[column].code_of(field.text, worker.codes[column]));
+    const std::string meant = field.quoted ? text_of(field) : std::string();
+    const std::string_view text = field.quoted ? std::string_view(meant) : field.text;
+    survey.add_text(text, line_of(row));
+    value = static_cast<double>((*plan_.categories)[column].code_of(text, worker.codes[column]));
   }
 }
 
