@@ -122,5 +122,45 @@ TEST(JoinedFits, EmptyClustersGetRows) {
   }
 }
 
+// Updates on the device give rows to empty clusters in any pass, also in the last ones, and where states come back.
+TEST(JoinedFits, EmptyClustersOfManyKindsGetRows) {
+  const std::unique_ptr<Backend> backend = test::make_async_backend({});
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    std::mt19937_64 random(seed);
+    const int64_t problems_count = 30, d = 1 + static_cast<int64_t>(random() % 3);
+    const auto k = one_of<int64_t>(random, {2, 4, 7});
+    Batch batch;
+    for (int64_t b = 0; b < problems_count; ++b) {
+      batch.groups.push_back(batch.groups.back() + k + static_cast<int64_t>(random() % 30));
+    }
+    std::vector<float> x(static_cast<size_t>(batch.groups.back() * d)), initial;
+    for (float& value : x) value = static_cast<float>(random() % 8);
+    for (int64_t i = 0; i < problems_count * k; ++i) {
+      const float far = random() % 3 == 0 ? 40 : 0;
+      for (int64_t j = 0; j < d; ++j) initial.push_back(far + static_cast<float>(random() % 8));
+    }
+    batch.options.backend = "reference";
+    batch.options.k = {k};
+    batch.options.stop = one_of<const char*>(random, {"strict", "tol", "labels:0.1", "shift:1:0.5", "shift:0.2"});
+    batch.options.tol = 0.1;
+    batch.options.max_iter = one_of<int64_t>(random, {2, 3, 300});
+    const PointsView given(initial.data(), problems_count * k, d);
+    const Problems problems(PointsView(x.data(), batch.groups.back(), d), {}, batch.groups, batch.options, given);
+    std::vector<int64_t> all(static_cast<size_t>(problems_count));
+    std::iota(all.begin(), all.end(), int64_t{0});
+    FitHooks hooks;
+    hooks.labels = LabelsOf::kAll;
+    const std::vector<FitResult> found = fit_joined(*backend, problems, all, batch.options, hooks);
+    ASSERT_EQ(std::ssize(found), problems_count);
+    for (int64_t b = 0; b < problems_count; ++b) {
+      FitHooks alone;
+      alone.initial = problems.initial(b);
+      const FitResult expected = fit(problems.points(b), {}, problems.options(b), alone);
+      ASSERT_EQ(found[static_cast<size_t>(b)].digest(), expected.digest()) << seed << ", problem " << b;
+      ASSERT_EQ(found[static_cast<size_t>(b)].warnings, expected.warnings) << seed << ", problem " << b;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace manymeans
