@@ -34,6 +34,7 @@ if(MANYMEANS_SELF_CONTAINED)
       dlopen
       dlsym
       dlerror
+      exp
       exp2
       log
       log2
