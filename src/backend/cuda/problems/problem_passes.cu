@@ -57,19 +57,6 @@ struct Sharing {
   static constexpr int kAtOnce = kAlone ? kThreads : kRows * kTeams;
 };
 
-template <class S>
-__device__ __forceinline__ float as_float(S value) {
-  return static_cast<float>(value);
-}
-template <>
-__device__ __forceinline__ float as_float(__half value) {
-  return __half2float(value);
-}
-template <>
-__device__ __forceinline__ float as_float(__nv_bfloat16 value) {
-  return __bfloat162float(value);
-}
-
 // A row of d values, and zeros behind them. Where it fills whole words of 16 bytes it is read so: the threads of a warp
 // have 32 rows, and each reading of theirs touches 32 lines.
 template <int kWidth, class S>
@@ -82,13 +69,13 @@ __device__ __forceinline__ void load_row_of(const S* row, int64_t d, float (&x)[
         const uint4 loaded = reinterpret_cast<const uint4*>(row)[word];
         const auto* const values = reinterpret_cast<const S*>(&loaded);
 #pragma unroll
-        for (int i = 0; i < kOfWord; ++i) x[word * kOfWord + i] = as_float(values[i]);
+        for (int i = 0; i < kOfWord; ++i) x[word * kOfWord + i] = static_cast<float>(values[i]);
       }
       return;
     }
   }
 #pragma unroll
-  for (int j = 0; j < kWidth; ++j) x[j] = j < d ? as_float(row[j]) : 0;
+  for (int j = 0; j < kWidth; ++j) x[j] = j < d ? static_cast<float>(row[j]) : 0;
 }
 
 // Exact for every type but float64, which this is not for.
