@@ -323,8 +323,8 @@ def fit(
     scale : {"none", "standard", "minmax", "robust", "unit"}, default="none"
         Scale the columns, as ``--scale`` does: to mean 0 and deviation 1, to 0 to 1, or by the median and the distance
         of the quartiles. ``"unit"`` divides each row by its Euclidean length. Centres, inertia and an array as `init`
-        are in scaled units; `predict` of the result scales its points likewise, and `summary` tells the units of `X`
-        (not of rows of length one). This makes a copy.
+        are in scaled units; `predict` of the result scales its points in the same way, and `summary` tells the units
+        of `X` (not of rows of length one). This makes a copy.
     log : str, int or iterable of them, optional
         Columns whose logarithm is taken before they are scaled, as ``--log`` does: log(x), or log(1 + x) where the
         minimum is 0. Names of columns; of points without names their indices, from 0. `summary` then tells geometric
@@ -645,15 +645,8 @@ def search(
         kept.
     checkpoint, checkpoint_every, resume : optional
         As in `fit`; a round counts as an iteration. `time` covers all runs that a checkpoint joins.
-    scale : {"none", "standard", "minmax", "robust", "unit"}, default="none"
-        Scale the columns, as ``--scale`` does: to mean 0 and deviation 1, to 0 to 1, or by the median and the distance
-        of the quartiles. ``"unit"`` divides each row by its Euclidean length. Centres, inertia and an array as `init`
-        are in scaled units; `predict` of the result scales its points likewise, and `summary` tells the units of `X`
-        (not of rows of length one). This makes a copy.
-    log : str, int or iterable of them, optional
-        Columns whose logarithm is taken before they are scaled, as ``--log`` does: log(x), or log(1 + x) where the
-        minimum is 0. Names of columns; of points without names their indices, from 0. `summary` then tells geometric
-        means.
+    scale, log : optional
+        As in `fit`.
     exclude, numeric_only, missing, categories : optional
         As in `read`, for the name of a file or a frame of pandas, polars or pyarrow: what becomes of columns of text,
         and of gaps.
