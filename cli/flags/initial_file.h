@@ -37,8 +37,8 @@ struct InitialModels {
 };
 /// Reads all models of a model file (.npz), or the prototypes of all models from a file of points. For `models` = 1 a
 /// model file gives the best model of each k. Columns are found by name where the points and the file have names, else
-/// by their place. Prototypes are in the units of the points after scaling, so a model file must have been fitted with
-/// the same kind of scaling, the same logarithms, and the same metric. Throws Error: kUsage when k or models disagree
+/// by their place. Prototypes are in the units of the points after scaling. So a model file must have the same kind of
+/// scaling, the same logarithms and the same metric. Throws Error: kUsage when k or models disagree
 /// with a model file, kBadData when the rows or columns do not fit.
 InitialModels read_initial(const InitialFile& wanted);
 

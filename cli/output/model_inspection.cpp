@@ -112,7 +112,7 @@ std::vector<double> shares_of(const StoredModel& model) {
   return shares;
 }
 
-// The columns in which clusters differ most beside the range of the column, in their order.
+// The columns in which clusters differ most, compared with the range of the column, in their order.
 std::vector<int64_t> columns_apart(const ModelFile& file, const StoredModel& model) {
   const std::vector<double> shares = shares_of(model);
   std::vector<double> apart;

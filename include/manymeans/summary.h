@@ -96,8 +96,8 @@ ReadOptions options_of_traits(const std::vector<std::string>& columns, const Rea
 /// Describes the clusters by columns that were read so. `points` has the weights of the fit and the rows that it left
 /// out, which count nothing. Throws Error(kUsage) where the rows are not as many.
 std::vector<Trait> traits_of(const Dataset& columns, const Dataset& points, const ModelResult& model);
-/// Those to show of a cluster, the most surprising first: of each column the most surprising one, and others of at
-/// least kMinSurprise as long as there are not more than kMaxApart.
+/// Places of the traits to show of a cluster, the most surprising first. Each column has its most surprising trait.
+/// Others of at least kMinSurprise follow, as long as there are not more than kMaxApart.
 std::vector<size_t> surprising(std::span<const Trait> traits, size_t cluster);
 /// How far a cluster is from all rows, and whether that is surprising: "1.8 times, z +14.9" of a share, "+0.3 sd, z
 /// +1.2: may be chance" of a mean.

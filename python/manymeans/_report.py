@@ -63,7 +63,7 @@ def report(
     profile : frame, Series, array or dict, optional
         Other columns of the same rows, as for `summary`; needs `X`.
     names : sequence of str, optional
-        Names of the columns, such as ``get_feature_names_out()`` of a vectorizer; by default those of the fit.
+        Names of the columns, such as ``get_feature_names_out()`` of a vectorizer; by default the names of the fit.
     n_threads : int, optional
         Threads; by default all that are usable. Never changes the page.
 

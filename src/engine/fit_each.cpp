@@ -118,8 +118,8 @@ class EachFit {
     return end;
   }
 
-  // Puts first the problems of which a device should not fit four at a time, and returns their end. A limit of memory
-  // holds for one fit at a time.
+  // Puts first the problems that are too large for a device to fit four at a time, and returns their end. A limit of
+  // memory holds for one fit at a time.
   Order::iterator order_by_bytes(size_t together) {
     const auto is_wide = [&](int64_t b) {
       return options_.memory.bytes > 0 || problems_.points(b).bytes() > together / 4;

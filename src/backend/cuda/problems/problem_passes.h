@@ -1,6 +1,6 @@
-// Common passes over many small problems (device/problem_kernels.h): distances in float32, canonical ones where these
-// prove no label or prototypes are float64, and sums in the shared memory of the blocks. A block has some rows of one
-// model, and the model's prototypes in its shared memory.
+// Common passes over many small problems (device/problem_kernels.h). Distances are computed in float32. Where these
+// prove no label, or prototypes are float64, canonical distances are computed. Sums are in the shared memory of the
+// blocks. A block has some rows of one model, and the model's prototypes in its shared memory.
 #pragma once
 
 #include "backend/cuda/device/device_points.h"
