@@ -44,7 +44,7 @@ class KMeans(Clustering, _Clusterer):
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         float64 for float64 points, else float32.
     labels_ : ndarray of shape (n_samples,)
-        int32; ties go to the lowest index.
+        int32; ties go to the lowest index. Cluster 0 is the largest, unless `init` gave the centres.
     inertia_ : float
         Weighted sum of squared distances to the nearest centre, exact to about 1e-12 relative.
     n_iter_ : int

@@ -101,6 +101,13 @@ class Session {
   /// (ascending). The other clusters weigh nothing; rows of weight zero that they may hold count under their new label.
   virtual void renumber(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) = 0;
 
+  /// Announces that the next pass has the prototypes of the last one in another order: number i was order[i]. A session
+  /// may put what it knows of the rows into this order.
+  virtual void reorder(int slot, std::span<const int64_t> order) {
+    static_cast<void>(slot);
+    static_cast<void>(order);
+  }
+
   /// Questions about the rows under this session's labels; they live as long as the session.
   virtual RowQueries& rows() = 0;
 

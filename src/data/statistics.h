@@ -35,7 +35,7 @@ struct Statistics {
   int64_t* row(int64_t cluster) { return sums.data() + cluster * limbs * d; }
   const int64_t* row(int64_t cluster) const { return sums.data() + cluster * limbs * d; }
 
-  /// The statistics of the clusters `kept` (ascending). The others weigh nothing; their rows count under new_label.
+  /// The statistics of the clusters `kept`, in this order. The others weigh nothing; their rows count under new_label.
   Statistics renumbered(std::span<const uint32_t> new_label, std::span<const int64_t> kept) const {
     Statistics after(static_cast<int64_t>(kept.size()), d, limbs);
     for (size_t to = 0; to < kept.size(); ++to) {

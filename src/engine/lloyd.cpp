@@ -13,8 +13,10 @@
 #include <chrono>
 #include <cmath>
 #include <exception>
+#include <functional>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <utility>
 
 namespace manymeans {
@@ -65,14 +67,18 @@ class LloydRun {
       save(active, passes);
       const std::optional<StopReason> stop = report(active);
       measure_trials(active, stop);
-      const std::vector<Member*> done = judge(active, stop);
-      finish(done);
+      finish(in_order(judge(active, stop)));
       if (!active.empty()) continue;
       active = std::exchange(waiting_, {});
       const Stopwatch watch(cost_.update);
       trials_->begin(active);
     }
     if (error_) std::rethrow_exception(error_);
+    while (!reordered_.empty()) {
+      const std::vector<Member*> members = std::exchange(reordered_, {});
+      label(members);
+      finish(in_order(members));
+    }
     return cost_;
   }
 
@@ -97,7 +103,7 @@ class LloydRun {
   PassLimits limits(std::span<Member*> active) const;
   void follow(Member& member, PassModel& model);
   void redo(Member& member, const Matrix& start, size_t updates);
-  void label(const Member& member);
+  void label(std::span<Member* const> members);
   std::optional<StopReason> report(std::span<Member*> active);
   std::vector<Member*> judge(std::vector<Member*>& active, std::optional<StopReason> stop);
   Verdict judge(Member& member, std::optional<StopReason> stop);
@@ -106,6 +112,7 @@ class LloydRun {
   bool ends_trial(const Member& member, std::optional<StopReason> stop) const;
   void measure_trials(std::span<Member* const> active, std::optional<StopReason> stop);
   Verdict judge_trial(Member& member, std::optional<StopReason> stop);
+  std::vector<Member*> in_order(std::vector<Member*> done);
   void finish(std::span<Member* const> done);
   void finish(Member& member);
   void fetch(std::span<Member* const> done, std::span<const int> slots);
@@ -118,6 +125,7 @@ class LloydRun {
   Session* session_ = nullptr;
   std::optional<SwapTrials> trials_;                               // of models in a swap search
   std::vector<Member*> waiting_;                                   // for the next trial of their swap searches
+  std::vector<Member*> reordered_;                                 // done, but for a pass with clusters by weight
   std::vector<PassResult> last_;                                   // by slot
   PassLimits limits_;                                              // that the stop rules set
   std::vector<PassLimits> own_limits_;                             // by slot, of members with rows of their own
@@ -296,14 +304,22 @@ void LloydRun::redo(Member& member, const Matrix& start, size_t updates) {
     treat_empty_clusters(*session_, member, context_.options.empty, context_.input);
     member.prototypes = solve_prototypes(session_->statistics(member.slot), context_.input, member.prototypes, pool_);
   }
-  label(member);
+  Member* const only = &member;
+  label({&only, 1});
   member.state = state;
 }
 
-// One pass, where the labels may be those of an update.
-void LloydRun::label(const Member& member) {
-  PassModel model{member.slot, &member.prototypes, {}};
-  session_->advance({&model, 1}, 1);
+// One pass that nobody judges, for clusters that may have other numbers than in the pass before: how many labels differ
+// says nothing.
+void LloydRun::label(std::span<Member* const> members) {
+  const Stopwatch watch(cost_.iterate);
+  std::vector<PassModel> models;
+  for (const Member* member : members) models.push_back({member->slot, &member->prototypes, {}});
+  session_->advance(models, 1);
+  PassLog log;
+  for (size_t i = 0; i < members.size(); ++i) log += {models[i].result, 1, rows_of(*members[i])};
+  log.changed = 0;
+  cost_.add_pass(log);
 }
 
 std::optional<StopReason> LloydRun::report(std::span<Member*> active) {
@@ -344,7 +360,7 @@ std::vector<Member*> LloydRun::judge(std::vector<Member*>& active, std::optional
       judged = member;
       const Verdict verdict = judge(*member, stop);
       const bool has_moved_on = last_[static_cast<size_t>(member->slot)].relocated;
-      if (verdict == Verdict::kDone && has_moved_on) label(*member);
+      if (verdict == Verdict::kDone && has_moved_on) label({&member, 1});
       place(member, verdict);
     }
   } catch (const LostCluster&) {
@@ -442,6 +458,27 @@ Verdict LloydRun::judge_trial(Member& member, std::optional<StopReason> stop) {
   const Stopwatch watch(cost_.update);
   trials_->update(member);
   return Verdict::kGoesOn;
+}
+
+// Takes the members whose clusters do not have their numbers out of those that are done. Their prototypes are put into
+// the order of the weights. The rows are labelled once more at the end of the run, by one pass for all of these members,
+// since rows with equal distances go to the lowest number. That may change the order again. The contract ("Numbers") has
+// the proof that this ends.
+std::vector<Member*> LloydRun::in_order(std::vector<Member*> done) {
+  std::erase_if(done, [&](Member* member) {
+    const std::string& init = member->result.init;
+    if (!own_session_ || context_.options.balanced() || init == "given" || init == "optimal") return false;
+    const std::vector<int64_t> weights = session_->sizes(member->slot).weights;
+    if (std::ranges::is_sorted(weights, std::greater<>())) return false;
+    std::vector<int64_t> order(weights.size());
+    std::iota(order.begin(), order.end(), int64_t{0});
+    std::ranges::stable_sort(order, std::greater<>(), [&](int64_t k) { return weights[static_cast<size_t>(k)]; });
+    member->prototypes = keep_prototypes(member->prototypes, order);
+    session_->reorder(member->slot, order);
+    reordered_.push_back(member);
+    return true;
+  });
+  return done;
 }
 
 // The results of all members that are done after one pass.

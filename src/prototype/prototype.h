@@ -126,7 +126,7 @@ Matrix make_prototypes(const PointsView& rows, DataType type);
 /// Largest |value|.
 double largest_magnitude(const Matrix& prototypes);
 
-/// Prototypes `kept` (ascending) of `old`.
+/// Prototypes `kept` of `old`, in this order.
 Matrix keep_prototypes(const Matrix& old, std::span<const int64_t> kept);
 
 }  // namespace manymeans

@@ -82,8 +82,8 @@ class Model:
     inertias: list = field(default_factory=list)
 
 
-def run(data, prototypes, rules):
-    """Iterate until a rule stops the model."""
+def run(data, prototypes, rules, numbered):
+    """Iterate until a rule stops the model. Its clusters are `numbered` by weight, or keep the order of `prototypes`."""
     model = Model(prototypes)
     cycle = Cycle()
     while model.stop is None:
@@ -97,6 +97,8 @@ def run(data, prototypes, rules):
             model.stop = "max_iter"
         if model.stop is None:
             step(data, model, rules, cycle)
+    if numbered:
+        number(data, model)
     model.inertia = data.inertia(model.distances, data.weights.e)
     return model
 
@@ -124,6 +126,17 @@ def step(data, model, rules, cycle):
     if model.iterations == rules.max_iter and model.stop is None:
         model.stop = "max_iter"
     if model.stop is not None:
+        label(data, model)
+
+
+def number(data, model):
+    """Number the clusters by weight, until rows with equal distances leave the order as it is."""
+    while True:
+        weights = [data.weight_of(model.labels, k) for k in range(len(model.prototypes))]
+        order = sorted(range(len(weights)), key=lambda k: (-weights[k], k))
+        if order == list(range(len(weights))):
+            return
+        model.prototypes = [model.prototypes[k] for k in order]
         label(data, model)
 
 

@@ -61,8 +61,9 @@ def fit(case):
             initial = unit_rows(initial, kind, "initial prototypes")
     data = Data(case["points"], Weights(len(case["points"]), case["weights"]), kind, cosine, case["sizes"])
     rules = Rules(case["max_iter"], case["rules"], case["empty"])
+    numbered = initial is None and not any(case["sizes"])
     models = [
-        run(data, first_prototypes(data, case, k, replica, rows_of_model(case, k, replica, initial)), rules)
+        run(data, first_prototypes(data, case, k, replica, rows_of_model(case, k, replica, initial)), rules, numbered)
         for k in case["k"]
         for replica in range(case["models"])
     ]

@@ -441,9 +441,10 @@ TEST_F(FitShards, ALoopOfOnesOwn) {
   Matrix centers(6, 3, DataType::kFloat32), before;
   std::copy_n(reinterpret_cast<const float*>(made.bytes.data()), 18, centers.values<float>().data());
   FitOptions options = plain_options();
-  options.init = "first";
   options.max_iter = 300;
-  const FitResult whole = fit(made.points(), {}, options);
+  FitHooks hooks;
+  hooks.initial = centers.view();
+  const FitResult whole = fit(made.points(), {}, options, hooks);
   for (int pass = 0; pass < 300; ++pass) {
     const PointsView now = centers.view(), earlier = before.view();
     const Bytes question = before.empty() ? statistics_question({about, scan}, {&now, 1})

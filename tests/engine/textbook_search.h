@@ -9,10 +9,12 @@
 #include "data/input.h"
 #include "engine/tuned.h"
 #include "prototype/direction.h"
+#include "prototype/prototype.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -46,13 +48,13 @@ class TextbookSearch {
   }
 
   ModelResult run() {
-    best_ = iterate(nullptr, 8);
+    const Matrix first = initialise(points_, weights_, options_, {}).prototypes;
+    best_ = iterate(first, 8);
     if (k_ > 1 && best_.inertia > 0) rounds();
     FitOptions last = options_;
     FitHooks hooks;
     hooks.initial = best_.prototypes.view();
-    ModelResult result = fit_kind(kind_, points_, weights_, last, hooks).models[0];
-    return result;
+    return numbered(fit_kind(kind_, points_, weights_, last, hooks).models[0]);
   }
 
   // One look, for who wants to compare its estimates.
@@ -94,7 +96,7 @@ class TextbookSearch {
       for (int64_t i = 0; i < count; ++i) {
         ++t;
         const Matrix moved = shaken(t);
-        Walk trial = walk_of(iterate(&moved, 50), t, 1);
+        Walk trial = walk_of(iterate(moved, 50), t, 1);
         while (!trial.over) swap_round(trial);
         trials.push_back(trial.model);
       }
@@ -106,13 +108,33 @@ class TextbookSearch {
     return {model, index, patience, static_cast<double>(std::max<size_t>(1, k_ / 10))};
   }
 
-  ModelResult iterate(const Matrix* from, int64_t updates) const {
+  // A fit from given prototypes whose clusters get their numbers.
+  ModelResult numbered(ModelResult model) const {
+    while (!std::ranges::is_sorted(model.weights, std::greater<>())) {
+      std::vector<int64_t> order(k_);
+      std::iota(order.begin(), order.end(), int64_t{0});
+      std::ranges::stable_sort(order, std::greater<>(),
+                               [&](int64_t k) { return model.weights[static_cast<size_t>(k)]; });
+      const Matrix prototypes = keep_prototypes(model.prototypes, order);
+      FitOptions options = options_;
+      options.max_iter = 0;
+      FitHooks hooks;
+      hooks.initial = prototypes.view();
+      ModelResult next = fit_kind(kind_, points_, weights_, options, hooks).models[0];
+      next.iterations = model.iterations;
+      next.stop_reason = model.stop_reason;
+      model = std::move(next);
+    }
+    return model;
+  }
+
+  ModelResult iterate(const Matrix& from, int64_t updates) const {
     FitOptions options = options_;
     options.max_iter = updates;
     options.stop = "labels:0.001";
     options.empty = EmptyPolicy::kFarthest;
     FitHooks hooks;
-    if (from != nullptr) hooks.initial = from->view();
+    hooks.initial = from.view();
     return fit_kind(kind_, points_, weights_, options, hooks).models[0];
   }
 
@@ -244,7 +266,7 @@ class TextbookSearch {
         put(tried, swap.removed, swap.row);
         ++taken;
       }
-      const ModelResult model = iterate(&tried, 50);
+      const ModelResult model = iterate(tried, 50);
       if (model.inertia < (1 - 1e-7) * walk.model.inertia) {
         walk.model = model;
         walk.q = std::min(1.3 * walk.q, 0.2 * static_cast<double>(k_) + 1);
@@ -304,7 +326,7 @@ class TextbookSearch {
     }
     best_ = trials[0];
     if (count < 2) return;
-    const ModelResult whole = iterate(&joined, 50);
+    const ModelResult whole = iterate(joined, 50);
     if (whole.inertia < best_.inertia) best_ = whole;
   }
 

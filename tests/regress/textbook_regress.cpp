@@ -7,6 +7,7 @@
 #include "prototype/linear_solve.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <numeric>
 
@@ -24,6 +25,7 @@ class Textbook {
     models_ = initial_models();
     if (task_.swaps > 0 && task_.k > 1) search();
     if (!ended_) iterate();
+    number();
     TextbookAnswer answer{{}, labels_, inertia(), iterations_, trials_};
     for (const std::vector<float>& model : models_) {
       answer.models.insert(answer.models.end(), model.begin(), model.end());
@@ -159,6 +161,21 @@ class Textbook {
       const int64_t changed = label();
       if ((!first && changed == 0) || iterations_ >= task_.max_iter) return;
       update();
+    }
+  }
+
+  void number() {
+    while (true) {
+      std::vector<int64_t> sizes(models_.size());
+      for (const uint32_t k : labels_) ++sizes[k];
+      if (std::ranges::is_sorted(sizes, std::greater<>())) return;
+      std::vector<size_t> order(models_.size());
+      std::iota(order.begin(), order.end(), size_t{0});
+      std::ranges::stable_sort(order, std::greater<>(), [&](size_t k) { return sizes[k]; });
+      Models ordered;
+      for (const size_t k : order) ordered.push_back(models_[k]);
+      models_ = std::move(ordered);
+      label();
     }
   }
 

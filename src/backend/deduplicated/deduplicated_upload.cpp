@@ -67,6 +67,7 @@ class DeduplicatedSession final : public Session, public RowQueries {
   Labels take_labels(int slot) override;
   void move_row(int slot, int64_t row, uint32_t label) override;
   void renumber(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) override;
+  void reorder(int slot, std::span<const int64_t> order) override { distinct_->reorder(slot, order); }
   RowQueries& rows() override { return *this; }
 
   std::vector<DistantRow> farthest_rows(int slot, const Matrix& prototypes, int64_t count) override;

@@ -26,6 +26,9 @@ class ShardedSession final : public JoinedSession, private RowQueries {
   Labels take_labels(int slot) override { return local_ ? local_->take_labels(slot) : Labels(); }
   void move_row(int slot, int64_t row, uint32_t label) override;
   void renumber(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) override;
+  void reorder(int slot, std::span<const int64_t> order) override {
+    if (local_) local_->reorder(slot, order);
+  }
   RowQueries& rows() override { return *this; }
 
  private:

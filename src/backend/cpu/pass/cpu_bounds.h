@@ -39,6 +39,7 @@ class CpuBounds {
 
   /// Labels changed outside a pass: nothing is known of any row, or of this one.
   void forget(int slot) { model(slot).bounds.forget(); }
+  void reorder(int slot, std::span<const int64_t> order) { model(slot).bounds.reorder(order); }
   void forget_row(int slot, int64_t row) { model(slot).bounds.forget_row(row); }
   void release(int slot) { model(slot).bounds = {}; }
 

@@ -224,6 +224,19 @@ void CpuSession::renumber(int slot, std::span<const uint32_t> new_label, std::sp
   CpuModel& m = model(slot);
   tree_.write_labels(m);
   tree_.labels_changed(slot);
+  replace_labels(m, new_label, kept);
+  bounds_.forget(slot);
+}
+
+void CpuSession::reorder(int slot, std::span<const int64_t> order) {
+  if (shared_.tree) return;  // a pass of the tree takes no longer than writing the labels of its rows
+  std::vector<uint32_t> new_label(order.size());
+  for (size_t to = 0; to < order.size(); ++to) new_label[static_cast<size_t>(order[to])] = static_cast<uint32_t>(to);
+  replace_labels(model(slot), new_label, order);
+  bounds_.reorder(slot, order);
+}
+
+void CpuSession::replace_labels(CpuModel& m, std::span<const uint32_t> new_label, std::span<const int64_t> kept) {
   const auto k = static_cast<int64_t>(kept.size());
   const bool in_place = label_width(k) == m.labels.width();
   Labels narrower = in_place ? Labels() : Labels(m.labels.size(), k, m.labels.in_file());
@@ -237,7 +250,6 @@ void CpuSession::renumber(int slot, std::span<const uint32_t> new_label, std::sp
   if (!in_place) m.labels = std::move(narrower);
   m.k = k;
   m.statistics = m.statistics.renumbered(new_label, kept);
-  bounds_.forget(slot);
 }
 
 }  // namespace manymeans

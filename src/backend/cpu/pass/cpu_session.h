@@ -29,12 +29,14 @@ class CpuSession final : public Session {
   Labels take_labels(int slot) override;
   void move_row(int slot, int64_t row, uint32_t label) override;
   void renumber(int slot, std::span<const uint32_t> new_label, std::span<const int64_t> kept) override;
+  void reorder(int slot, std::span<const int64_t> order) override;
   RowQueries& rows() override { return queries_; }
 
  private:
   CpuModel& model(int slot) { return models_[static_cast<size_t>(slot)]; }
   std::vector<PassTarget> make_targets(std::span<const PassModel> models);
   void prepare_model(CpuModel& m);
+  void replace_labels(CpuModel& m, std::span<const uint32_t> new_label, std::span<const int64_t> kept);
   void label_all(std::span<const PassTarget> targets);
   int64_t tiles_between_sorts(size_t models) const;
   void label_block(const PassTarget& target, TileBlock& block, int w, PassResult& result);

@@ -1,6 +1,7 @@
 #include "backend/cpu/screen/carried_bounds.h"
 
 #include "core/data_type.h"
+#include "data/gather.h"
 
 #include <algorithm>
 #include <cmath>
@@ -92,6 +93,19 @@ void CarriedBounds::forget() {
 void CarriedBounds::forget_row(int64_t row) {
   if (filled_) others_[static_cast<size_t>(row)] = -std::numeric_limits<float>::infinity();
   if (filled_) nearest_[static_cast<size_t>(row)] = std::numeric_limits<float>::infinity();
+}
+
+void CarriedBounds::reorder(std::span<const int64_t> order) {
+  if (!filled_) return;
+  const auto k = order.size();
+  previous_ = gather_rows(previous_.view(), order);
+  const std::vector<double> shifts = shifts_, rivals = rivals_shifts_, owed = owed_;
+  for (size_t b = 0; b < k; ++b) {
+    const auto from = static_cast<size_t>(order[b]);
+    shifts_[b] = shifts[from];
+    rivals_shifts_[b] = rivals[from];
+    for (size_t c = 0; !owed.empty() && c < k; ++c) owed_[b * k + c] = owed[from * k + static_cast<size_t>(order[c])];
+  }
 }
 
 double CarriedBounds::at_most(double d2) const {

@@ -43,6 +43,8 @@ class CarriedBounds {
   /// Labels changed by other hands: nothing is known of any row, or of this one.
   void forget();
   void forget_row(int64_t row);
+  /// Labels have other numbers: i was order[i].
+  void reorder(std::span<const int64_t> order);
 
   bool allocated() const { return nearest_.size() > 0; }
   bool known() const { return known_; }  ///< in this pass; every row that cannot be kept must then be set
