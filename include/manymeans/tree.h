@@ -101,8 +101,8 @@ struct TreeResult {
 /// Level 0 has the inertia of all rows; other levels have the inertia of the rows that make the tree.
 /// Throws what fit() throws; Error(kUsage) for sizes that k leaves cannot have, sparse points, initial prototypes and
 /// checkpoints.
-/// Time O(N D (k^(1/levels) levels max_iter + k refine)). Memory: a copy of the rows of a level, 12 N bytes, the result.
-/// With options.memory, the copies are of some nodes at a time.
+/// Time O(N D (k^(1/levels) levels max_iter + k refine)). Memory: a copy of the rows of a level, 12 N bytes, the
+/// result. With options.memory, the copies are of some nodes at a time.
 ///
 /// With hooks.comm, each rank passes its own rows, as to fit(). Labels belong to them; all else is the same on all
 /// ranks. All ranks together split a node that has more rows than a rank has on average. They share out the others of

@@ -155,7 +155,7 @@ class LeafSizes {
 
   void report() {
     ThreadPool pool(thread_count(rows_.options.threads), rows_.hooks.abort);
-    RowCopy measured = measured_rows(rows_.points, rows_.options.metric, {pool.size(), 0, rows_.first});
+    RowCopy measured = measured_rows(rows_.points, rows_.options.metric, {pool.size()});
     if (rows_.options.metric == Metric::kCosine) measured.view.type = leaves_.prototypes.type();  // also of no rows
     const Input input = prepare_input(measured.view, rows_.weights, pool, {}, rows_.comm);
     std::vector<int64_t> weights(sizes_.size());

@@ -292,7 +292,8 @@ class TreeFit {
     share_splits(places, left, shared, found);
   }
 
-  // Fits the nodes that this rank splits, whose rows come from all ranks. `rows`: those that this rank has of all nodes.
+  // Fits the nodes that this rank splits, whose rows come from all ranks. `rows`: those that this rank has of all
+  // nodes.
   EachResult fit_own(std::span<const Place> places, int64_t left, const SharedNodes& shared,
                      std::span<const int64_t> rows) {
     EachOptions each;
@@ -379,8 +380,7 @@ class TreeFit {
   // Sorts the rows of a node by child. Leaves are all kept; of other children, those with rows.
   void add_children(const Node& node, const Split& split, bool leaves) {
     const std::vector<int64_t> shares = shared_leaves(node.leaves, split.counts);
-    const auto labels =
-        std::span(labels_).subspan(static_cast<size_t>(node.first), static_cast<size_t>(node.held));
+    const auto labels = std::span(labels_).subspan(static_cast<size_t>(node.first), static_cast<size_t>(node.held));
     std::vector<int64_t> held(shares.size()), next(shares.size());
     for (const uint32_t label : labels) ++held[label];
     int64_t first = node.first;
@@ -516,8 +516,8 @@ void compare_options(const TreeOptions& options, Comm& comm) {
   std::string text = fmt::format("tree {} {} {}", options.branching, options.refine, options.sample);
   for (const auto& [name, value] : deciding_options(options)) text += "\n" + name + " " + value;
   ThreadPool pool(1);
-  comm.set_options(static_cast<uint64_t>(
-      content_hash({text.data(), 1, static_cast<int64_t>(text.size()), DataType::kUInt8}, pool)));
+  comm.set_options(
+      static_cast<uint64_t>(content_hash({text.data(), 1, static_cast<int64_t>(text.size()), DataType::kUInt8}, pool)));
 }
 
 }  // namespace
@@ -558,9 +558,8 @@ TreeResult fit_tree(const PointsView& points, std::span<const double> weights, c
     find_init(options.init, shard.all, options.k[0], points.d);
     check_leaf_sizes(options, shard.all);
     check_memory(points, weights, options);
-    return or_out_of_memory("memory", "use a sample, or set a memory limit", [&] {
-      return TreeFit({points, weights, options, hooks, comm, shard.first}, shard).run();
-    });
+    return or_out_of_memory("memory", "use a sample, or set a memory limit",
+                            [&] { return TreeFit({points, weights, options, hooks, comm, shard.first}, shard).run(); });
   });
 }
 

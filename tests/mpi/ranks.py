@@ -340,7 +340,7 @@ def errors(at):
     at.fails(3, ["tree", "broken.npy", *tree[2:]], 3, "[broken.npy] row 2997, column 2")
     at.fails(2, [tree, [*tree, "--branching", "3"]], 2, "other options")
     at.fails(3, [*tree, "--tree", "none/t.npz"], 4, "[rank 0]", "none/t.npz")
-    at.fails(3, [*tree, "--centroids", "/dev/full", "--quiet"], 2, "/dev/full")
+    at.fails(3, [*tree, "--centroids", "/dev/full", "--quiet"], 4, "[rank 0]", "not written: /dev/full")
     at.fails(2, [fit, [*fit, "--scale", "minmax"]], 2, "another scale")
     os.mkfifo(at.place / "pipe")
     for init in ("-", "pipe"):
