@@ -76,16 +76,18 @@ class LeafSizes {
                                  .distances = true,
                                  .abort = rows_.hooks.abort};
     std::vector<Request> all;
-    for (size_t first = 0; first < rows.size(); first += kRowsAtATime) {
-      if (is_set(rows_.hooks.cancel)) {
-        throw Error(ErrorCode::kInterrupted, "tree", "it was stopped before its leaves had the sizes asked for");
-      }
+    bool stopped = is_set(rows_.hooks.cancel);
+    for (size_t first = 0; first < rows.size() && !stopped; first += kRowsAtATime) {
       const std::span<const int64_t> some = rows.subspan(first, std::min(kRowsAtATime, rows.size() - first));
       const Prediction found = predictor.predict(gather_rows(rows_.points, some).view(), options);
       for (size_t i = 0; i < some.size(); ++i) {
         const auto leaf = static_cast<uint32_t>(leaves[found.labels[static_cast<int64_t>(i)]]);
         all.push_back({found.distances[i], rows_.first + some[i], leaf, labels_[static_cast<size_t>(some[i])]});
       }
+      stopped = is_set(rows_.hooks.cancel);
+    }
+    if (rows_.comm.max(int64_t{stopped}) > 0) {
+      throw Error(ErrorCode::kInterrupted, "tree", "it was stopped before its leaves had the sizes asked for");
     }
     std::sort(all.begin(), all.end());
     return all;

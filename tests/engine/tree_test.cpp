@@ -213,6 +213,7 @@ TEST(Tree, AnErrorOfOneRankIsAnErrorOfAll) {
   const auto errors_of = [&](const std::function<void(TreeOptions&, FitHooks&)>& spoil) {
     return test::run_ranks(3, [&](Comm& comm) {
       TreeOptions options = leaves(400);
+      options.max_size = 3;
       FitHooks hooks;
       if (comm.rank() == 1) spoil(options, hooks);
       hooks.comm = shared(comm);
@@ -220,6 +221,7 @@ TEST(Tree, AnErrorOfOneRankIsAnErrorOfAll) {
     });
   };
   const std::atomic<bool> set{true};
+  std::atomic<bool> late{false};
   const std::vector<std::pair<std::function<void(TreeOptions&, FitHooks&)>, std::string>> all = {
       {[](auto& options, auto&) { options.branching = 3; }, "2: [ranks] rank 0 was given other options"},
       {[](auto& options, auto&) { options.max_size = 30; }, "2: [ranks] rank 0 was given other options"},
@@ -230,6 +232,14 @@ TEST(Tree, AnErrorOfOneRankIsAnErrorOfAll) {
          hooks.progress = [](const Progress& progress) { return progress.phase != "problems"; };
        },
        "5: [tree] it was stopped before all of its levels"},
+      {[&](auto&, auto& hooks) {  // in the flat fit, which ends well
+         hooks.cancel = &late;
+         hooks.progress = [&](const Progress& progress) {
+           if (progress.max_iteration == 2) late = true;
+           return true;
+         };
+       },
+       "5: [tree] it was stopped before its leaves had the sizes asked for"},
   };
   for (const auto& [spoil, expected] : all) {
     for (const std::string& error : errors_of(spoil)) EXPECT_EQ(error.substr(0, expected.size()), expected);
