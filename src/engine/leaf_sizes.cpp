@@ -20,7 +20,7 @@ namespace {
 // A row that asks for its nearest leaf among some.
 struct Request {
   double distance;
-  int64_t row;  // among those of all ranks
+  int64_t row;  // its number among all rows
   uint32_t leaf;
   uint32_t label;  // the leaf that it has
 
@@ -93,8 +93,8 @@ class LeafSizes {
     return all;
   }
 
-  // Calls visit() for the requests of all ranks, the nearest first. Each rank sends some, of which those are used that
-  // come before all that nobody has sent.
+  // Calls visit() for the requests of all ranks, the nearest first. Each rank sends its first ones. Requests behind
+  // the last one of some rank wait: this rank may have others before them.
   template <class Visit>
   void for_each_request(std::span<const Request> own, const Visit& visit) const {
     for (std::optional<Request> last = Request(); last;) {

@@ -24,7 +24,7 @@ void check_leaf_sizes(const TreeOptions& options, int64_t rows);
 /// Moves rows to other leaves until all sizes are within their bounds. `leaves` is a model with the nearest labels; its
 /// labels, counts, weights and inertia follow. Returns how many rows have another leaf than before. Each round labels
 /// the rows without a place; there are k rounds at most, and few in practice. All ranks call it. Each goes through the
-/// requests of all in their order, of which it has 65,536 of each rank at a time.
+/// requests of all ranks in order, and has 65,536 from each rank at a time.
 int64_t bound_leaf_sizes(const LeafRows& rows, ModelResult& leaves);
 
 }  // namespace manymeans

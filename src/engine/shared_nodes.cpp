@@ -30,7 +30,7 @@ std::vector<int64_t> SharedNodes::groups() const {
   return groups;
 }
 
-// Ranks hold rows in their order, so a node's rows are those of rank 0, of rank 1 and so on.
+// Ranks hold rows in their order, so a node has first the rows of rank 0, then the rows of rank 1, and so on.
 void SharedNodes::send(size_t bytes, const Make& make, std::byte* to) const {
   std::vector<int64_t> before(rows_.size());  // rows of each node on ranks that have sent them
   for (size_t root = 0; root < held_.size(); ++root) {

@@ -105,7 +105,7 @@ struct Split {
   }
 };
 
-// Ranks of a machine take its devices in turn, as those of fit() do.
+// Ranks of a machine take its devices in turn, as in fit().
 TreeOptions with_own_device(TreeOptions options, Comm& comm) {
   if (comm.alone()) return options;
   const int rank = rank_on_machine(comm), devices = device_count(options.backend);
@@ -482,7 +482,7 @@ class TreeFit {
   TreeResult result_;
   std::vector<std::byte> vectors_;  // of the nodes so far
   std::vector<int64_t> order_;      // rows that make the tree, node after node
-  std::vector<uint32_t> labels_;    // of these, by the splits of a level
+  std::vector<uint32_t> labels_;    // of the rows in order_, by the splits of a level
   std::vector<Node> nodes_;         // of the last level
   std::vector<std::pair<std::string, double>> seconds_;
   Clock::time_point begin_ = Clock::now();
