@@ -221,7 +221,7 @@ TEST(Tree, AnErrorOfOneRankIsAnErrorOfAll) {
     });
   };
   const std::atomic<bool> set{true};
-  std::atomic<bool> late{false};
+  std::atomic<bool> late{false}, given_up{false};
   const std::vector<std::pair<std::function<void(TreeOptions&, FitHooks&)>, std::string>> all = {
       {[](auto& options, auto&) { options.branching = 3; }, "2: [ranks] rank 0 was given other options"},
       {[](auto& options, auto&) { options.max_size = 30; }, "2: [ranks] rank 0 was given other options"},
@@ -232,6 +232,14 @@ TEST(Tree, AnErrorOfOneRankIsAnErrorOfAll) {
          hooks.progress = [](const Progress& progress) { return progress.phase != "problems"; };
        },
        "5: [tree] it was stopped before all of its levels"},
+      {[&](auto&, auto& hooks) {  // while it splits nodes on its own
+         hooks.abort = &given_up;
+         hooks.progress = [&](const Progress& progress) {
+           if (progress.phase == "problems") given_up = true;
+           return true;
+         };
+       },
+       "5: ["},
       {[&](auto&, auto& hooks) {  // in the flat fit, which ends well
          hooks.cancel = &late;
          hooks.progress = [&](const Progress& progress) {
