@@ -39,15 +39,18 @@ const char* const kExamples =
     "  manymeans tree base.npy -k 4096 --max-size 500 --tree nodes.npz\n"
     "      No list has more than 500 rows. The nodes are id, parent, level, vector.\n"
     "  manymeans tree base.npy -k 1000000 --sample 20000000 --refine 1 --model m.npz\n"
-    "      Makes the tree of a sample. The flat fit and the labels have all rows.\n\n"
+    "      Makes the tree of a sample. The flat fit and the labels have all rows.\n"
+    "  mpirun -n 8 manymeans tree base.fbin -k 100000 --model m.npz\n"
+    "      Shares the rows among eight processes, on one machine or on several.\n\n"
     "A node is split by an exact fit of its rows, and children get leaves in\n"
     "proportion to their rows. All splits of a level are one batch. The leaves then\n"
     "begin a flat fit of all rows, for --refine iterations. A tree takes a fraction\n"
     "of the time of 'manymeans fit' where k is 1,000 or more; the inertia is a little\n"
     "higher. docs/user/trees.md says when to use which.\n\n"
     "The answer depends on the points, the options and the seed only: not on\n"
-    "--threads, --backend, --algorithm or --memory. Ctrl-C before the last level ends\n"
-    "without an answer; later, the flat fit ends early (exit code 5).\n"
+    "--threads, --backend, --algorithm, --memory or how many processes share it.\n"
+    "Ctrl-C before the last level ends without an answer; later, the flat fit ends\n"
+    "early (exit code 5).\n"
     "Exit codes: 0 done, 2 usage, 3 bad data, 4 no such device, out of memory or disk\n"
     "full, 5 interrupted, 1 a bug.";
 
@@ -79,9 +82,9 @@ void write_centroids(const std::string& path, const Matrix& prototypes) {
 int run(TreeCommand& command) {
   FitJob& job = command.job;
   share_job("tree", job, command.options);
-  if (job.ranks) {
-    throw Error(ErrorCode::kUsage, "tree",
-                "is for one process that has all rows, and several share them here; leave out mpirun");
+  if (!job.leads()) {
+    command.tree.clear();
+    command.centroids.clear();
   }
   check(command.options);
   job.others = {{"--tree", command.tree, {".npz"}}, {"--centroids", command.centroids, {}}};

@@ -47,7 +47,7 @@ Launched launched() {
 }
 
 void check_ranks_of(const std::string& command) {
-  constexpr std::array<std::string_view, 3> kShared = {"fit", "regress", "predict"};
+  constexpr std::array<std::string_view, 4> kShared = {"fit", "regress", "predict", "tree"};
   if (!launched().several() || std::ranges::find(kShared, command) != kShared.end()) return;
   throw Error(ErrorCode::kUsage, "ranks",
               fmt::format("'manymeans {}' is not shared by ranks, and {} processes were started; start one, without "

@@ -74,7 +74,7 @@ class HierarchicalKMeans(_Clusterer):
     Notes
     -----
     A fit takes O(n_samples n_features (b levels max_iter + n_clusters refine)) time, with ``b ** levels = n_clusters``.
-    It holds a copy of the rows, and 8 bytes for each. `predict` gives the nearest leaf of all.
+    It holds a copy of the rows, and 12 bytes for each. `predict` gives the nearest leaf of all.
 
     References
     ----------

@@ -8,12 +8,14 @@
 
 namespace manymeans {
 
-/// The rows of a fit, and how its rows are measured.
+/// The rows of a fit that this rank has, and how they are measured.
 struct LeafRows {
   const PointsView& points;
   std::span<const double> weights;
   const TreeOptions& options;
   const FitHooks& hooks;
+  Comm& comm;
+  int64_t first = 0;  ///< number of the first among all rows
 };
 
 /// Throws Error(kUsage) if `k` leaves of `rows` rows cannot have these sizes.
@@ -21,7 +23,8 @@ void check_leaf_sizes(const TreeOptions& options, int64_t rows);
 
 /// Moves rows to other leaves until all sizes are within their bounds. `leaves` is a model with the nearest labels; its
 /// labels, counts, weights and inertia follow. Returns how many rows have another leaf than before. Each round labels
-/// the rows without a place; there are k rounds at most, and few in practice.
+/// the rows without a place; there are k rounds at most, and few in practice. All ranks call it. Each goes through the
+/// requests of all ranks in order, and has 65,536 from each rank at a time.
 int64_t bound_leaf_sizes(const LeafRows& rows, ModelResult& leaves);
 
 }  // namespace manymeans

@@ -2,6 +2,9 @@
 #include <manymeans/fit_each.h>
 #include <manymeans/tree.h>
 
+#include "backend/devices.h"
+#include "comm/or_abort.h"
+#include "comm/ranks_of_machine.h"
 #include "core/fp_environment.h"
 #include "core/mapped_range.h"
 #include "core/memory_space.h"
@@ -9,20 +12,25 @@
 #include "core/out_of_memory.h"
 #include "core/random.h"
 #include "core/sparse_rows.h"
+#include "data/content_hash.h"
 #include "data/gather.h"
 #include "data/input.h"
 #include "data/memory_plan.h"
+#include "engine/best_labels.h"
 #include "engine/check_clusters.h"
-#include "engine/fit_shard.h"
+#include "engine/checkpoint.h"
 #include "engine/leaf_sizes.h"
+#include "engine/shared_nodes.h"
 #include "init/choose_rows.h"
 #include "init/init.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstring>
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -73,26 +81,68 @@ std::vector<int64_t> shared_leaves(int64_t leaves, std::span<const int64_t> rows
 
 struct Node {
   int64_t id;
-  int64_t first, rows;  // in TreeFit::order_
+  int64_t rows;         // of all ranks
+  int64_t first, held;  // this rank's rows, in TreeFit::order_
   int64_t leaves;
 };
 
+// A split without its labels.
+struct Split {
+  Matrix prototypes;
+  std::vector<int64_t> counts;  // rows of all ranks
+  double inertia = 0;
+  std::string digest = std::string(32, '0');
+
+  Split() = default;
+  Split(int64_t k, int64_t d, DataType type) : prototypes(k, d, type), counts(static_cast<size_t>(k)) {}
+  explicit Split(const ModelResult& model)
+      : prototypes(model.prototypes), counts(model.counts), inertia(model.inertia), digest(model.digest()) {}
+
+  // Travel between ranks.
+  std::array<std::span<std::byte>, 4> parts() {
+    return {prototypes.values<std::byte>(), std::as_writable_bytes(std::span(counts)),
+            std::as_writable_bytes(std::span(&inertia, 1)), std::as_writable_bytes(std::span(digest))};
+  }
+};
+
+// Ranks of a machine take its devices in turn, as in fit().
+TreeOptions with_own_device(TreeOptions options, Comm& comm) {
+  if (comm.alone()) return options;
+  const int rank = rank_on_machine(comm), devices = device_count(options.backend);
+  if (devices > 1) options.backend += fmt::format(":{}", rank % devices);
+  return options;
+}
+
+// The least limit of all ranks; 0: none has one.
+int64_t memory_of_all(const TreeOptions& options, Comm& comm) {
+  constexpr int64_t kAny = std::numeric_limits<int64_t>::max();
+  const int64_t least = comm.min(options.memory.bytes > 0 ? options.memory.bytes : kAny);
+  return least == kAny ? 0 : least;
+}
+
 class TreeFit {
  public:
-  TreeFit(const PointsView& points, std::span<const double> weights, const TreeOptions& options, const FitHooks& hooks)
-      : points_(points), weights_(weights), options_(options), hooks_(hooks) {
+  TreeFit(const LeafRows& rows, const Shard& shard)
+      : points_(rows.points),
+        weights_(rows.weights),
+        hooks_(rows.hooks),
+        comm_(rows.comm),
+        shard_(shard),
+        options_(with_own_device(rows.options, comm_)),
+        memory_(memory_of_all(options_, comm_)),
+        weighted_(comm_.max(std::ssize(weights_)) > 0) {
+    result_.options = rows.options;
     split_hooks_.log = {};  // warnings of the flat fit are for all rows
     split_.k = {1};
     split_.min_size = split_.max_size = 0;
   }
 
   TreeResult run() {
-    result_.options = options_;
     fit_root();
     const int64_t levels = levels_of(options_);
     for (int64_t left = levels; left > 0; --left) split_level(left);
     fit_leaves();
-    result_.moved = bound_leaf_sizes({points_, weights_, options_, hooks_}, result_.fit.models[0]);
+    bound_sizes();
     tell_warnings();
     keep_vectors();
     end_phase("sizes");
@@ -113,104 +163,238 @@ class TreeFit {
     result_.levels = {{1, root.models[0].inertia}};
     result_.splits = {root.models[0].digest()};
     order_ = training_rows();
-    nodes_ = {{0, 0, std::ssize(order_), options_.k[0]}};
+    nodes_ = {{0, all_rows(), 0, std::ssize(order_), options_.k[0]}};
     end_phase("root");
   }
 
+  bool is_sampled() const { return options_.sample > 0 && options_.sample < shard_.all; }
+  int64_t all_rows() const { return is_sampled() ? options_.sample : shard_.all; }  // that make the tree
+
   std::vector<int64_t> training_rows() {
-    if (options_.sample > 0 && options_.sample < points_.n) {
-      Input all;
-      all.shard = {0, points_.n, points_.n, {points_.n}};
-      all.points.n = points_.n;
-      const RowWish wish{options_.sample, member_seed(options_.seed, options_.sample, 0)};
-      std::vector<int64_t> rows = random_rows(all, wish, pool_);
-      std::ranges::sort(rows);
+    if (!is_sampled()) {
+      std::vector<int64_t> rows(static_cast<size_t>(points_.n));
+      std::iota(rows.begin(), rows.end(), int64_t{0});
       return rows;
     }
-    std::vector<int64_t> rows(static_cast<size_t>(points_.n));
-    std::iota(rows.begin(), rows.end(), int64_t{0});
+    Input all;
+    all.shard = shard_;
+    all.points.n = points_.n;
+    all.comm = &comm_;
+    const RowWish wish{options_.sample, member_seed(options_.seed, options_.sample, 0)};
+    std::vector<int64_t> rows = random_rows(all, wish, pool_);
+    std::erase_if(rows, [&](int64_t row) { return !shard_.has(row); });
+    for (int64_t& row : rows) row -= shard_.first;
+    std::ranges::sort(rows);
     return rows;
   }
 
+  // A node with more rows than a rank has on average is split by all ranks together. They share out the others.
   void split_level(int64_t left) {
     const std::vector<Node> parents = std::exchange(nodes_, {});
-    TreeLevel& level = result_.levels.emplace_back();
-    for (auto from = parents.begin(); from != parents.end();) {
-      const auto to = end_of_batch(from, parents.end());
-      split_nodes({from, to}, left, level);
+    std::vector<Split> splits(parents.size());
+    std::vector<Place> apart;
+    labels_.resize(order_.size());
+    for (size_t i = 0; i < parents.size(); ++i) {
+      if (!comm_.alone() && parents[i].rows > all_rows() / comm_.size()) {
+        splits[i] = split_together(parents[i], left);
+      } else {
+        apart.push_back({&parents[i], &splits[i]});
+      }
+    }
+    for (auto from = apart.cbegin(); from != apart.cend();) {
+      const auto to = end_of_batch(from, apart.cend());
+      split_apart({from, to}, left);
       from = to;
+    }
+    TreeLevel& level = result_.levels.emplace_back();
+    for (size_t i = 0; i < parents.size(); ++i) {
+      level.inertia += splits[i].inertia;
+      result_.splits.push_back(splits[i].digest);
+      add_children(parents[i], splits[i], left == 1);
     }
     level.nodes = std::ssize(nodes_);
     end_phase(fmt::format("level {}", result_.levels.size() - 1));
   }
 
-  // As many nodes as may have copies of their rows in memory at a time, but at least one.
-  using NodeIterator = std::vector<Node>::const_iterator;
-  NodeIterator end_of_batch(NodeIterator from, NodeIterator end) const {
-    const int64_t limit = options_.memory.bytes / 4;
+  struct Place {
+    const Node* node;
+    Split* split;
+  };
+
+  // As many nodes as may have copies of their rows in memory at a time, but at least one. A rank gets half of the limit
+  // and one node at most, where there are several.
+  using PlaceIterator = std::vector<Place>::const_iterator;
+  PlaceIterator end_of_batch(PlaceIterator from, PlaceIterator end) const {
+    const int64_t limit = memory_ / 4 * std::max(1, comm_.size() / 2);
     const int64_t bytes = points_.d * static_cast<int64_t>(size_of(prototype_type(points_.type)));
-    int64_t taken = from->rows * bytes;
+    int64_t taken = from->node->rows * bytes;
     auto to = from + 1;
-    for (; to != end && (limit == 0 || taken + to->rows * bytes <= limit); ++to) taken += to->rows * bytes;
+    for (; to != end && (limit == 0 || taken + to->node->rows * bytes <= limit); ++to) taken += to->node->rows * bytes;
     return to;
   }
 
-  void split_nodes(std::span<const Node> nodes, int64_t left, TreeLevel& level) {
+  FitOptions options_of(const Node& node, int64_t left) const {
+    FitOptions options = split_;
+    options.k = {root_above(node.leaves, left)};
+    options.seed = random_u64(options_.seed, static_cast<uint64_t>(node.id), 0, Purpose::kNodeSeed);
+    if (options.init == "auto" && left > 1) options.init = "random";  // whose levels are as good, in less time
+    return options;
+  }
+
+  // Of this rank.
+  std::span<const int64_t> rows_of(const Node& node) const {
+    return std::span(order_).subspan(static_cast<size_t>(node.first), static_cast<size_t>(node.held));
+  }
+
+  // They are the points as they are.
+  bool has_all(const Node& node) const { return node.id == 0 && !is_sampled(); }
+
+  Split split_together(const Node& node, int64_t left) {
+    const std::span<const int64_t> rows = rows_of(node);
+    const Matrix gathered = has_all(node) ? Matrix() : gather_rows(points_, rows, pool_);
+    check_mapped(points_.data);
+    std::vector<double> weights;
+    for (size_t i = 0; weighted_ && i < rows.size(); ++i) weights.push_back(weights_[static_cast<size_t>(rows[i])]);
+    if (comm_.max(int64_t{weighs(weights)}) == 0) std::ranges::fill(weights, 1.0);
+    const FitResult found =
+        fit(has_all(node) ? points_ : gathered.view(), weights, options_of(node, left), split_hooks_);
+    require_whole(found.interrupted);
+    found.models[0].labels.read(0, node.held, labels_.data() + node.first);
+    return Split(found.models[0]);
+  }
+
+  void split_apart(std::span<const Place> places, int64_t left) {
+    std::vector<int64_t> held, copied;
+    for (const Place& place : places) {
+      held.push_back(place.node->held);
+      const std::span<const int64_t> own = rows_of(*place.node);
+      if (!comm_.alone()) copied.insert(copied.end(), own.begin(), own.end());
+    }
+    const Node& first = *places[0].node;
+    const int64_t all = std::accumulate(held.begin(), held.end(), int64_t{0});
+    const std::span<const int64_t> rows =
+        comm_.alone() ? std::span(order_).subspan(static_cast<size_t>(first.first), static_cast<size_t>(all)) : copied;
+    const SharedNodes shared(comm_, held);
+    const EachResult found = fit_own(places, left, shared, rows);
+    std::vector<uint32_t> labels(static_cast<size_t>(shared.groups().back()));
+    int64_t at = 0;
+    for (const FitResult& split : found.fits) {
+      const Labels& own = split.models[0].labels;
+      own.read(0, own.size(), labels.data() + at);
+      at += own.size();
+    }
+    labels = shared.labels_of_held(labels);
+    at = 0;
+    for (const Place& place : places) {
+      std::copy_n(labels.begin() + at, place.node->held, labels_.begin() + place.node->first);
+      at += place.node->held;
+    }
+    share_splits(places, left, shared, found);
+  }
+
+  // Fits the nodes that this rank splits, whose rows come from all ranks. `rows`: those that this rank has of all
+  // nodes.
+  EachResult fit_own(std::span<const Place> places, int64_t left, const SharedNodes& shared,
+                     std::span<const int64_t> rows) {
     EachOptions each;
     static_cast<FitOptions&>(each) = split_;
-    if (each.init == "auto" && left > 1) each.init = "random";  // whose levels are as good, in less time
-    std::vector<int64_t> groups = {0};
-    for (const Node& node : nodes) {
-      each.k_each.push_back(root_above(node.leaves, left));
-      each.seed_each.push_back(random_u64(options_.seed, static_cast<uint64_t>(node.id), 0, Purpose::kNodeSeed));
-      groups.push_back(groups.back() + node.rows);
+    for (size_t i = 0; i < places.size(); ++i) {
+      if (!shared.is_mine(i)) continue;
+      const FitOptions options = options_of(*places[i].node, left);
+      each.init = options.init;
+      each.k_each.push_back(options.k[0]);
+      each.seed_each.push_back(options.seed);
     }
-    const std::span rows =
-        std::span(order_).subspan(static_cast<size_t>(nodes[0].first), static_cast<size_t>(groups.back()));
-    const bool all = std::ssize(rows) == points_.n && nodes[0].id == 0;  // in their order
-    const Matrix gathered = all ? Matrix() : gather_rows(points_, rows, pool_);
+    const std::vector<int64_t> groups = shared.groups();
+    const bool all = has_all(*places[0].node);
+    const Matrix gathered = all ? Matrix() : shared_rows(shared, rows);
     check_mapped(points_.data);
-    EachResult found = fit_each(all ? points_ : gathered.view(), weights_of(rows, groups), groups, each, split_hooks_);
-    require_whole(found.interrupted);
-    for (size_t i = 0; i < nodes.size(); ++i) {
-      const ModelResult& model = found.fits[i].models[0];
-      level.inertia += model.inertia;
-      result_.splits.push_back(model.digest());
-      add_children(nodes[i], model, left == 1);
-    }
+    FitHooks hooks = split_hooks_;
+    hooks.comm = nullptr;
+    const std::vector<double> weights = shared_weights(shared, rows);
+    EachResult found;
+    if (!each.k_each.empty()) found = fit_each(all ? points_ : gathered.view(), weights, groups, each, hooks);
+    require_whole(comm_.max(int64_t{found.interrupted}) > 0);
+    return found;
+  }
+
+  Matrix shared_rows(const SharedNodes& shared, std::span<const int64_t> rows) {
+    if (comm_.alone()) return gather_rows(points_, rows, pool_);
+    Matrix all = Matrix::unwritten(shared.groups().back(), points_.d, prototype_type(points_.type));
+    const auto make = [&](int64_t first, int64_t last, std::byte* to) {
+      const auto some = rows.subspan(static_cast<size_t>(first), static_cast<size_t>(last - first));
+      std::ranges::copy(gather_rows(points_, some, pool_).bytes(), to);
+    };
+    shared.send(static_cast<size_t>(points_.d) * size_of(all.type()), make, all.values<std::byte>().data());
+    return all;
   }
 
   // Rows of a node that weigh nothing count alike.
-  std::vector<double> weights_of(std::span<const int64_t> rows, std::span<const int64_t> groups) const {
-    std::vector<double> weights;
-    if (weights_.empty()) return weights;
-    for (const int64_t row : rows) weights.push_back(weights_[static_cast<size_t>(row)]);
+  std::vector<double> shared_weights(const SharedNodes& shared, std::span<const int64_t> rows) const {
+    if (!weighted_) return {};
+    const std::vector<int64_t> groups = shared.groups();
+    std::vector<double> weights(static_cast<size_t>(groups.back()));
+    const auto make = [&](int64_t first, int64_t last, std::byte* to) {
+      for (; first < last; ++first, to += sizeof(double)) {
+        std::memcpy(to, &weights_[static_cast<size_t>(rows[static_cast<size_t>(first)])], sizeof(double));
+      }
+    };
+    shared.send(sizeof(double), make, std::as_writable_bytes(std::span(weights)).data());
     for (size_t b = 0; b + 1 < groups.size(); ++b) {
       const auto mine =
           std::span(weights).subspan(static_cast<size_t>(groups[b]), static_cast<size_t>(groups[b + 1] - groups[b]));
-      if (std::ranges::none_of(mine, [](double weight) { return weight > 0; })) std::ranges::fill(mine, 1.0);
+      if (!weighs(mine)) std::ranges::fill(mine, 1.0);
     }
     return weights;
   }
 
+  static bool weighs(std::span<const double> weights) {
+    return std::ranges::any_of(weights, [](double weight) { return weight > 0; });
+  }
+
+  // Gives all ranks the splits that one of them made.
+  void share_splits(std::span<const Place> places, int64_t left, const SharedNodes& shared, const EachResult& found) {
+    std::vector<std::byte> own;
+    auto fit = found.fits.begin();
+    for (size_t i = 0; i < places.size(); ++i) {
+      Split& split = *places[i].split;
+      if (!shared.is_mine(i)) {
+        split = Split(root_above(places[i].node->leaves, left), points_.d, prototype_type(points_.type));
+        continue;
+      }
+      split = Split((fit++)->models[0]);
+      for (const auto part : split.parts()) own.insert(own.end(), part.begin(), part.end());
+    }
+    if (comm_.alone()) return;
+    const std::vector<std::vector<std::byte>> all = comm_.gather(std::span<const std::byte>(own));
+    std::vector<size_t> next(all.size());
+    for (size_t i = 0; i < places.size(); ++i) {
+      const auto rank = static_cast<size_t>(shared.rank_of(i));
+      for (const auto part : places[i].split->parts()) {
+        std::copy_n(all[rank].data() + next[rank], part.size(), part.data());
+        next[rank] += part.size();
+      }
+    }
+  }
+
   // Sorts the rows of a node by child. Leaves are all kept; of other children, those with rows.
-  void add_children(const Node& node, const ModelResult& model, bool leaves) {
-    const std::vector<int64_t> shares = shared_leaves(node.leaves, model.counts);
-    std::vector<int64_t> next(model.counts.size());
+  void add_children(const Node& node, const Split& split, bool leaves) {
+    const std::vector<int64_t> shares = shared_leaves(node.leaves, split.counts);
+    const auto labels = std::span(labels_).subspan(static_cast<size_t>(node.first), static_cast<size_t>(node.held));
+    std::vector<int64_t> held(shares.size()), next(shares.size());
+    for (const uint32_t label : labels) ++held[label];
     int64_t first = node.first;
     for (size_t c = 0; c < shares.size(); ++c) {
       next[c] = first;
-      first += model.counts[c];
-      if (!leaves && model.counts[c] == 0) continue;
-      nodes_.push_back({std::ssize(result_.parents), next[c], model.counts[c], leaves ? 1 : shares[c]});
+      first += held[c];
+      if (!leaves && split.counts[c] == 0) continue;
+      nodes_.push_back({std::ssize(result_.parents), split.counts[c], next[c], held[c], leaves ? 1 : shares[c]});
       result_.parents.push_back(node.id);
-      add_vector(model.prototypes, static_cast<int64_t>(c));
+      add_vector(split.prototypes, static_cast<int64_t>(c));
     }
-    const auto begin = order_.begin() + node.first;
-    const std::vector<int64_t> rows(begin, begin + node.rows);
-    for (int64_t i = 0; i < node.rows; ++i) {
-      order_[static_cast<size_t>(next[model.labels[i]]++)] = rows[static_cast<size_t>(i)];
-    }
+    const std::span<const int64_t> own = rows_of(node);
+    const std::vector<int64_t> rows(own.begin(), own.end());
+    for (size_t i = 0; i < rows.size(); ++i) order_[static_cast<size_t>(next[labels[i]]++)] = rows[i];
   }
 
   void add_vector(const Matrix& prototypes, int64_t row) {
@@ -240,9 +424,17 @@ class TreeFit {
     require_whole(result_.fit.models[0].stop_reason == StopReason::kNotBegun);
     result_.fit.models[0].init = "tree";
     Provenance& provenance = result_.fit.provenance;
-    provenance.options = options_;
+    provenance.options = result_.options;
     provenance.seconds.insert(provenance.seconds.begin(), seconds_.begin(), seconds_.end());
     begin_ = Clock::now();
+  }
+
+  void bound_sizes() {
+    ModelResult& leaves = result_.fit.models[0];
+    result_.moved = bound_leaf_sizes({points_, weights_, options_, hooks_, comm_, shard_.first}, leaves);
+    if (result_.moved == 0 || comm_.alone()) return;
+    leaves.label_sum.reset();
+    add_label_sums(result_.fit, shard_.first, comm_);
   }
 
   // The flat fit counts empty leaves before they have the sizes asked for.
@@ -278,14 +470,19 @@ class TreeFit {
 
   const PointsView& points_;
   std::span<const double> weights_;
-  const TreeOptions& options_;
   const FitHooks& hooks_;
+  Comm& comm_;
+  const Shard& shard_;
+  const TreeOptions options_;
+  const int64_t memory_;           // of each rank
+  const bool weighted_;            // though a rank without rows has no weights
   FitOptions split_ = options_;    // of one
   FitHooks split_hooks_ = hooks_;  // likewise
   ThreadPool pool_{thread_count(options_.threads), hooks_.abort};
   TreeResult result_;
   std::vector<std::byte> vectors_;  // of the nodes so far
   std::vector<int64_t> order_;      // rows that make the tree, node after node
+  std::vector<uint32_t> labels_;    // of the rows in order_, by the splits of a level
   std::vector<Node> nodes_;         // of the last level
   std::vector<std::pair<std::string, double>> seconds_;
   Clock::time_point begin_ = Clock::now();
@@ -296,7 +493,6 @@ Error usage(const char* option, const std::string& what) {
 }
 
 void check_hooks(const PointsView& points, const FitHooks& hooks) {
-  refuse_ranks(hooks, "fit_tree()");
   if (!hooks.checkpoint.path.empty()) throw usage("checkpoint", "a tree has none; leave it out");
   if (hooks.initial.data != nullptr) throw usage("initial", "a tree makes its own prototypes; leave them out");
   if (is_sparse(points)) throw usage("points", "they are sparse, and a tree splits dense rows; make them dense");
@@ -305,14 +501,23 @@ void check_hooks(const PointsView& points, const FitHooks& hooks) {
 // The flat fit needs most, and comes last.
 void check_memory(const PointsView& points, std::span<const double> weights, const TreeOptions& options) {
   const bool on_host = options.backend == "auto" || options.backend == "cpu" || options.backend == "reference";
-  if (options.memory.bytes == 0 || !on_host || points.on_device()) return;
+  if (options.memory.bytes == 0 || points.n == 0 || !on_host || points.on_device()) return;
   MemoryTask task;
   task.points = points;
   task.in_file = lies_in_file(points.data, points.bytes());
   task.weights = !weights.empty();
-  task.k = options.k;
+  task.k = {std::min(options.k[0], points.n)};
   task.threads = thread_count(options.threads);
   plan_memory(task, options.memory.bytes);
+}
+
+// Ranks compare what decides the answer in their next exchange.
+void compare_options(const TreeOptions& options, Comm& comm) {
+  std::string text = fmt::format("tree {} {} {}", options.branching, options.refine, options.sample);
+  for (const auto& [name, value] : deciding_options(options)) text += "\n" + name + " " + value;
+  ThreadPool pool(1);
+  comm.set_options(
+      static_cast<uint64_t>(content_hash({text.data(), 1, static_cast<int64_t>(text.size()), DataType::kUInt8}, pool)));
 }
 
 }  // namespace
@@ -343,16 +548,19 @@ void check(const TreeOptions& options) {
 TreeResult fit_tree(const PointsView& points, std::span<const double> weights, const TreeOptions& options,
                     const FitHooks& hooks) {
   const FpEnvironmentGuard guard;
-  check(options);
-  check_hooks(points, hooks);
-  if (points.n > 0) {  // the fit of the root refuses fewer
-    check_clusters(options.k[0], points.n);
-    find_init(options.init, points.n, options.k[0], points.d);
-    check_leaf_sizes(options, points.n);
+  Comm& comm = hooks.comm ? *hooks.comm : self_comm();
+  return all_or_abort(comm, [&] {
+    check(options);
+    check_hooks(points, hooks);
+    compare_options(options, comm);
+    const Shard shard = find_shard(points, weights, comm);
+    check_clusters(options.k[0], shard.all);
+    find_init(options.init, shard.all, options.k[0], points.d);
+    check_leaf_sizes(options, shard.all);
     check_memory(points, weights, options);
-  }
-  return or_out_of_memory("memory", "use a sample, or set a memory limit",
-                          [&] { return TreeFit(points, weights, options, hooks).run(); });
+    return or_out_of_memory("memory", "use a sample, or set a memory limit",
+                            [&] { return TreeFit({points, weights, options, hooks, comm, shard.first}, shard).run(); });
+  });
 }
 
 }  // namespace manymeans

@@ -3,8 +3,10 @@
 #include <manymeans/sparse.h>
 #include <manymeans/tree.h>
 
+#include "comm/thread_ranks.h"
 #include "conformance/cases.h"
 #include "conformance/variants.h"
+#include "data/shards.h"
 #include "engine/small_data.h"
 
 #include <fmt/format.h>
@@ -13,6 +15,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <memory>
 #include <numeric>
 #include <random>
 #include <set>
@@ -128,12 +131,142 @@ TEST(Tree, OneAnswerHoweverItIsComputed) {
   }
 }
 
+// Everything that a tree says of all rows, or its error.
+template <class Fit>
+std::string outcome_of(const Fit& fit) {
+  try {
+    const TreeResult tree = fit();
+    const ModelResult& leaves = tree.fit.models[0];
+    std::vector<std::string> warnings = tree.fit.warnings;
+    std::erase_if(warnings, [](const std::string& warning) { return warning.starts_with("algorithm "); });
+    std::ranges::sort(warnings);
+    std::string text =
+        fmt::format("{} of {} rows, {} moved, inertia {}\ncounts {}\nweights {}\nparents {}\nsplits {}\n{}\n",
+                    tree.digest(), tree.fit.provenance.rows, tree.moved, leaves.inertia, fmt::join(leaves.counts, ","),
+                    fmt::join(leaves.weights, ","), fmt::join(tree.parents, ","), fmt::join(tree.splits, ","),
+                    fmt::join(warnings, "\n"));
+    for (const TreeLevel& level : tree.levels) text += fmt::format("{} nodes {}\n", level.nodes, level.inertia);
+    for (const std::byte byte : tree.vectors.bytes()) text += fmt::format("{:02x}", static_cast<int>(byte));
+    return text;
+  } catch (const Error& error) {
+    return fmt::format("{}: {}", static_cast<int>(error.code()), error.what());
+  }
+}
+
+std::shared_ptr<Comm> shared(Comm& comm) {
+  return {std::shared_ptr<Comm>(), &comm};
+}
+
+// Shards of any sizes, some of them empty; more ranks than rows, too.
+void compare_with_ranks(const Tree& tree, int ranks, uint64_t seed) {
+  std::vector<uint32_t> labels(static_cast<size_t>(tree.rows.shape.n));
+  const std::string wanted = outcome_of([&] {
+    TreeResult result = tree.fit();
+    result.fit.models[0].labels.read(0, tree.rows.shape.n, labels.data());
+    return result;
+  });
+  const std::vector<int64_t> ends = test::shard_ends(tree.rows.shape.n, ranks, seed);
+  const auto errors = test::run_ranks(ranks, [&](Comm& comm) {
+    TreeOptions options = tree.options;
+    options.threads = 1 + comm.rank() % 2;
+    options.backend = (seed + static_cast<uint64_t>(comm.rank())) % 3 == 0 ? "reference" : "cpu";
+    if (seed % 5 == 0) options.memory.bytes = int64_t{64} << (20 + comm.rank());
+    const test::Part part = test::part_of(tree.rows, ends, comm.rank());
+    FitHooks hooks;
+    hooks.comm = shared(comm);
+    const std::string found = outcome_of([&] {
+      TreeResult result = fit_tree(part.points, part.weights, options, hooks);
+      const Labels& own = result.fit.models[0].labels;
+      EXPECT_EQ(own.size(), part.points.n);
+      const int64_t first = ends[static_cast<size_t>(comm.rank())] - part.points.n;
+      for (int64_t i = 0; i < own.size(); ++i) EXPECT_EQ(own[i], labels[static_cast<size_t>(first + i)]);
+      return result;
+    });
+    EXPECT_EQ(found, wanted) << seed << " " << tree.rows.name << " ends " << fmt::format("{}", fmt::join(ends, ","));
+  });
+  for (const std::string& error : errors) EXPECT_EQ(error, "");
+}
+
+TEST(Tree, RanksGiveTheAnswerOfOneProcess) {
+  for (uint64_t seed = 400; seed < 520 && !testing::Test::HasFailure(); ++seed) {
+    Tree tree = random_tree(seed);
+    if (seed % 3 == 0) tree.options.metric = Metric::kCosine;
+    compare_with_ranks(tree, seed % 16 == 7 ? 7 : 1 + static_cast<int>(seed % 4), seed);
+  }
+}
+
+// More requests than a rank sends at a time.
+TEST(Tree, RanksShareVeryManyRequestsForLeaves) {
+  Tree tree{test::make_case(test::Family::kNormal, DataType::kFloat32, test::Weighting::kNone, {300'000, 1, {4}}, 5),
+            leaves(4)};
+  tree.options.refine = 0;
+  tree.options.max_iter = 1;
+  for (const int ranks : {2, 3}) {
+    tree.options.max_size = ranks == 2 ? 75'001 : 0;
+    tree.options.min_size = ranks == 2 ? 0 : 74'000;
+    compare_with_ranks(tree, ranks, 1);
+  }
+}
+
+TEST(Tree, AnErrorOfOneRankIsAnErrorOfAll) {
+  const std::vector<float> x = mixture(900, 2, 1);
+  const auto errors_of = [&](const std::function<void(TreeOptions&, FitHooks&)>& spoil) {
+    return test::run_ranks(3, [&](Comm& comm) {
+      TreeOptions options = leaves(400);
+      options.max_size = 3;
+      FitHooks hooks;
+      if (comm.rank() == 1) spoil(options, hooks);
+      hooks.comm = shared(comm);
+      fit_tree(PointsView(x.data() + 600 * comm.rank(), 300, 2), {}, options, hooks);
+    });
+  };
+  const std::atomic<bool> set{true};
+  std::atomic<bool> late{false}, given_up{false};
+  const std::vector<std::pair<std::function<void(TreeOptions&, FitHooks&)>, std::string>> all = {
+      {[](auto& options, auto&) { options.branching = 3; }, "2: [ranks] rank 0 was given other options"},
+      {[](auto& options, auto&) { options.max_size = 30; }, "2: [ranks] rank 0 was given other options"},
+      {[](auto& options, auto&) { options.refine = -1; }, "2: [refine] -1 is negative"},
+      {[](auto&, auto& hooks) { hooks.checkpoint.path = "/tmp/none"; }, "2: [checkpoint]"},
+      {[&](auto&, auto& hooks) { hooks.cancel = &set; }, "5: [tree] it was stopped before all of its levels"},
+      {[](auto&, auto& hooks) {
+         hooks.progress = [](const Progress& progress) { return progress.phase != "problems"; };
+       },
+       "5: [tree] it was stopped before all of its levels"},
+      {[&](auto&, auto& hooks) {  // while it splits nodes on its own
+         hooks.abort = &given_up;
+         hooks.progress = [&](const Progress& progress) {
+           if (progress.phase == "problems") given_up = true;
+           return true;
+         };
+       },
+       "5: ["},
+      {[&](auto&, auto& hooks) {  // in the flat fit, which ends well
+         hooks.cancel = &late;
+         hooks.progress = [&](const Progress& progress) {
+           if (progress.max_iteration == 2) late = true;
+           return true;
+         };
+       },
+       "5: [tree] it was stopped before its leaves had the sizes asked for"},
+  };
+  for (const auto& [spoil, expected] : all) {
+    for (const std::string& error : errors_of(spoil)) EXPECT_EQ(error.substr(0, expected.size()), expected);
+  }
+}
+
 TEST(Tree, AMemoryLimitChangesNothing) {
   const std::vector<float> x = mixture(200'000, 16, 3);
   TreeOptions options = leaves(100);
   const std::string expected = fit_tree(PointsView(x.data(), 200'000, 16), {}, options).digest();
   options.memory.bytes = 32 << 20;  // a copy of all rows is larger than a fourth of it
   EXPECT_EQ(fit_tree(PointsView(x.data(), 200'000, 16), {}, options).digest(), expected);
+  const auto errors = test::run_ranks(2, [&](Comm& comm) {
+    TreeOptions own = options;
+    own.memory.bytes = comm.rank() == 0 ? 0 : 16 << 20;
+    const PointsView points(x.data() + 1'600'000 * comm.rank(), 100'000, 16);
+    EXPECT_EQ(fit_tree(points, {}, own, {.comm = shared(comm)}).digest(), expected);
+  });
+  for (const std::string& error : errors) EXPECT_EQ(error, "");
 }
 
 TEST(Tree, OneLevelIsAFit) {

@@ -91,6 +91,12 @@ void fits() {
   const FitResult result = fit(mine, {}, options, {.comm = comm});
   expect(result.digest() == wanted, "the digest of a fit");
   expect(result.models[0].labels.size() == end - first, "the labels of this rank");
+  TreeOptions tree;
+  tree.k = {50};
+  tree.max_size = 25;
+  tree.threads = 1;
+  const std::string whole = fit_tree({all.data(), kRows, 2}, {}, tree).digest();
+  expect(fit_tree(mine, {}, tree, {.comm = comm}).digest() == whole, "the digest of a tree");
   expect(contains(error_of([&] { initialise(mine, {}, options, {.comm = comm}); }), "is for one process"),
          "initialise refuses ranks");
 }

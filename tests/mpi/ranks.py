@@ -56,6 +56,16 @@ REGRESSIONS = {
     "linear models of few rows": ("few.npy", ["--target", "2", "-k", "1"], (4,)),
 }  # fmt: skip
 
+# The same of trees.
+TREES = {
+    "a tree": ("points.npy", ["-k", "60", "--refine", "2"], (1, 2, 3, 4)),
+    "a tree of a sample": ("points64.npy", ["-k", "40", "--refine", "1", "--sample", "500", "--branching", "2",
+                                            "--weights", "weights.npy", "--max-size", "90"], (2, 3)),
+    "a tree of directions": ("points.csv", ["-k", "30", "--refine", "0", "--metric", "cosine", "--min-size", "60"], (3,)),
+    "a tree of bytes": ("points.u8bin", ["-k", "300", "--refine", "1", "--max-size", "11"], (4,)),
+    "a tree of few rows": ("few.npy", ["-k", "3", "--refine", "2"], (2, 4)),
+}  # fmt: skip
+
 # The parts of points.npy, which are read as one set, have no rows, few, or many.
 PARTS_OF_POINTS = (0, 5, 1700, 0, 1, 1295)
 
@@ -167,7 +177,7 @@ class Ranks:
 
     def fit(self, ranks, arguments):
         """The digest; labels.npy, labels.csv and model.npz are there afterwards."""
-        command = "regress" if "--target" in arguments else "fit"
+        command = "regress" if "--target" in arguments else "tree" if "--refine" in arguments else "fit"
         code, out, problem, _ = self.run(ranks, [command, *arguments, "--json"])
         if code != 0:
             self.complain(f"{ranks} ranks, {arguments}: exit code {code}: {problem}")
@@ -209,7 +219,7 @@ class Ranks:
 
 
 def same_answers(at):
-    for name, (points, flags, counts) in (FITS | REGRESSIONS).items():
+    for name, (points, flags, counts) in (FITS | REGRESSIONS | TREES).items():
         wanted = None
         for ranks in (0, *counts):
             for file in ("labels.npy", "labels.csv", "model.npz"):
@@ -326,6 +336,11 @@ def errors(at):
     at.fails(3, ["regress", "broken.npy", *regress[2:]], 3, "row 2997, column 2")
     at.fails(2, [regress, [*regress, "--ridge", "0.5"]], 2, "other options")
     at.fails(2, [regress, [*regress[:3], "2", *regress[4:]]], 2, "other columns")
+    tree = ["tree", "points.npy", "-k", "40"]
+    at.fails(3, ["tree", "broken.npy", *tree[2:]], 3, "[broken.npy] row 2997, column 2")
+    at.fails(2, [tree, [*tree, "--branching", "3"]], 2, "other options")
+    at.fails(3, [*tree, "--tree", "none/t.npz"], 4, "[rank 0]", "none/t.npz")
+    at.fails(3, [*tree, "--centroids", "/dev/full", "--quiet"], 4, "[rank 0]", "not written: /dev/full")
     at.fails(2, [fit, [*fit, "--scale", "minmax"]], 2, "another scale")
     os.mkfifo(at.place / "pipe")
     for init in ("-", "pipe"):
