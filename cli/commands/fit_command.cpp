@@ -176,7 +176,8 @@ std::function<std::string(int64_t)> row_namer(const FitJob& job, const JobPoints
   };
 }
 
-ClusterReport summarise_model(const FitCommand& command, const JobPoints& points, const ModelResult& model) {
+ClusterReport summarise_model(const FitCommand& command, const JobPoints& points, const ModelResult& model,
+                              std::vector<std::string>& warnings) {
   const Dataset& data = points.dataset;
   const SummaryOptions options{points.scaling, command.options.threads, command.options.memory.bytes,
                                command.options.metric};
@@ -186,7 +187,7 @@ ClusterReport summarise_model(const FitCommand& command, const JobPoints& points
   report.ks = std::ssize(command.options.k);
   report.seed = model.seed;
   report.columns = names_of_columns(points);
-  if (!command.job.profile.empty()) report.traits = traits_of(points.profile, data, model);
+  if (!command.job.profile.empty()) report.traits = traits_of(points.profile, data, model, warnings);
   report.id_name = points.row_names.column;
   report.row_name = row_namer(command.job, points);
   return report;
@@ -203,7 +204,7 @@ Clusters summarise_best(const FitCommand& command, const JobPoints& points, FitR
   }
   Clusters clusters;
   try {
-    clusters.report = summarise_model(command, points, result.models[static_cast<size_t>(best)]);
+    clusters.report = summarise_model(command, points, result.models[static_cast<size_t>(best)], result.warnings);
   } catch (const Error& error) {
     if (command.job.ranks) throw;  // which are out of step
     clusters.error = error;

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from . import _manymeans
 from ._alignment import check_rows
-from ._errors import UsageError
+from ._errors import UsageError, warn
 from ._input import is_gap, is_scipy_sparse
 from ._tables import Dataset
 
@@ -86,6 +86,9 @@ def traits_of(
                 + _how_to_drop(given, X)
             )
         if values.dtype == np.float64:
+            for what, holds in ("gaps alone", np.isnan(values).all()), ("an infinity", np.isinf(values).any()):
+                if holds:
+                    warn(f"[profile] '{name}' holds {what}, so no card shows it")
             traits.append(Trait(name, **describe_column(values, labels, weights, k), is_text=False, column=column))
             continue
         gaps = np.array([_is_missing(value) for value in values], dtype=bool)

@@ -373,7 +373,14 @@ def test_profiles_that_are_wrong(frame, outcome):
     frame.index, outcome.index = frame.index + 7, outcome.index[::-1] + 7
     with pytest.raises(manymeans.BadDataError, match=r"^\[profile\] its index has the labels of X's index"):
         fitted.summary(frame, profile=outcome)
-    constant = fitted.summary(profile={"one": np.full(len(frame), 0.1), "gone": np.full(len(frame), np.nan)})
+    columns = {"one": np.full(len(frame), 0.1), "gone": [None] * len(frame), "far": np.arange(len(frame)) / 0.1}
+    columns["far"][3] = np.inf
+    with pytest.warns(UserWarning) as warned:
+        constant = fitted.summary(profile=columns)
+    assert [str(one.message) for one in warned] == [
+        "[profile] 'gone' holds gaps alone, so no card shows it",
+        "[profile] 'far' holds an infinity, so no card shows it",
+    ]
     assert (constant["one (z)"] == 0).all() and constant["gone (mean)"].isna().all()
 
 
