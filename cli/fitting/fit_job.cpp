@@ -247,6 +247,7 @@ JobPoints read_job_points(const FitJob& job, const FitOptions& options, Progress
     });
   });
   points.view = points.scaled.view;
+  warn_of(filled_log_warnings(points.dataset, points.scaling));
   warn_of_dominance();
   if (!sparse) {                         // of sparse points columns stay where they are
     points.dataset.view.data = nullptr;  // its shape stays, for messages

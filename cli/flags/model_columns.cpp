@@ -77,6 +77,7 @@ void keep_columns(Dataset& points, const std::vector<int64_t>& indices) {
     for (const int64_t j : indices) values.push_back(old[static_cast<size_t>(j)]);
   };
   keep(points.column_names);
+  keep(points.zero_gaps);
   keep(points.source.numbers);
   keep(points.source.names);
   keep(points.source.rules);

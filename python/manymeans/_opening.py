@@ -152,6 +152,9 @@ def dataset_of(file: bytes, options: dict[str, Any], others: tuple[bytes, ...] =
         list(found["column_names"]),
         found["weights"],
         [in_python(text) for text in found["warnings"]],
-        Source(**found["source"], path=os.path.abspath(whole), others=others, dropped=found["dropped"]),
+        Source(
+            **found["source"], path=os.path.abspath(whole), others=others, dropped=found["dropped"],
+            zero_gaps=found["zero_gaps"],
+        ),
         list(found["ids"]),
-    )
+    )  # fmt: skip
