@@ -290,7 +290,8 @@ _ADVICE = {
 }
 
 
-_OF_TEXT = (
+#: Advice that names parameters of `read`.
+OF_TEXT = (
     '; manymeans.read(X, categories="onehot").points makes columns of 0 and 1 of texts, and numeric_only=True in its '
     "place leaves them out"
 )
@@ -319,7 +320,7 @@ def _refuse(name: str, dtype: Any, value: Any = None, where: str = "") -> NoRetu
     held = f" and holds {what}, {shown(value)} in {where or 'it'}" if what else where and f" in {where}"
     advice = _ADVICE.get("text" if getattr(dtype, "kind", "") in tuple("SUT") else str(what), "")
     if what == "text" and name == "X" and "column" in where:  # of a frame, which read() takes
-        advice += _OF_TEXT
+        advice += OF_TEXT
     raise BadDataError(f"{begin}{name} is of type {dtype}{held}; numbers are needed{advice}")
 
 
@@ -633,7 +634,7 @@ def unwrap(X: Any) -> Points | None:
         except BadDataError as error:
             text = str(error)
             is_text = "] it holds text" in text and getattr(X, "shape", ())[1:]
-            raise BadDataError(text.split(": leave it out")[0] + _OF_TEXT if is_text else text) from None
+            raise BadDataError(text.split(": leave it out")[0] + OF_TEXT if is_text else text) from None
         warn_of_rounded(X, "X")
         return Points(array, names=list(names) or None)
     if is_on_cuda(X):
