@@ -517,7 +517,7 @@ def _fitted(given: dict[str, Any], *, search: bool = False) -> FitResult:
             _check_tables(rules, "the rows of one rank" if ranks else "an X that is no frame and no name of a file")
         X = opened(X, rules=rules_of(**rules) if _rules_in(rules) else None, own=own)
         points = plain_points(X, empty=ranks is not None, keep_sparse=True)
-        weights = plain_weights(weights_of(X, sample_weight), points.array.shape[0], X)
+        weights = plain_weights(weights_of(X, sample_weight), points.array.shape[0], given["X"], X)
         given_points, scaling = points, scaling_of(points, given, ranks)
         points = scaled(points, scaling, given["n_threads"])
         options = library_options(given)

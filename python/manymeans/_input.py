@@ -846,8 +846,8 @@ def restore(thing: Any, state: dict[str, Any]) -> None:
     vars(thing).update((sys.intern(name), value) for name, value in aligned(state).items())
 
 
-def plain_weights(sample_weight: Any, n: int, X: Any) -> npt.NDArray[np.float64] | None:
-    """Return the weights of the n rows of X as the library requires them."""
+def plain_weights(sample_weight: Any, n: int, X: Any, read: Any = None) -> npt.NDArray[np.float64] | None:
+    """Return the weights of the n rows of X, or of what was read of it, as the library requires them."""
     if sample_weight is None:
         return None
     name = "sample_weight"
@@ -858,6 +858,9 @@ def plain_weights(sample_weight: Any, n: int, X: Any) -> npt.NDArray[np.float64]
             "takes them from a column or file, and a frame gives them by frame[name]"
         )
     weights = readable(plain_numbers(sample_weight, name).astype(np.float64, copy=False))
+    rows = X if read is None else read
+    if isinstance(rows, Dataset) and len(rows.dropped) > 0 and weights.shape == (n + len(rows.dropped),):
+        weights = np.delete(weights, rows.dropped)  # those of rows with gaps go with the rows
     if weights.ndim == 0:
         weights = np.full(n, float(weights))
     if weights.shape != (n,):
