@@ -8,6 +8,7 @@
 #include "output/cluster_report.h"
 #include "output/fit_report.h"
 #include "output/progress_line.h"
+#include "streams/printable.h"
 #include "streams/stop_signal.h"
 
 #include <fmt/format.h>
@@ -67,6 +68,9 @@ FitHooks counting_fits(FitHooks hooks) {
 ChosenK choose(const FitCommand& command, const JobPoints& points, const FitHooks& hooks) {
   ChooseOptions options = command.choice;
   options.fit = command.options;
+  for (const std::string& name : names_of_columns(points)) {
+    options.column_names.push_back(printable(name, Newlines::kEscaped));
+  }
   // The default list may exceed the number of rows, so it is cut.
   if (!command.job.k_given) std::erase_if(options.fit.k, [&](int64_t k) { return k > points.view.n; });
   using Clock = std::chrono::steady_clock;
