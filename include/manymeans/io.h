@@ -96,6 +96,7 @@ struct ReadOptions {
   std::optional<DataType> dtype = std::nullopt;
   std::vector<std::string> columns = {};  ///< names, numbers from 1, or ranges of them (2-5, a-c); empty: all
   std::vector<std::string> exclude = {};  ///< columns not to take, in the same notation
+  std::vector<std::string> names = {};    ///< of all columns of a file that names none, which the others may use
   bool numeric_only = false;              ///< leave out columns that hold text, with a note in `warnings`
   TableRules rules = {};
   char decimal = 0;               ///< '.' or ',' in the numbers of text; 0: as in the model's fit, else '.'

@@ -106,6 +106,7 @@ ReadOptions options_of_traits(const std::vector<std::string>& columns, const Rea
   options.format = points.format;
   options.dtype = DataType::kFloat64;
   options.columns = columns;
+  options.names = points.names;
   options.rules = {.missing = Missing::kValue,
                    .missing_value = kNaN,
                    .one_hot = true,
