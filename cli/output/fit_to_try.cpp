@@ -38,17 +38,6 @@ bool is_fitted(const TableColumn& column, int64_t rows) {
   return texts(column) == 0 || (column.distinct <= kMaxCategories && 2 * column.distinct <= rows);
 }
 
-std::string quoted(const std::string& text) {
-  const auto plain = [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
-           std::string_view("_-./:,=+@%").find(c) != std::string_view::npos;
-  };
-  if (!text.empty() && std::ranges::all_of(text, plain)) return text;
-  std::string out = "'";
-  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
-}
-
 // Returns whether a number may be the name of a column, which it then means.
 bool has_numbers_for_names(const TableSummary& table) {
   return std::ranges::any_of(table.columns, [](const TableColumn& column) {
@@ -141,6 +130,17 @@ std::string reading_flags(const ReadOptions& options) {
 }
 
 }  // namespace
+
+std::string quoted(const std::string& text) {
+  const auto plain = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+           std::string_view("_-./:,=+@%").find(c) != std::string_view::npos;
+  };
+  if (!text.empty() && std::ranges::all_of(text, plain)) return text;
+  std::string out = "'";
+  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
 
 std::string fit_to_try(const std::string& path, const ReadOptions& options, const TableSummary& table) {
   std::vector<const TableColumn*> used, left_out;
