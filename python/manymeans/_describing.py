@@ -284,12 +284,12 @@ def _profile_of(model: Any, X: Any, y: Any, k: int | None, sample_weight: Any) -
         return _of_pipeline(model, X, y, k, sample_weight)
     if isinstance(model, Choice):
         model, k = model.result, model.k if k is None else k
-    if k is not None:
-        model = _result_of(model).best(k)
-    if hasattr(model, "predict_cluster"):
+    best = model if k is None else _result_of(model).best(k)
+    if hasattr(model, "predict_cluster"):  # has models of one k
         return cast("Profile", model._profile(X, y, sample_weight))
     if y is not None:
         raise UsageError("[y] is the target of a RegressionClustering; other models have none, so leave it out")
+    model = best
     if not hasattr(model, "_profile"):
         raise UsageError(
             f"[model] is {type(model).__name__}; a FitResult, a Model, a Choice, a fitted clusterer of manymeans, or a "

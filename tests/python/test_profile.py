@@ -435,6 +435,29 @@ def test_cards_of_linear_models_and_of_files(frame, tmp_path):
     assert np.all(np.diff(far) > -1e-3 * max(far))
 
 
+def test_linear_models_are_described_or_say_how(frame, tmp_path):
+    X, y = frame[["age", "income"]], frame["size"]
+    fitted = RegressionClustering(2, random_state=0).fit(X, y)
+    cards = manymeans.cards(fitted)
+    assert manymeans.cards(fitted, k=2) == manymeans.cards(fitted, X, y, k=2) == cards
+    assert manymeans.summary(fitted, k=2).equals(fitted.summary())
+    with pytest.raises(manymeans.UsageError, match="k"):
+        manymeans.cards(fitted, k=3)
+    fitted.save(tmp_path / "m.npz")
+    assert manymeans.cards(RegressionClustering.load(tmp_path / "m.npz"), X, y) == cards
+    result, advice = (
+        fitted.result_,
+        "linear models; give the fitted RegressionClustering .*: it has predict and summary, and cards",
+    )
+    for refuse in (
+        result.summary, result.best().summary, lambda: result.predict(X), lambda: manymeans.predict(result, X),
+        lambda: manymeans.cards(result), lambda: manymeans.summary(result, X), lambda: KMeans.load(tmp_path / "m.npz"),
+        lambda: manymeans.cards(result.best()),
+    ):  # fmt: skip
+        with pytest.raises(manymeans.UsageError, match=advice):
+            refuse()
+
+
 TEXTS = ["money in the bank", "the bank lends money", "a loan of the bank", "fish in the river", "a river of water"]
 
 
