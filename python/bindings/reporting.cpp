@@ -190,11 +190,28 @@ nb::dict column_described(const nb::object& values, const LabelArray& labels, co
   return described;
 }
 
+// Of each cluster the places of the traits to show, and how far they are from all rows.
+nb::list traits_shown(const nb::list& given, size_t clusters) {
+  std::vector<Trait> traits;
+  for (nb::handle trait : given) traits.push_back(trait_in(nb::cast<nb::dict>(trait)));
+  nb::list all;
+  for (size_t cluster = 0; cluster < clusters; ++cluster) {
+    nb::list shown;
+    for (const size_t at : surprising(traits, cluster)) {
+      const std::string text = surprise_text(traits[at], cluster);
+      shown.append(nb::make_tuple(at, text.substr(0, text.find(", z "))));
+    }
+    all.append(shown);
+  }
+  return all;
+}
+
 }  // namespace
 
 void add_reporting(nb::module_& module) {
   module.def("describe_column", &column_described, nb::arg("values"), nb::arg("labels"), nb::arg("weights").none(),
              nb::arg("k"));
+  module.def("surprising", &traits_shown, nb::arg("traits"), nb::arg("clusters"));
   module.def("report", &page_of, nb::arg("points").none(), nb::arg("bfloat16"), nb::arg("weights").none(),
              nb::arg("result"), nb::arg("wanted"));
 }

@@ -46,13 +46,9 @@ class Trait(NamedTuple):
     is_text: bool
     column: int
 
-    def apart(self, cluster: int) -> str:
-        """Say how far a cluster is from all rows, as the program does: a lift, or standard deviations."""
-        here = float(self.values[cluster])
-        if self.is_text:
-            lift = here / self.overall
-            return f"{lift:.{2 if lift < 1 else 1}f} times"
-        return f"{(here - self.overall) / self.deviation if self.deviation > 0 else 0.0:+.1f} sd"
+    def on_card(self, cluster: int, far: str) -> tuple[str, float, float, float, str]:
+        """Give the entry of a card."""
+        return self.name, float(self.values[cluster]), float(self.overall), float(self.z[cluster]), far
 
     def columns(self) -> dict[str, npt.NDArray[np.float64]]:
         """Give the columns of a table."""

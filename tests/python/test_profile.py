@@ -458,6 +458,23 @@ def test_linear_models_are_described_or_say_how(frame, tmp_path):
             refuse()
 
 
+def test_ties_have_the_order_of_the_program(program, tmp_path):
+    frame = pandas.DataFrame(
+        {
+            "x": [*range(10), *range(40, 50)],
+            "one": list(9 * "a" + 10 * "b" + "a"),
+            "two": list(9 * "c" + 10 * "d" + "c"),
+        }
+    )
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    cards = manymeans.cards(manymeans.fit(frame[["x"]], 2), profile=frame[["one", "two"]])
+    assert [entry[0] for entry in cards[0].profile] == ["one=a", "two=c", "one=b", "two=d"]
+    command = [program, "fit", tmp_path / "t.csv", "-k", "2", "--columns", "x", "--profile", "one,two"]
+    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    for card in cards:
+        assert "\n  ".join(str(card).split("\n  ")[:-1]) in printed
+
+
 TEXTS = ["money in the bank", "the bank lends money", "a loan of the bank", "fish in the river", "a river of water"]
 
 
