@@ -456,6 +456,13 @@ def test_linear_models_are_described_or_say_how(frame, tmp_path):
     ):  # fmt: skip
         with pytest.raises(manymeans.UsageError, match=advice):
             refuse()
+    with pytest.raises(
+        manymeans.UsageError, match=r"^\[init\] these are linear models; a FitResult of centres is right"
+    ):
+        manymeans.fit(X, 2, init=result)
+    with pytest.raises(manymeans.UsageError, match="no centres to agree on; compare takes two of them"):
+        manymeans.consensus(result, 2)
+    assert manymeans.compare(result, result).moved == 0
 
 
 def test_ties_have_the_order_of_the_program(program, tmp_path):
