@@ -70,15 +70,11 @@ std::vector<ConsensusMember> members_of(const ConsensusCommand& command, const M
                           command.options.k, command.model));
 }
 
-Dataset read_scaled(const ConsensusCommand& command, const ModelFile& file, Dataset& scaled) {
+Dataset read_scaled(const ConsensusCommand& command, const ModelFile& file) {
   Dataset points = read_like_fit(command.data, command.reading, points_of_fit(file));
   for (auto& text : outside_warnings(points, file.ranges, file.scaling)) points.warnings.push_back(std::move(text));
-  if (!file.scaling.any()) return points;
-  scaled = naming_file(command.data.name(), points, [&] {
-    return scale_points(points.view, file.scaling, command.options.threads, command.reading.memory);
-  });
-  if (points.view.place.space != kSparseSpace) points.owner.reset();  // of sparse ones columns stay where they are
-  points.view = scaled.view;
+  naming_file(command.data.name(), points,
+              [&] { scale_read(points, file.scaling, command.options.threads, command.reading.memory); });
   return points;
 }
 
@@ -122,8 +118,7 @@ int run(ConsensusCommand& command) {
   const std::vector<ConsensusMember> members = members_of(command, file);
   command.options.metric = file.metric;
   line.show("reading " + command.data.name());
-  Dataset scaled;
-  const Dataset points = read_scaled(command, file, scaled);
+  const Dataset points = read_scaled(command, file);
   line.show(fmt::format("labelling by {} models", members.size()));
   ConsensusReport report{.data = command.data.name(),
                          .rows = points.file_rows,

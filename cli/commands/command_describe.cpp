@@ -47,8 +47,8 @@ const char* const kExamples =
     "refuses. Of dates the earliest and the latest are shown (3/4/24 is in March).\n"
     "The last line is a fit to try. It leaves out ids, dates, columns that are\n"
     "constant, infinite or half empty, and those of more than 20 texts. --log is for\n"
-    "columns of a long tail: 0 or more, with a deviation above the mean. 'manymeans\n"
-    "choose' takes the same flags, and finds k.\n"
+    "columns of a long tail: 0 or more, with a deviation above the mean, also without\n"
+    "the max. 'manymeans choose' takes the same flags, and finds k.\n"
     "Of a model file the best model of each k is described; linear models as\n"
     "equations, with the names and in the units of the columns whatever --scale was.\n"
     "Exit codes: 0 done, 2 usage, 3 bad data, 4 out of memory, 1 a bug.";

@@ -93,12 +93,6 @@ struct Outcome {
   FileRows rows_of_file() const { return file_rows(points); }
 };
 
-// Points as they go into a model, and what keeps them in memory.
-struct ModelPoints {
-  Dataset read;
-  Dataset scaled;
-};
-
 // Calls work(), which may complain of the points, where this rank has any; all ranks throw what the first one does.
 template <class Work>
 void use_points(const PredictCommand& command, const Dataset& points, Work&& work) {
@@ -108,33 +102,27 @@ void use_points(const PredictCommand& command, const Dataset& points, Work&& wor
   });
 }
 
-ModelPoints read_scaled(const PredictCommand& command, const PointsOfFit& fit, const ModelFile& file,
-                        ProgressLine& line) {
+// Points as they go into a model.
+Dataset read_scaled(const PredictCommand& command, const PointsOfFit& fit, const ModelFile& file, ProgressLine& line) {
   const Scaling& scaling = file.scaling;
   line.show("reading " + command.data.name());
-  ModelPoints points{read_like_fit(command.data, command.reading, fit), {}};
-  check_same_reading(command.comm(), points.read, scaling.kind);
+  Dataset points = read_like_fit(command.data, command.reading, fit);
+  check_same_reading(command.comm(), points, scaling.kind);
   const int64_t targets = fit.columns == points_of_fit(file).columns ? 1 : 0;
-  expand_terms(points.read, file.terms, targets, command.options.threads);
+  expand_terms(points, file.terms, targets, command.options.threads);
   if (command.comm().rank() == 0) {  // its rows speak for all
-    for (auto& text : outside_warnings(points.read, file.ranges, scaling)) points.read.warnings.push_back(text);
+    for (auto& text : outside_warnings(points, file.ranges, scaling)) points.warnings.push_back(text);
   }
-  if (scaling.any()) {
-    use_points(command, points.read, [&] {  // features alone have no target behind them
-      points.scaled = scale_points(points.read.view, scaling.first(points.read.view.d), command.options.threads,
-                                   command.reading.memory);
-    });
-    const bool sparse = points.read.view.place.space == kSparseSpace;  // whose columns stay where they are
-    if (points.read.view.n > 0) points.read.view = points.scaled.view;
-    if (!sparse) points.read.owner.reset();
-  }
+  use_points(command, points, [&] {  // features alone have no target behind them
+    scale_read(points, scaling.first(points.view.d), command.options.threads, command.reading.memory);
+  });
   line.show("predicting");
   return points;
 }
 
 // Linear models need the target for residuals alone.
-ModelPoints read_with_residuals(const PredictCommand& command, const PointsOfFit& fit, const ModelFile& file,
-                                ProgressLine& line) {
+Dataset read_with_residuals(const PredictCommand& command, const PointsOfFit& fit, const ModelFile& file,
+                            ProgressLine& line) {
   try {
     return read_scaled(command, fit, file, line);
   } catch (const Error& error) {
@@ -160,15 +148,15 @@ Outcome use_centroids(const PredictCommand& command, const ModelFile& file, cons
     throw Error(ErrorCode::kUsage, command.predictions.empty() ? "--gating" : "--predictions",
                 fmt::format("is for linear models, '{}' holds centroids; --labels is right", command.model));
   }
-  ModelPoints points = read_scaled(command, points_of_fit(file), file, line);
-  const PointsView view = points.read.view;
+  Dataset points = read_scaled(command, points_of_fit(file), file, line);
+  const PointsView view = points.view;
   const DeviceWatch watch(command.options.backend);
   PredictOptions options = command.options;
   options.metric = file.metric;
-  Outcome outcome{.k = model.k, .rows = points.read.file_rows, .columns = view.d, .warnings = points.read.warnings};
-  use_points(command, points.read, [&] { outcome.prediction = predict(view, model.prototypes.view(), options); });
+  Outcome outcome{.k = model.k, .rows = points.file_rows, .columns = view.d, .warnings = points.warnings};
+  use_points(command, points, [&] { outcome.prediction = predict(view, model.prototypes.view(), options); });
   count_labels(outcome, command.comm());
-  outcome.take_rows(points.read);
+  outcome.take_rows(points);
   return outcome;
 }
 
@@ -186,30 +174,30 @@ Outcome use_linear_models(const PredictCommand& command, const ModelFile& file, 
     throw Error(ErrorCode::kUsage, "--gating", "says how targets are predicted; it needs --predictions");
   }
   const bool residuals = !command.labels.empty() || !command.distances.empty();
-  ModelPoints points = residuals ? read_with_residuals(command, points_of_fit(file), file, line)
-                                 : read_scaled(command, features_of_fit(file), file, line);
+  Dataset points = residuals ? read_with_residuals(command, points_of_fit(file), file, line)
+                             : read_scaled(command, features_of_fit(file), file, line);
   const int64_t features = model.prototypes.columns() - 1;
   const Gating gating = command.gating.value_or(Gating::kNearest);
   const DeviceWatch watch(command.options.backend);
-  Outcome outcome{.k = model.k, .rows = points.read.file_rows, .columns = features, .warnings = points.read.warnings};
+  Outcome outcome{.k = model.k, .rows = points.file_rows, .columns = features, .warnings = points.warnings};
   outcome.targets = Matrix(0, gating == Gating::kColumns ? model.k : 1, DataType::kFloat64);
-  use_points(command, points.read, [&] {
+  use_points(command, points, [&] {
     if (residuals) {
       outcome.prediction =
-          regress_labels(RegressionRows::with_target(points.read.view), model.prototypes.view(), command.options);
+          regress_labels(RegressionRows::with_target(points.view), model.prototypes.view(), command.options);
     }
     if (command.predictions.empty()) return;
     outcome.gating = gating;
     if (residuals) {
       std::vector<int64_t> places(static_cast<size_t>(features));
       std::iota(places.begin(), places.end(), 0);
-      keep_columns(points.read, places);
+      keep_columns(points, places);
     }
     outcome.targets =
-        regress_predict(points.read.view, model.prototypes.view(), model.regression->gate, gating, command.options);
+        regress_predict(points.view, model.prototypes.view(), model.regression->gate, gating, command.options);
   });
   if (residuals) count_labels(outcome, command.comm());
-  outcome.take_rows(points.read);
+  outcome.take_rows(points);
   return outcome;
 }
 

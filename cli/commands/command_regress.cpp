@@ -329,7 +329,8 @@ int run(RegressCommand& command) {
   Regressed found = run_regress(command, points, line);
   const int64_t best = found.fit().best(command.options.k[0]);
   if (best >= 0 && !job.profile.empty()) {
-    found.traits = traits_of(points.profile, points.dataset, found.fit().models[static_cast<size_t>(best)]);
+    FitResult& fit = found.fit();
+    found.traits = traits_of(points.profile, points.dataset, fit.models[static_cast<size_t>(best)], fit.warnings);
   }
   const std::optional<ClusterReport> clusters = summarise_best(command, points, found);
   line.erase();

@@ -8,6 +8,7 @@
 #include "output/cluster_report.h"
 #include "output/fit_report.h"
 #include "output/progress_line.h"
+#include "streams/printable.h"
 #include "streams/stop_signal.h"
 
 #include <fmt/format.h>
@@ -67,6 +68,9 @@ FitHooks counting_fits(FitHooks hooks) {
 ChosenK choose(const FitCommand& command, const JobPoints& points, const FitHooks& hooks) {
   ChooseOptions options = command.choice;
   options.fit = command.options;
+  for (const std::string& name : names_of_columns(points)) {
+    options.column_names.push_back(printable(name, Newlines::kEscaped));
+  }
   // The default list may exceed the number of rows, so it is cut.
   if (!command.job.k_given) std::erase_if(options.fit.k, [&](int64_t k) { return k > points.view.n; });
   using Clock = std::chrono::steady_clock;
@@ -176,7 +180,8 @@ std::function<std::string(int64_t)> row_namer(const FitJob& job, const JobPoints
   };
 }
 
-ClusterReport summarise_model(const FitCommand& command, const JobPoints& points, const ModelResult& model) {
+ClusterReport summarise_model(const FitCommand& command, const JobPoints& points, const ModelResult& model,
+                              std::vector<std::string>& warnings) {
   const Dataset& data = points.dataset;
   const SummaryOptions options{points.scaling, command.options.threads, command.options.memory.bytes,
                                command.options.metric};
@@ -186,7 +191,7 @@ ClusterReport summarise_model(const FitCommand& command, const JobPoints& points
   report.ks = std::ssize(command.options.k);
   report.seed = model.seed;
   report.columns = names_of_columns(points);
-  if (!command.job.profile.empty()) report.traits = traits_of(points.profile, data, model);
+  if (!command.job.profile.empty()) report.traits = traits_of(points.profile, data, model, warnings);
   report.id_name = points.row_names.column;
   report.row_name = row_namer(command.job, points);
   return report;
@@ -203,7 +208,7 @@ Clusters summarise_best(const FitCommand& command, const JobPoints& points, FitR
   }
   Clusters clusters;
   try {
-    clusters.report = summarise_model(command, points, result.models[static_cast<size_t>(best)]);
+    clusters.report = summarise_model(command, points, result.models[static_cast<size_t>(best)], result.warnings);
   } catch (const Error& error) {
     if (command.job.ranks) throw;  // which are out of step
     clusters.error = error;

@@ -96,13 +96,8 @@ void label_rows(Clustering& clustering, const RowsToLabel& rows, std::vector<std
   Dataset points = read_like_fit(data, rows.reading, points_of_fit(*clustering.file));
   warnings.insert(warnings.end(), points.warnings.begin(), points.warnings.end());
   expand_terms(points, clustering.file->terms, 1, rows.reading.threads);
-  const Scaling& scaling = clustering.file->scaling;
-  Dataset scaled;
-  if (scaling.any()) {
-    scaled = naming_file(rows.path, points,
-                         [&] { return scale_points(points.view, scaling, rows.reading.threads, rows.reading.memory); });
-    points.view = scaled.view;
-  }
+  naming_file(rows.path, points,
+              [&] { scale_read(points, clustering.file->scaling, rows.reading.threads, rows.reading.memory); });
   const DeviceWatch watch(rows.backend);
   const Prediction found = naming_file(rows.path, points, [&] {
     return predict_rows(clustering, points.view,

@@ -119,8 +119,10 @@ void bind_job_flags(const Command& app, FitJob& job, const JobHelp& help) {
   bind_read_flags(app, job.reading, help.type_left_out);
   bind_table_flags(app, job.reading);
   if (help.names) {
-    add_file_flag(app, "--names", job.names,
-                  "Names of the columns of DATA, if it has none (.npz, .npy): a text file, a name on each line.")
+    add_file_flag(
+        app, "--names", job.names,
+        "Names of the columns of DATA, if it has none (.npz, .npy): a text file, a name on each line. --columns and "
+        "other flags of this group take them.")
         .group("Reading");
   }
   if (help.summary != nullptr) bind_profile_flag(app, job.profile);
@@ -176,6 +178,7 @@ void check_job(FitJob& job, const FitOptions& options, bool initial_file) {
       {{"--labels", &job.labels}, {"--append", &job.append.path}, {"--summary", &job.summary}}, job.json);
   job.reading.threads = options.threads;
   job.reading.memory = options.memory.bytes;
+  if (!job.names.empty()) job.reading.names = read_names(job.names);
   for (const std::string& column : job.profile) {  // which --exclude may name, too
     if (std::ranges::find(job.reading.columns, column) != job.reading.columns.end()) {
       throw Error(ErrorCode::kUsage, "--profile",
@@ -202,14 +205,13 @@ JobPoints read_job_points(const FitJob& job, const FitOptions& options, Progress
   JobPoints points;
   end_phase("start", points.seconds);
   line.show("reading " + job.data.name());
-  points.profile = read_profile(job);
   try {
+    points.profile = read_profile(job);
     points.dataset =
         job.target.empty() ? job.data.read_any(job.reading) : read_with_target(job.data, job.reading, job.target);
   } catch (const Error& error) {
-    throw about_all_columns(job, about_column(error, job.reading.weights, kWeightsAdvice));
+    throw about_all_columns(job, about_column(about_names(job, error), job.reading.weights, kWeightsAdvice));
   }
-  if (!job.names.empty()) name_columns(points.dataset, job.names);
   const ScaleRules rules = scale_rules(job, points.dataset);
   if (job.ranks) check_same_reading(*job.ranks, points.dataset, rules);
   points.view = points.dataset.view;
@@ -247,6 +249,7 @@ JobPoints read_job_points(const FitJob& job, const FitOptions& options, Progress
     });
   });
   points.view = points.scaled.view;
+  warn_of(filled_log_warnings(points.dataset, points.scaling));
   warn_of_dominance();
   if (!sparse) {                         // of sparse points columns stay where they are
     points.dataset.view.data = nullptr;  // its shape stays, for messages

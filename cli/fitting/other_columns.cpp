@@ -76,34 +76,37 @@ Dataset read_profile(const FitJob& job) {
   }
 }
 
-void name_columns(Dataset& points, const std::string& path) {
-  if (!points.column_names.empty()) {
-    throw Error(ErrorCode::kUsage, "--names", fmt::format("{} names its columns itself; leave it out", points.path));
-  }
+std::vector<std::string> read_names(const std::string& path) {
   std::ifstream file(path);
   if (!file) throw Error(ErrorCode::kBadData, path, "cannot be opened; a text file of names is needed");
   std::vector<std::string> names;
   std::unordered_set<std::string> known;
   for (std::string line; std::getline(file, line); names.push_back(line)) {
+    constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+    if (names.empty() && line.starts_with(kByteOrderMark)) line.erase(0, kByteOrderMark.size());
     if (line.ends_with('\r')) line.pop_back();
-    if (!known.insert(line).second) {
-      throw Error(ErrorCode::kBadData, path,
-                  fmt::format("line {} has the name '{}' again; names must differ", names.size() + 1, shown(line)));
+    const auto refuse = [&](const std::string& what) {
+      throw Error(ErrorCode::kBadData, path, fmt::format("line {} {}", names.size() + 1, what));
+    };
+    if (line.find_first_of(std::string_view("\0\r", 2)) != line.npos)
+      refuse("is no text of UTF-8 with a name on each line");
+    if (line.find_first_not_of(" \t") == line.npos) {
+      std::string rest;
+      if (file >> rest) refuse("has no name");
+      break;  // empty lines at the end name nothing
     }
-    if (line.empty()) throw Error(ErrorCode::kBadData, path, fmt::format("line {} has no name", names.size() + 1));
+    if (!known.insert(line).second) refuse(fmt::format("has the name '{}' again; names must differ", shown(line)));
   }
-  const std::vector<int64_t>& numbers = points.source.numbers;
-  const bool chosen = std::ssize(numbers) == points.view.d && points.source.count > 0;
-  if (const int64_t count = chosen ? points.source.count : points.view.d; std::ssize(names) != count) {
-    throw Error(ErrorCode::kBadData, path,
-                fmt::format("has {} lines, and {} has {} columns; a name for each of them is needed", names.size(),
-                            points.path, count));
-  }
-  if (!chosen) {
-    points.column_names = std::move(names);
-    return;
-  }
-  for (const int64_t number : numbers) points.column_names.push_back(names[static_cast<size_t>(number - 1)]);
+  if (names.empty()) throw Error(ErrorCode::kBadData, path, "has no names; a name on each line is needed");
+  return names;
+}
+
+Error about_names(const FitJob& job, const Error& error) {
+  constexpr std::string_view kNames = "[names] ";
+  const std::string_view what = error.what();
+  if (!what.starts_with(kNames)) return error;
+  const bool of_file = error.code() == ErrorCode::kBadData;
+  return {error.code(), of_file ? job.names : "--names", std::string(what.substr(kNames.size()))};
 }
 
 RowNames find_row_names(const FitJob& job, const Dataset& points) {

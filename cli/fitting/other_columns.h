@@ -1,16 +1,24 @@
 // Columns of the file that are not fitted: they describe clusters, and name rows.
 #pragma once
 
+#include <manymeans/error.h>
+
 #include "fitting/fit_job.h"
+
+#include <string>
+#include <vector>
 
 namespace manymeans::cli {
 
 /// Reads FitJob::profile; nothing if it is empty. Throws Error(kUsage) for points that cannot be read twice.
 Dataset read_profile(const FitJob& job);
 
-/// Names the columns of points by the lines of a file: a line for each column of DATA. Throws Error(kUsage) for points
-/// that have names, Error(kBadData) for another number of lines and for an empty one.
-void name_columns(Dataset& points, const std::string& path);
+/// Returns the lines of the file of --names. Throws Error(kBadData) that names the line of a name that is empty or
+/// there twice.
+std::vector<std::string> read_names(const std::string& path);
+
+/// An error about ReadOptions::names, as one about the file of --names; another one unchanged.
+Error about_names(const FitJob& job, const Error& error);
 
 /// Returns the names in the column of --id. Without --id it tries three columns that were left out, and takes the first
 /// of distinct texts or whole numbers. Very many rows have names of --id only.

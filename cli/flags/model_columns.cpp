@@ -1,6 +1,7 @@
 #include "flags/model_columns.h"
 
 #include <manymeans/error.h>
+#include <manymeans/sparse.h>
 
 #include "flags/reworded.h"
 
@@ -8,11 +9,15 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 
 namespace manymeans::cli {
 namespace {
+
+using Owner = std::shared_ptr<const void>;
 
 // The model needs every column that a message may advise to leave out or to fill.
 std::string about_fitted(std::string text) {
@@ -77,9 +82,18 @@ void keep_columns(Dataset& points, const std::vector<int64_t>& indices) {
     for (const int64_t j : indices) values.push_back(old[static_cast<size_t>(j)]);
   };
   keep(points.column_names);
+  keep(points.zero_gaps);
   keep(points.source.numbers);
   keep(points.source.names);
   keep(points.source.rules);
+}
+
+void scale_read(Dataset& points, const Scaling& scaling, int threads, int64_t memory) {
+  if (!scaling.any()) return;
+  Dataset scaled = scale_points(points.view, scaling, threads, memory);
+  const bool sparse = points.view.place.space == kSparseSpace;  // whose columns stay where they are
+  points.view = scaled.view;
+  points.owner = sparse ? std::make_shared<std::pair<Owner, Owner>>(points.owner, scaled.owner) : scaled.owner;
 }
 
 Dataset read_like_fit(const DataFiles& data, ReadOptions options, const PointsOfFit& fit) {

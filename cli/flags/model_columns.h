@@ -15,6 +15,9 @@ namespace manymeans::cli {
 /// Error(kBadData) when the columns do not fit.
 Dataset read_like_fit(const DataFiles& data, ReadOptions options, const PointsOfFit& fit);
 
+/// Scales the points as those of a fit were, and gives back the memory of what they were before.
+void scale_read(Dataset& points, const Scaling& scaling, int threads, int64_t memory);
+
 /// For each name its index in `names`. Throws Error(kBadData) about `path`, whose columns do not
 /// suit a model, when one is missing.
 std::vector<int64_t> find_columns(const std::string& path, const std::vector<std::string>& wanted,

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <functional>
 #include <iterator>
 #include <string_view>
@@ -35,17 +36,6 @@ bool is_fitted(const TableColumn& column, int64_t rows) {
   if (column.id || column.dates > 0 || column.values.constant || column.values.infinite > 0) return false;
   if (column.distinct < 2 || static_cast<double>(gaps(column)) > kMaxGaps * static_cast<double>(rows)) return false;
   return texts(column) == 0 || (column.distinct <= kMaxCategories && 2 * column.distinct <= rows);
-}
-
-std::string quoted(const std::string& text) {
-  const auto plain = [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
-           std::string_view("_-./:,=+@%").find(c) != std::string_view::npos;
-  };
-  if (!text.empty() && std::ranges::all_of(text, plain)) return text;
-  std::string out = "'";
-  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
 }
 
 // Returns whether a number may be the name of a column, which it then means.
@@ -88,16 +78,21 @@ std::string list_of(const std::vector<const TableColumn*>& columns, const TableS
   return fmt::format("{}", fmt::join(names, ","));
 }
 
-// A column of a long tail: a deviation above the mean, which no single value makes. Few different values are codes, and
-// the logarithm of 1 + x bends numbers of 10 and more.
+// A column of a long tail: a deviation above the mean, also without its max, which may be an error. The squares of the
+// others bound the second largest value; a max ten times as large is no outlier any more after a logarithm. Few
+// different values are codes, and the logarithm of 1 + x bends numbers of 10 and more.
 bool is_skewed(const TableColumn* column) {
   constexpr int64_t kMinDistinct = 20;
+  constexpr double kTimes = 10;
   const ColumnSummary& values = column->values;
   if (texts(*column) > 0 || !(values.min >= 0) || column->distinct < kMinDistinct) return false;
-  const double farthest = (values.max - values.mean) / values.deviation;
   const auto rows = static_cast<double>(column->numbers - values.missing);
-  return values.deviation > values.mean && 2 * farthest * farthest < rows &&
-         values.max > 10 * (values.min > 0 ? values.min : 1);
+  const double step = (values.max - values.mean) / (rows - 1);  // by which the mean is lower without the max
+  const double mean = values.mean - step;
+  const double variance = rows / (rows - 1) * values.deviation * values.deviation - rows * step * step;
+  const double deviation = std::sqrt(std::max(0.0, variance));
+  return values.deviation > values.mean && deviation > mean && values.max <= kTimes * std::sqrt(rows) * deviation &&
+         values.max > kTimes * (values.min > 0 ? values.min : 1);
 }
 
 bool need_scaling(const std::vector<const TableColumn*>& columns) {
@@ -135,6 +130,17 @@ std::string reading_flags(const ReadOptions& options) {
 }
 
 }  // namespace
+
+std::string quoted(const std::string& text) {
+  const auto plain = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+           std::string_view("_-./:,=+@%").find(c) != std::string_view::npos;
+  };
+  if (!text.empty() && std::ranges::all_of(text, plain)) return text;
+  std::string out = "'";
+  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
 
 std::string fit_to_try(const std::string& path, const ReadOptions& options, const TableSummary& table) {
   std::vector<const TableColumn*> used, left_out;

@@ -3,12 +3,15 @@
 #include <manymeans/terms.h>
 
 #include "output/equations.h"
+#include "output/fit_to_try.h"
 #include "output/text_table.h"
 
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <unordered_map>
 #include <vector>
 
@@ -100,6 +103,34 @@ std::vector<std::string> log_columns(const ModelFile& file) {
   return names;
 }
 
+namespace {
+
+// The columns of log_columns() as --log takes them: the number of a column whose name does not tell it.
+std::string log_flag(const ModelFile& file) {
+  const SourceColumns& source = file.source;
+  const std::vector<std::string>& names = source.numbers.empty() ? file.column_names : source.names;
+  std::vector<int64_t> numbers;
+  for (size_t f = 0; f < source.numbers.size(); ++f) {
+    const bool texts = !source.rules.empty() && source.rules[f].categorical;
+    numbers.insert(numbers.end(), texts ? source.rules[f].categories.size() : 1, source.numbers[f]);
+  }
+  const size_t d = file.scaling.logs.size();
+  if (numbers.size() != d) {  // of lists, or of no file: they count as points
+    numbers.resize(d);
+    std::iota(numbers.begin(), numbers.end(), 1);
+  }
+  std::vector<std::string> columns;
+  for (size_t j = 0; j < d; ++j) {
+    if (!file.scaling.has_log(j)) continue;
+    const std::string name = name_of_column(file, static_cast<int64_t>(j));
+    const bool tells = std::ranges::count(names, name) == 1 && name.find(',') == name.npos;
+    columns.push_back(tells ? name : fmt::format("{}", numbers[j]));
+  }
+  return columns.empty() ? "" : " --log " + quoted(fmt::format("{}", fmt::join(columns, ",")));
+}
+
+}  // namespace
+
 std::string model_heading(const std::string& path, const ModelFile& file) {
   const int64_t columns = file.models[0].prototypes.columns();
   const std::string of = file.linear()
@@ -107,10 +138,8 @@ std::string model_heading(const std::string& path, const ModelFile& file) {
                                            file.terms.degree == 1 ? "feature" : "term", columns == 2 ? "" : "s")
                              : fmt::format("centroids of {} columns", columns);
   const std::string metric = file.metric == Metric::kEuclidean ? "" : fmt::format(" --metric {}", name_of(file.metric));
-  const std::vector<std::string> logs = log_columns(file);
   return fmt::format("{}: {}, {}, fitted with --scale {}{}{}", path, of, name_of(file.models[0].prototypes.type()),
-                     name_of(file.scaling.kind), logs.empty() ? "" : fmt::format(" --log {}", fmt::join(logs, ",")),
-                     metric);
+                     name_of(file.scaling.kind), log_flag(file), metric);
 }
 
 std::string model_equations(const ModelFile& file) {

@@ -23,6 +23,7 @@ struct ChooseOptions {
   int64_t references = 10;  ///< data sets without clusters, for the gap statistic; 0: no gap
   int64_t bootstraps = 20;  ///< members that see a part of the rows, for stability; an even number; 0: no k is clear
   int64_t sample = 1000;    ///< rows of the silhouette, as CriteriaOptions::sample
+  std::vector<std::string> column_names = {};  ///< for the reason; without, columns have numbers from 1
 };
 
 /// The evidence for or against one k, from its best model by inertia.

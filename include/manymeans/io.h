@@ -96,6 +96,7 @@ struct ReadOptions {
   std::optional<DataType> dtype = std::nullopt;
   std::vector<std::string> columns = {};  ///< names, numbers from 1, or ranges of them (2-5, a-c); empty: all
   std::vector<std::string> exclude = {};  ///< columns not to take, in the same notation
+  std::vector<std::string> names = {};    ///< of all columns of a file that names none, which the others may use
   bool numeric_only = false;              ///< leave out columns that hold text, with a note in `warnings`
   TableRules rules = {};
   char decimal = 0;               ///< '.' or ',' in the numbers of text; 0: as in the model's fit, else '.'
@@ -139,6 +140,7 @@ struct Dataset {
   std::vector<std::string> ids = {};  ///< of all rows of the file, where ReadOptions::id asked for them
   std::string id_name = {};           ///< of that column; "id" where the file names none
   std::vector<ShardFile> shards;      ///< of read_shards(): the files that have rows
+  std::vector<bool> zero_gaps = {};   ///< D, or empty: the column had gaps, which TableRules have filled with 0
 };
 
 /// "row 3", or "row 3 (line 4)" for a row, from 1, of a text file; "row 3 of part-2.npy" where there are several files.
@@ -237,6 +239,8 @@ struct Scaling {
 Scaling find_scaling(const PointsView& points, const ScaleRules& rules, int threads = 0, int64_t memory = 0);
 /// Finds the scaling for the rows of all ranks. All ranks call it.
 Scaling find_scaling(const PointsView& points, const ScaleRules& rules, int threads, int64_t memory, Comm& comm);
+/// Says so where gaps filled with 0 make the logarithm of a column that of 1 + x.
+std::vector<std::string> filled_log_warnings(const Dataset& points, const Scaling& scaling);
 /// A new matrix of scaled points, computed in binary64 and rounded once to float32 (float64 for float64 points). A
 /// logarithm is rounded once before. Throws Error(kBadData) naming the first row that has no finite logarithm, and as
 /// rows_of_length_one().

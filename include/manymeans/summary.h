@@ -94,8 +94,10 @@ struct Trait {
 /// How to read columns for traits_of(): all rows, gaps as NaN, and a column of 0 and 1 for each text.
 ReadOptions options_of_traits(const std::vector<std::string>& columns, const ReadOptions& points);
 /// Describes the clusters by columns that were read so. `points` has the weights of the fit and the rows that it left
-/// out, which count nothing. Throws Error(kUsage) where the rows are not as many.
-std::vector<Trait> traits_of(const Dataset& columns, const Dataset& points, const ModelResult& model);
+/// out, which count nothing. A column without a test value, of gaps alone or with an infinity, adds a warning. Throws
+/// Error(kUsage) where the rows are not as many.
+std::vector<Trait> traits_of(const Dataset& columns, const Dataset& points, const ModelResult& model,
+                             std::vector<std::string>& warnings);
 /// Places of the traits to show of a cluster, the most surprising first. Each column has its most surprising trait.
 /// Others of at least kMinSurprise follow, as long as there are not more than kMaxApart.
 std::vector<size_t> surprising(std::span<const Trait> traits, size_t cluster);

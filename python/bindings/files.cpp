@@ -134,6 +134,11 @@ nb::dict read_file(nb::handle path, const nb::dict& given) {
   result["warnings"] = to_texts(found.warnings);
   result["source"] = as_dict(found.source, found.first_line);
   result["dropped"] = to_numpy(std::move(found.dropped));
+  nb::list zero_gaps;
+  for (size_t j = 0; j < found.zero_gaps.size(); ++j) {
+    if (found.zero_gaps[j]) zero_gaps.append(j);
+  }
+  result["zero_gaps"] = zero_gaps;
   result["ids"] = to_texts(found.ids);
   return result;
 }

@@ -71,6 +71,7 @@ nb::dict chosen_dict(const nb::object& points, bool bfloat16, const nb::dict& fi
   options.references = value_of<int64_t>(wanted, "references");
   options.bootstraps = value_of<int64_t>(wanted, "bootstraps");
   options.sample = value_of<int64_t>(wanted, "sample");
+  options.column_names = all_bytes_of(wanted["column_names"]);
   GivenHooks hooks(given);
   ChosenK found;
   hooks.waiting().run([&] { found = choose_k(view, options, hooks.hooks()); });

@@ -121,15 +121,22 @@ Given given_in(const nb::dict& result) {
     given.searches.push_back(search_in(model));
     if (given.regression) given.regression->summaries.push_back(planes_in(model));
   }
-  given.fit.provenance = provenance_in(nb::cast<nb::dict>(result["provenance"]));
+  const auto provenance = nb::cast<nb::dict>(result["provenance"]);
+  given.fit.provenance = provenance_in(provenance);
   given.fit.provenance.options.metric = value_named<Metric>("metric", nb::cast<std::string>(result["metric"]));
   given.fit.warnings = all_bytes_of(result["warnings"]);
   given.fit.interrupted = nb::cast<bool>(result["interrupted"]);
   given.columns = all_bytes_of(result["column_names"]);
-  if (given.regression && !given.columns.empty()) {
+  if (given.regression) {
     const auto terms = nb::cast<nb::tuple>(result["terms"]);
-    std::vector<std::string> names = term_names(std::span(given.columns).first(given.columns.size() - 1),
-                                                {nb::cast<int64_t>(terms[0]), nb::cast<bool>(terms[1])});
+    given.regression->terms = {nb::cast<int64_t>(terms[0]), nb::cast<bool>(terms[1])};
+    size_t used = 0;
+    const auto options = nb::cast<nb::dict>(provenance["options"]);
+    for_each_regress_option(given.regression->options, option_setter(options, used));
+  }
+  if (given.regression && !given.columns.empty()) {
+    std::vector<std::string> names =
+        term_names(std::span(given.columns).first(given.columns.size() - 1), given.regression->terms);
     names.push_back(given.columns.back());
     given.columns = std::move(names);
   }
@@ -183,11 +190,28 @@ nb::dict column_described(const nb::object& values, const LabelArray& labels, co
   return described;
 }
 
+// Of each cluster the places of the traits to show, and how far they are from all rows.
+nb::list traits_shown(const nb::list& given, size_t clusters) {
+  std::vector<Trait> traits;
+  for (nb::handle trait : given) traits.push_back(trait_in(nb::cast<nb::dict>(trait)));
+  nb::list all;
+  for (size_t cluster = 0; cluster < clusters; ++cluster) {
+    nb::list shown;
+    for (const size_t at : surprising(traits, cluster)) {
+      const std::string text = surprise_text(traits[at], cluster);
+      shown.append(nb::make_tuple(at, text.substr(0, text.find(", z "))));
+    }
+    all.append(shown);
+  }
+  return all;
+}
+
 }  // namespace
 
 void add_reporting(nb::module_& module) {
   module.def("describe_column", &column_described, nb::arg("values"), nb::arg("labels"), nb::arg("weights").none(),
              nb::arg("k"));
+  module.def("surprising", &traits_shown, nb::arg("traits"), nb::arg("clusters"));
   module.def("report", &page_of, nb::arg("points").none(), nb::arg("bfloat16"), nb::arg("weights").none(),
              nb::arg("result"), nb::arg("wanted"));
 }

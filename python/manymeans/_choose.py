@@ -18,7 +18,7 @@ from ._result import FitResult
 from ._scales import scaling_of
 from ._seeds import seed_of
 from ._tables import Source
-from ._wording import in_python
+from ._wording import in_python, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -273,6 +273,7 @@ def choose_k(
     points = plain_points(opened_without_weights(X, "choose_k"), keep_sparse=True)
     scaling = scaling_of(points, {"scale": scale, "log": log, "n_threads": n_threads})
     points = scaled(points, scaling, n_threads)
+    columns = points.array.shape[1]
     asked = [count for count in _DEFAULT_K if count <= points.array.shape[0]] if k is _DEFAULT_K else k_list(k)
     fit = {
         "k": asked, "models": integer("models", models), "seed": seed_of(seed), "init": init, "metric": metric,
@@ -283,6 +284,7 @@ def choose_k(
     wanted = {
         "references": integer("references", references), "bootstraps": integer("bootstraps", bootstraps, 0),
         "sample": integer("sample", sample),
+        "column_names": [printable(name) for name in points.names or [f"column {j}" for j in range(columns)]],
     }  # fmt: skip
     hooks = {"initial": None, "checkpoint": None, "ranks": None, "callback": None}
     found = _manymeans.choose_k(points.array, points.bfloat16, fit, wanted, hooks)

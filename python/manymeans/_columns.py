@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from . import _manymeans
 from ._alignment import check_rows
-from ._errors import UsageError
+from ._errors import UsageError, warn
 from ._input import is_gap, is_scipy_sparse
 from ._tables import Dataset
 
@@ -46,13 +46,9 @@ class Trait(NamedTuple):
     is_text: bool
     column: int
 
-    def apart(self, cluster: int) -> str:
-        """Say how far a cluster is from all rows, as the program does: a lift, or standard deviations."""
-        here = float(self.values[cluster])
-        if self.is_text:
-            lift = here / self.overall
-            return f"{lift:.{2 if lift < 1 else 1}f} times"
-        return f"{(here - self.overall) / self.deviation if self.deviation > 0 else 0.0:+.1f} sd"
+    def on_card(self, cluster: int, far: str) -> tuple[str, float, float, float, str]:
+        """Give the entry of a card."""
+        return self.name, float(self.values[cluster]), float(self.overall), float(self.z[cluster]), far
 
     def columns(self) -> dict[str, npt.NDArray[np.float64]]:
         """Give the columns of a table."""
@@ -86,6 +82,9 @@ def traits_of(
                 + _how_to_drop(given, X)
             )
         if values.dtype == np.float64:
+            for what, holds in ("gaps alone", np.isnan(values).all()), ("an infinity", np.isinf(values).any()):
+                if holds:
+                    warn(f"[profile] '{name}' holds {what}, so no card shows it")
             traits.append(Trait(name, **describe_column(values, labels, weights, k), is_text=False, column=column))
             continue
         gaps = np.array([_is_missing(value) for value in values], dtype=bool)

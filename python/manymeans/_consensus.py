@@ -168,7 +168,9 @@ def _models_of(given: Any) -> tuple[FitResult | None, list[Model]]:
         if not isinstance(model, Model):
             raise UsageError(f"[ensemble] holds a {type(model).__name__}; models are needed, or a FitResult")
         if model.linear:
-            raise UsageError("[ensemble] these are linear models, which have no centres to agree on")
+            raise UsageError(
+                "[ensemble] these are linear models, which have no centres to agree on; compare takes two of them"
+            )
         if model.begun:
             begun.append(model)
     if not begun:

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
+from . import _manymeans
 from ._choose import Choice
-from ._columns import Trait, columns_of
+from ._columns import columns_of
 from ._errors import UsageError
 from ._parameters import integer
 from ._profile import Profile
@@ -227,6 +228,7 @@ def cards(
     found = _named(_profile_of(model, X, y, k, sample_weight), names)
     table, differences = found.of_clusters(), found.differences
     traits, typical = found.traits(profile), found.typical(rows)
+    surprising = _manymeans.surprising([trait._asdict() for trait in traits], len(typical))
     made = []
     for cluster, (size, share, spread) in enumerate(zip(*table.values(), strict=True)):
         centers = zip(found.names, found.centers[cluster], found.mean, differences[cluster], strict=True)
@@ -234,7 +236,8 @@ def cards(
         made.append(
             Card(
                 cluster, int(size), float(share), float(spread), _largest(centers if share > 0 else (), _MIN_APART),
-                _surprising(traits, cluster), typical[cluster], more, _terms(found, cluster),
+                [traits[place].on_card(cluster, far) for place, far in surprising[cluster]],
+                typical[cluster], more, _terms(found, cluster),
             )
         )  # fmt: skip
     return made
@@ -245,20 +248,6 @@ def _largest(values: Iterable[tuple[Any, ...]], least: float) -> list[tuple[str,
     found = [(name, float(here), float(everywhere), float(far)) for name, here, everywhere, far in values]
     found = [one for one in found if abs(one[3]) >= least]
     return sorted(found, key=lambda one: -abs(one[3]))[:_MAX_SHOWN]
-
-
-def _surprising(traits: list[Trait], cluster: int) -> list[tuple[str, float, float, float, str]]:
-    """Give the most surprising trait of each column, and other surprising ones."""
-    order = sorted((one for one in traits if one.z[cluster] == one.z[cluster]), key=lambda one: -abs(one.z[cluster]))
-    firsts = {one.column: one for one in reversed(order)}
-    found = list(firsts.values())
-    others = [one for one in order if one is not firsts[one.column] and abs(one.z[cluster]) >= _MIN_SURPRISE]
-    found += others[: max(0, _MAX_SHOWN - len(found))]
-    return [
-        (one.name, float(one.values[cluster]), float(one.overall), float(one.z[cluster]), one.apart(cluster))
-        for one in order
-        if any(one is other for other in found)
-    ]
 
 
 def _terms(found: Profile, cluster: int) -> list[tuple[str, float, float]]:
@@ -284,12 +273,12 @@ def _profile_of(model: Any, X: Any, y: Any, k: int | None, sample_weight: Any) -
         return _of_pipeline(model, X, y, k, sample_weight)
     if isinstance(model, Choice):
         model, k = model.result, model.k if k is None else k
-    if k is not None:
-        model = _result_of(model).best(k)
-    if hasattr(model, "predict_cluster"):
+    best = model if k is None else _result_of(model).best(k)
+    if hasattr(model, "predict_cluster"):  # has models of one k
         return cast("Profile", model._profile(X, y, sample_weight))
     if y is not None:
         raise UsageError("[y] is the target of a RegressionClustering; other models have none, so leave it out")
+    model = best
     if not hasattr(model, "_profile"):
         raise UsageError(
             f"[model] is {type(model).__name__}; a FitResult, a Model, a Choice, a fitted clusterer of manymeans, or a "

@@ -317,5 +317,6 @@ def read_fields(path: bytes, format: str, options: dict[str, Any]) -> dict[str, 
         "source": {"count": len(schema), "numbers": [j + 1 for j in columns], "names": table.column_names,
                    "first_line": 0, "rules": [], "drops_gaps": False, "decimal": "."},
         "dropped": np.empty(0, dtype=np.int64),
+        "zero_gaps": [],
         "ids": [],
     }  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable, Iterator
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -12,15 +12,15 @@ import numpy.typing as npt
 
 from . import _manymeans, _threads
 from ._batch import BatchResult, EachProblem, each_of, fit_batch, initial_of, is_batch, problems_of
-from ._errors import UsageError, warn, warn_of_stop
+from ._errors import BadDataError, UsageError, warn, warn_of_stop
 from ._initial import initial_of_fit
-from ._input import Points, Target, in_order, plain_centers, plain_points, plain_weights
+from ._input import OF_TEXT, Points, Target, in_order, plain_centers, plain_points, plain_weights
 from ._labelling import predict_points, scaled
-from ._opening import NAMES_OF_FILES, is_frame, opened, weights_of, whose_parameters
+from ._opening import NAMES_OF_FILES, is_frame, opened, weights_of
 from ._parameters import Check, between, check_callback, integer, optional, path_of, real, switch, text_of
 from ._progress import Callback, Reporter
 from ._ranks import Ranks
-from ._reading import read
+from ._reading import rules_of
 from ._result import Criterion, FitResult, Model
 from ._scales import scaling_of
 from ._seeds import seed_of
@@ -506,20 +506,18 @@ def fit_each(
 def _fitted(given: dict[str, Any], *, search: bool = False) -> FitResult:
     """Fit, or search and fit, with all parameters of `fit` or of `search`."""
     X, sample_weight, init, comm = given["X"], given["sample_weight"], given["init"], given.get("comm")
-    with contextlib.nullcontext() if comm is None else Ranks(comm) as ranks:
+    own = _OF_TABLES if comm is None and (is_frame(X) or isinstance(X, NAMES_OF_FILES)) else ()
+    with contextlib.nullcontext() if comm is None else Ranks(comm) as ranks, _advising(own):
         check_callback(given["callback"])
         saved = _checkpoint_of((X, sample_weight, init), *(given[name] for name in _OF_CHECKPOINTS))
         if ranks is not None and isinstance(X, NAMES_OF_FILES):
             raise UsageError(f"[X] is {shown(X)}; with comm, the rows of this rank are right")
         rules = {name: given[name] for name in _OF_TABLES}
-        if ranks is None and (is_frame(X) or isinstance(X, NAMES_OF_FILES)):
-            with whose_parameters():
-                X = read(X, **rules) if _rules_in(rules) else X
-        else:
+        if not own:
             _check_tables(rules, "the rows of one rank" if ranks else "an X that is no frame and no name of a file")
-        X = opened(X)
+        X = opened(X, rules=rules_of(**rules) if _rules_in(rules) else None, own=own)
         points = plain_points(X, empty=ranks is not None, keep_sparse=True)
-        weights = plain_weights(weights_of(X, sample_weight), points.array.shape[0], X)
+        weights = plain_weights(weights_of(X, sample_weight), points.array.shape[0], given["X"], X)
         given_points, scaling = points, scaling_of(points, given, ranks)
         points = scaled(points, scaling, given["n_threads"])
         options = library_options(given)
@@ -532,7 +530,7 @@ def _fitted(given: dict[str, Any], *, search: bool = False) -> FitResult:
         )  # fmt: skip
     result._set_scaling(scaling)
     if ranks is None and not search:
-        result.warnings[:0] = _column_warnings(given_points, points)
+        result.warnings[:0] = _column_warnings(given_points, points, own)
     if ranks is None:  # one rank does not have all rows
         result._remember(given["X"], sample_weight)
     for text in result.warnings:
@@ -552,7 +550,30 @@ def _check_tables(given: dict[str, Any], what: str) -> None:
         raise UsageError(f"[{name}] is not for {what}; leave it out, or prepare the points first")
 
 
-def _column_warnings(points: Points, fitted: Points) -> list[str]:
+# What messages for all functions say, and what they say of a function that has parameters for tables.
+_ADVICE = (
+    (OF_TEXT,
+     '; categories="onehot" makes columns of 0 and 1 of texts, and numeric_only=True in its place leaves them out'),
+    (" is NaN; every value must be finite (remove or fill such rows first)",
+     ' is NaN; every value must be finite: missing="drop" leaves such rows out, and missing="median" fills them'),
+)  # fmt: skip
+
+
+@contextlib.contextmanager
+def _advising(own: Container[str]) -> Iterator[None]:
+    """Let errors name the caller's own parameters for tables, if it has some."""
+    try:
+        yield
+    except BadDataError as error:
+        text = str(error)
+        for general, better in _ADVICE if own else ():
+            text = text.replace(general, better)
+        if text == str(error):
+            raise
+        raise type(error)(text) from None
+
+
+def _column_warnings(points: Points, fitted: Points, own: Container[str]) -> list[str]:
     """Say which columns a clustering should not be made of without a thought, in the words for files or for arrays."""
     if points.bfloat16 or not isinstance(points.array, np.ndarray):
         return []
@@ -561,8 +582,10 @@ def _column_warnings(points: Points, fitted: Points) -> list[str]:
     source = points.source or Source(count=columns, numbers=list(range(columns)))
     found = _manymeans.table_warnings(points.array, fitted.array, points.names or [], source.as_dict())
     texts = [in_python(text) for text in found]
-    if points.source is not None:
-        return [of_read(text) for text in texts]
+    if points.source is not None and points.source.path:
+        return [of_read(text, own) for text in texts]
+    if own or points.source is not None:  # a frame
+        return [of_read(text.replace("their place in the file", "their place"), own, "X") for text in texts]
     return [of_array(text) for text in texts]
 
 

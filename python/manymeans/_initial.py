@@ -63,7 +63,9 @@ def initial_of_fit(init: Any, columns: list[str] | None, options: dict[str, Any]
         except BadDataError:  # no model file
             init = read(init, dtype="float64")  # exact; the fit rounds once to the type of the points
     if isinstance(init, FitResult):
-        init = _models_of(init._of_kind(linear=False), options)
+        if init.models[0].linear:
+            raise UsageError("[init] these are linear models; a FitResult of centres is right")
+        init = _models_of(init, options)
     return initial_models(init, columns, options["metric"])
 
 

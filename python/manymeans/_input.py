@@ -290,7 +290,8 @@ _ADVICE = {
 }
 
 
-_OF_TEXT = (
+#: Advice that names parameters of `read`.
+OF_TEXT = (
     '; manymeans.read(X, categories="onehot").points makes columns of 0 and 1 of texts, and numeric_only=True in its '
     "place leaves them out"
 )
@@ -319,7 +320,7 @@ def _refuse(name: str, dtype: Any, value: Any = None, where: str = "") -> NoRetu
     held = f" and holds {what}, {shown(value)} in {where or 'it'}" if what else where and f" in {where}"
     advice = _ADVICE.get("text" if getattr(dtype, "kind", "") in tuple("SUT") else str(what), "")
     if what == "text" and name == "X" and "column" in where:  # of a frame, which read() takes
-        advice += _OF_TEXT
+        advice += OF_TEXT
     raise BadDataError(f"{begin}{name} is of type {dtype}{held}; numbers are needed{advice}")
 
 
@@ -633,7 +634,7 @@ def unwrap(X: Any) -> Points | None:
         except BadDataError as error:
             text = str(error)
             is_text = "] it holds text" in text and getattr(X, "shape", ())[1:]
-            raise BadDataError(text.split(": leave it out")[0] + _OF_TEXT if is_text else text) from None
+            raise BadDataError(text.split(": leave it out")[0] + OF_TEXT if is_text else text) from None
         warn_of_rounded(X, "X")
         return Points(array, names=list(names) or None)
     if is_on_cuda(X):
@@ -845,8 +846,8 @@ def restore(thing: Any, state: dict[str, Any]) -> None:
     vars(thing).update((sys.intern(name), value) for name, value in aligned(state).items())
 
 
-def plain_weights(sample_weight: Any, n: int, X: Any) -> npt.NDArray[np.float64] | None:
-    """Return the weights of the n rows of X as the library requires them."""
+def plain_weights(sample_weight: Any, n: int, X: Any, read: Any = None) -> npt.NDArray[np.float64] | None:
+    """Return the weights of the n rows of X, or of what was read of it, as the library requires them."""
     if sample_weight is None:
         return None
     name = "sample_weight"
@@ -857,6 +858,9 @@ def plain_weights(sample_weight: Any, n: int, X: Any) -> npt.NDArray[np.float64]
             "takes them from a column or file, and a frame gives them by frame[name]"
         )
     weights = readable(plain_numbers(sample_weight, name).astype(np.float64, copy=False))
+    rows = X if read is None else read
+    if isinstance(rows, Dataset) and len(rows.dropped) > 0 and weights.shape == (n + len(rows.dropped),):
+        weights = np.delete(weights, rows.dropped)  # those of rows with gaps go with the rows
     if weights.ndim == 0:
         weights = np.full(n, float(weights))
     if weights.shape != (n,):

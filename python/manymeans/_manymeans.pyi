@@ -143,6 +143,7 @@ def choose_k(
 def describe_column(
     values: npt.NDArray[np.float64], labels: npt.NDArray[np.uint32], weights: npt.NDArray[np.float64] | None, k: int
 ) -> dict[str, Any]: ...
+def surprising(traits: list[dict[str, Any]], clusters: int) -> list[list[tuple[int, str]]]: ...
 def report(
     points: _Points | None,
     bfloat16: bool,

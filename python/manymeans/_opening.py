@@ -7,7 +7,7 @@ import csv
 import os
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -26,29 +26,26 @@ NAMES_OF_FILES = (str, bytes, os.PathLike)
 _LINE = re.compile(r" \(line \d+\)")
 
 
-def opened(X: Any, like: Any = None) -> Any:
-    """Read points as the FitResult `like` asks: of a file whose name is given, and of a frame if the fit has rules.
+def opened(X: Any, like: Any = None, rules: dict[str, Any] | None = None, own: Container[str] = ()) -> Any:
+    """Read points as the FitResult `like` asks: of a file whose name is given, and of a frame if there are rules.
 
-    Anything else is given as it is.
+    Anything else is given as it is. `rules` are options of the library. Messages name parameters of `read`, but those
+    that the caller has of its `own`.
     """
-    ruled = like is not None and (like._source.rules or like._source.drops_gaps) and is_frame(X)
+    ruled = is_frame(X) and (rules or (like is not None and (like._source.rules or like._source.drops_gaps)))
     if not (ruled or isinstance(X, NAMES_OF_FILES)):
         return X
     options = PLAIN | {"threads": _threads.effective(None), "like": None if like is None else like._points_of_fit()}
-    with whose_parameters(), keeping_columns_of(like):
-        table = dataset_of_frame(X, options) if ruled else dataset_of(path_of("X", X), options)
-    for text in table.warnings:
-        warn(of_read(text))
-    return table
-
-
-@contextlib.contextmanager
-def whose_parameters() -> Iterator[None]:
-    """Let errors say which of the parameters that they name are of `read`."""
+    options |= rules or {}
+    given = "X" if ruled else "path"
     try:
-        yield
+        with keeping_columns_of(like):
+            table = dataset_of_frame(X, options) if ruled else dataset_of(path_of("X", X), options)
     except Error as error:
-        raise type(error)(of_read(str(error))) from None
+        raise type(error)(of_read(str(error), own, given)) from None
+    for text in table.warnings:
+        warn(of_read(text, own, given))
+    return table
 
 
 @contextlib.contextmanager
@@ -152,6 +149,9 @@ def dataset_of(file: bytes, options: dict[str, Any], others: tuple[bytes, ...] =
         list(found["column_names"]),
         found["weights"],
         [in_python(text) for text in found["warnings"]],
-        Source(**found["source"], path=os.path.abspath(whole), others=others, dropped=found["dropped"]),
+        Source(
+            **found["source"], path=os.path.abspath(whole), others=others, dropped=found["dropped"],
+            zero_gaps=found["zero_gaps"],
+        ),
         list(found["ids"]),
-    )
+    )  # fmt: skip

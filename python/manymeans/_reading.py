@@ -109,20 +109,12 @@ def read(
     if like is not None and not isinstance(like, FitResult):
         raise UsageError(f"[like] is {shown(like)}; a FitResult is right (result_ of an estimator, or FitResult.load)")
     chosen = _listed("columns", columns)
-    if isinstance(missing, str):
-        choice("missing", missing, ("error", "drop", "mean", "median"))
-    choice("categories", categories, ("error", "drop", "onehot"))
     choice("decimal", decimal, (".", ",", None))
     choice("header", header, ("auto", "yes", "no"))
-    options = {
+    options = rules_of(exclude, numeric_only, missing, categories) | {
         "format": text_of("format", format),
         "dtype": name,
         "columns": [_column("columns", column) for column in chosen],
-        "exclude": [_column("exclude", column) for column in _listed("exclude", exclude)],
-        "numeric_only": switch("numeric_only", numeric_only) or categories == "drop",
-        "missing": missing if isinstance(missing, str) else "value",
-        "missing_value": 0.0 if isinstance(missing, str) else _finite("missing", missing),
-        "one_hot": categories == "onehot",
         "max_categories": integer("most_categories", most_categories, 1),
         "decimal": "\0" if decimal is None else decimal,
         "header": header,
@@ -139,6 +131,20 @@ def read(
     for warning in table.warnings:
         warn(warning)
     return table
+
+
+def rules_of(exclude: Any, numeric_only: bool, missing: str | float, categories: str) -> dict[str, Any]:
+    """Give the options of the library that say what becomes of columns and gaps."""
+    if isinstance(missing, str):
+        choice("missing", missing, ("error", "drop", "mean", "median"))
+    choice("categories", categories, ("error", "drop", "onehot"))
+    return {
+        "exclude": [_column("exclude", column) for column in _listed("exclude", exclude)],
+        "numeric_only": switch("numeric_only", numeric_only) or categories == "drop",
+        "missing": missing if isinstance(missing, str) else "value",
+        "missing_value": 0.0 if isinstance(missing, str) else _finite("missing", missing),
+        "one_hot": categories == "onehot",
+    }
 
 
 def _listed(name: str, columns: Any) -> list[str | int]:

@@ -112,7 +112,7 @@ def report(
     rows = X if steps is None else steps[:-1].transform(X) if len(steps.steps) > 1 else X
     rows = opened(rows, fitted)
     points = fitted._points_of(rows, n_threads)
-    weights = plain_weights(weights_of(rows, sample_weight), points.array.shape[0], X)
+    weights = plain_weights(weights_of(rows, sample_weight), points.array.shape[0], X, rows)
     of_rows = row_names(rows if steps is None else X)
     if of_rows is not None:
         wanted["row_names"] = [str(name) for name in of_rows]

@@ -270,7 +270,8 @@ class FitResult:
         raise UsageError(
             "[model] these are centres; RegressionClustering needs linear models"
             if linear
-            else "[model] these are linear models; RegressionClustering uses them"
+            else "[model] these are linear models; give the fitted RegressionClustering in place of its result, "
+            "or RegressionClustering.load of their file: it has predict and summary, and cards takes it"
         )
 
     def best(self, k: int | None = None, criterion: Criterion | None = None) -> Model:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _manymeans, _threads
-from ._errors import UsageError
+from ._errors import UsageError, warn
 from ._input import Points
 from ._labelling import is_scaled
 from ._outside import UNSCALED
@@ -32,7 +32,14 @@ def scaling_of(points: Points, given: dict[str, Any], ranks: Any = None) -> dict
         raise UsageError(f"[{name}] needs all rows, and these are those of one rank; scale the points before")
     threads = _threads.effective(given["n_threads"])
     with naming(points.names, points.source):
-        return _manymeans.find_scaling(points.array, points.bfloat16, scale, logs, threads)
+        found: dict[str, Any] = _manymeans.find_scaling(points.array, points.bfloat16, scale, logs, threads)
+    for j in points.source.zero_gaps if logs and points.source else ():
+        if found["log"][j] == "log1p":
+            warn(
+                f"[log] the gaps of column '{points.names[j] if points.names else j}' are 0, so its logarithm is of "
+                '1 + x; missing="median" keeps log(x) where all other values are above 0'
+            )
+    return found
 
 
 def _log_columns(points: Points, log: Any) -> list[int]:

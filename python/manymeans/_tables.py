@@ -54,6 +54,8 @@ class Source:
         Files of weights and initial centres, and files of memory maps. No output replaces any such file.
     dropped : ndarray of int64
         Rows of the file, from 0, that have gaps and are no points.
+    zero_gaps : list of int
+        Columns of the points whose gaps were filled with 0.
 
     """
 
@@ -67,6 +69,7 @@ class Source:
     path: bytes = b""
     others: tuple[bytes, ...] = ()
     dropped: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64), compare=False)
+    zero_gaps: list[int] = field(default_factory=list, compare=False)
 
     def as_dict(self) -> dict[str, Any]:
         """Give what the library calls the columns of a file."""
@@ -75,7 +78,7 @@ class Source:
 
     def of_answer(self) -> Source:
         """Leave out where the points lay: pickles of equal results are the same bytes."""
-        return replace(self, path=b"", others=(), first_line=0, dropped=np.zeros(0, dtype=np.int64))
+        return replace(self, path=b"", others=(), first_line=0, dropped=np.zeros(0, dtype=np.int64), zero_gaps=[])
 
     def and_files_of(self, *given: Any) -> Source:
         """Add what has gone into a fit, too."""

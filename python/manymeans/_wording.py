@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Container
 from typing import Any
 
 # The library's names for the arguments of a user of Python.
@@ -99,13 +100,17 @@ _OF_READ = re.compile(
 )
 
 
-def of_read(text: str) -> str:
+def of_read(text: str, own: Container[str] = (), given: str = "path") -> str:
     """Say whose parameters a message of `read` names, where another function has read the file.
 
     Parameters
     ----------
     text : str
         A message in the words of Python.
+    own : container of str, optional
+        Parameters that this function has, too.
+    given : str, default="path"
+        What `read` would get.
 
     Returns
     -------
@@ -113,10 +118,13 @@ def of_read(text: str) -> str:
         For ``leave it out with exclude=`` this is ``leave it out with manymeans.read(path, exclude=...)``.
 
     """
-    return _OF_READ.sub(
-        lambda found: f"manymeans.read(path, {found['name']}={found['value'] or '...'})" if found["name"] else found[0],
-        text,
-    )
+
+    def said(found: re.Match[str]) -> str:
+        if not found["name"] or found["name"] in own:
+            return found[0]
+        return f"manymeans.read({given}, {found['name']}={found['value'] or '...'})"
+
+    return _OF_READ.sub(said, text)
 
 
 # Advice to leave out or change a column that a model needs. Quoted text stays unchanged.
@@ -150,7 +158,7 @@ def of_model(text: str) -> str:
 
 # Advice that names parameters of `read`, of columns that are left out.
 _OF_COLUMNS = re.compile(
-    r"(?:: | \()(?:exclude=|columns= chooses others)\)?|, or id=, which lets it name the rows"
+    r"(?:: | \()exclude=\)?|, or id=, which lets it name the rows"
     "|(?<=their place) in the file"
 )
 

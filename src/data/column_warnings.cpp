@@ -370,8 +370,7 @@ std::vector<std::string> find_row_numbers(const Dataset& points, int64_t memory,
                                                    one.first + 2 * one.step)
                                      : fmt::format("(from {:.0f} on, with holes)", one.first);
     warnings.push_back(
-        fmt::format("{} only counts the rows {}, and groups them by their place in the file; leave it out: --columns "
-                    "chooses others",
+        fmt::format("{} only counts the rows {}, and groups them by their place in the file; leave it out: --exclude",
                     column_label(points, static_cast<int64_t>(one.column) + 1), how));
   }
   add_ids(points, warned, sample, comm, warnings);
@@ -434,7 +433,7 @@ std::vector<std::string> find_dominance(const Dataset& points, const PointsView&
                       column_label(points, largest - variances.begin() + 1),
                       share > 0.9995 ? "more than 99.9" : fmt::format("{:.1f}", 100 * share),
                       ids ? "it looks like an id, which no scaling helps; leave it out (--exclude)"
-                          : "scale the columns (--scale standard), or leave it out (--columns chooses others)")};
+                          : "scale the columns (--scale standard), or leave it out (--exclude)")};
 }
 
 }  // namespace

@@ -230,6 +230,18 @@ Scaling find_scaling(const PointsView& points, const ScaleRules& rules, int thre
   return find_scaling(points, rules, threads, memory, self_comm());
 }
 
+std::vector<std::string> filled_log_warnings(const Dataset& points, const Scaling& scaling) {
+  std::vector<std::string> warnings;
+  for (size_t j = 0; j < scaling.logs.size() && j < points.zero_gaps.size(); ++j) {
+    if (!points.zero_gaps[j] || scaling.logs[j] != Logarithm::kOfOnePlus) continue;
+    warnings.push_back(
+        fmt::format("the gaps of {} are 0, so its logarithm is of 1 + x; --missing median keeps log(x) where all other "
+                    "values are above 0",
+                    column_label(points, static_cast<int64_t>(j) + 1)));
+  }
+  return warnings;
+}
+
 Matrix apply_scaling(const PointsView& points, const Scaling& scaling, int threads) {
   const FpEnvironmentGuard guard;
   check_columns(points, scaling);

@@ -106,6 +106,7 @@ ReadOptions options_of_traits(const std::vector<std::string>& columns, const Rea
   options.format = points.format;
   options.dtype = DataType::kFloat64;
   options.columns = columns;
+  options.names = points.names;
   options.rules = {.missing = Missing::kValue,
                    .missing_value = kNaN,
                    .one_hot = true,
@@ -117,22 +118,35 @@ ReadOptions options_of_traits(const std::vector<std::string>& columns, const Rea
   return options;
 }
 
-std::vector<Trait> traits_of(const Dataset& columns, const Dataset& points, const ModelResult& model) {
+std::vector<Trait> traits_of(const Dataset& columns, const Dataset& points, const ModelResult& model,
+                             std::vector<std::string>& warnings) {
   const std::vector<uint32_t> labels = all_labels(model.labels);
   std::vector<std::vector<double>> values = columns_of(columns, points, model.labels.size());
   std::vector<Trait> traits;
   size_t j = 0, column = 0;
+  const SourceColumns& source = columns.source;
+  const auto warn_of = [&](size_t at, const char* what) {
+    std::string label = column_label(columns, static_cast<int64_t>(at) + 1);
+    if (!source.rules.empty() && !source.names.empty()) {  // not that of a text
+      label = fmt::format("column {} ('{}')", source.numbers[column], source.names[column]);
+    }
+    warnings.push_back(fmt::format("{} of the profile holds {}, so no card shows it", label, what));
+  };
   const auto describe = [&](bool is_text) {
-    const std::vector<int64_t>& numbers = columns.source.numbers;
-    const int64_t number = numbers.size() == values.size() ? numbers[j] : static_cast<int64_t>(j) + 1;
+    const int64_t number = source.numbers.size() == values.size() ? source.numbers[j] : static_cast<int64_t>(j) + 1;
     const std::string name = columns.column_names.empty() ? fmt::format("column {}", number) : columns.column_names[j];
-    const std::vector<double>& own = values[j++];
+    const size_t at = j++;
+    const std::vector<double>& own = values[at];
     if (is_text && std::ranges::find(own, 1.0) == own.end()) return;  // a text of rows that were left out
+    if (std::ranges::all_of(own, [](double value) { return std::isnan(value); })) warn_of(at, "gaps alone");
+    if (std::ranges::any_of(own, [](double value) { return std::isinf(value); })) warn_of(at, "an infinity");
     traits.push_back({name, describe_column(own, labels, points.weights, model.k), is_text, column});
   };
-  for (const ColumnRule& rule : columns.source.rules) {
+  for (const ColumnRule& rule : source.rules) {
+    const size_t before = traits.size();
     if (rule.categorical) leave_out_gaps(std::span(values).subspan(j, rule.categories.size()));
     for (size_t left = rule.categorical ? rule.categories.size() : 1; left > 0; --left) describe(rule.categorical);
+    if (traits.size() == before) warn_of(j - 1, "gaps alone");
     ++column;
   }
   for (; j < values.size(); ++column) describe(false);  // a file of plain numbers has no rules

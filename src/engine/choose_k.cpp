@@ -316,7 +316,7 @@ ChosenK choose_k(const PointsView& points, const ChooseOptions& options, const F
     judge({points, input, options, labelled, time}, found);
     if (found.interrupted) found.warnings.push_back(about_stop(found, time.over()));
     check_mapped(points.data);
-    decide(found, shape_of(measured.view));
+    decide(found, shape_of(measured.view, options.column_names));
     return found;
   });
 }

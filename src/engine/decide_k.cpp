@@ -231,13 +231,15 @@ bool Shape::is_skewed() const {
 }
 
 std::string Shape::text() const {
-  if (const size_t tails = skewed - skewed_two_valued; is_skewed() && tails > 0) {
-    return fmt::format("{} of {} columns are skewed, which misleads criteria: try their logarithms", tails, columns);
+  if (const size_t count = skewed - skewed_two_valued; is_skewed() && count > 0) {
+    return fmt::format("{} of {} columns are skewed ({}), which misleads criteria: try their logarithms", count,
+                       columns, tails.text());
   }
-  return outliers == 0 ? "" : fmt::format("{} of {} rows are outliers, which mislead criteria", outliers, rows);
+  if (outliers == 0) return "";
+  return fmt::format("{} of {} rows are outliers (in {}), which mislead criteria", outliers, rows, far.text());
 }
 
-Shape shape_of(const PointsView& points) {
+Shape shape_of(const PointsView& points, std::span<const std::string> names) {
   constexpr int64_t kMinRows = 64, kMaxRows = 4096, kMaxValues = int64_t{1} << 22;
   constexpr double kSkewed = 1.5, kFar = 6;
   const int64_t wanted = std::clamp(kMaxValues / points.d, kMinRows, kMaxRows);
@@ -253,9 +255,15 @@ Shape shape_of(const PointsView& points) {
     shape.skewed += is_skewed ? 1 : 0;
     shape.two_valued += has_two ? 1 : 0;
     shape.skewed_two_valued += is_skewed && has_two ? 1 : 0;
+    const std::string name = column < names.size() ? names[column] : fmt::format("column {}", column + 1);
+    if (is_skewed && !has_two) shape.tails.add(name);
+    bool is_far = false;
     for (size_t at = column; at < values.size(); at += columns) {
-      if (std::fabs(values[at] - its.mean) > kFar * its.deviation) outliers.insert(at / columns);
+      if (std::fabs(values[at] - its.mean) <= kFar * its.deviation) continue;
+      outliers.insert(at / columns);
+      is_far = true;
     }
+    if (is_far) shape.far.add(name);
   }
   shape.outliers = std::ssize(outliers);
   return shape;

@@ -83,10 +83,19 @@ std::string run_part(const ShownModel& shown) {
     for (const auto& [phase, seconds] : from.seconds) rows.push_back({"time, " + phase, shown_duration(seconds)});
   }
   Rows options;
-  for_each_option(from.options, [&](const OptionInfo& info, const auto& value) {
+  const auto add = [&](const OptionInfo& info, const auto& value) {
     const bool known = from.threads > 0 || decides_the_answer(info.name);
     if (known) options.push_back({info.name, shortened(option_text(value), 200)});
-  });
+  };
+  if (const RegressResult* lines = shown.input.regression) {
+    RegressOptions all = lines->options;
+    static_cast<FitOptions&>(all) = from.options;
+    for_each_regress_option(all, add);
+    options.push_back({"degree", fmt::format("{}", lines->terms.degree)});
+    if (lines->terms.degree > 1) options.push_back({"products", fmt::format("{}", lines->terms.products)});
+  } else {
+    for_each_option(from.options, add);
+  }
   return section("Run", "The digest is the same for equal answers, on every machine.",
                  table({"", ""}, rows, 2) + folded("All options", table({"option", "value"}, options, 2)));
 }

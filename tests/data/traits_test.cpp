@@ -62,7 +62,9 @@ TEST(Traits, OfATable) {
   table.column_names = {"t=x", "t=y", "t=z", "n"};
   table.source.rules = {{.categorical = true, .categories = {"x", "y", "z"}}, {}};
   points.dropped = {2};
-  const std::vector<Trait> traits = traits_of(table, points, model_of({0, 0, 1, 1}, 2));
+  std::vector<std::string> warnings;
+  const std::vector<Trait> traits = traits_of(table, points, model_of({0, 0, 1, 1}, 2), warnings);
+  EXPECT_TRUE(warnings.empty());
   ASSERT_EQ(traits.size(), 3U);
   EXPECT_TRUE(traits[0].is_text && traits[1].is_text && !traits[2].is_text);
   EXPECT_EQ(traits[0].name, "t=x");
@@ -70,7 +72,25 @@ TEST(Traits, OfATable) {
   EXPECT_EQ(traits[0].columns.means, (std::vector<double>{1, 0.5}));
   EXPECT_EQ(traits[2].columns.means, (std::vector<double>{5.5, 7.5}));
   points.dropped = {};
-  EXPECT_THROW(traits_of(table, points, model_of({0, 0, 1, 1}, 2)), Error);
+  EXPECT_THROW(traits_of(table, points, model_of({0, 0, 1, 1}, 2), warnings), Error);
+}
+
+// The fit has left out the only row with a text.
+TEST(Traits, ColumnsWithoutATestValueWarn) {
+  const std::vector<double> cells = {kNaN, 1, 0, 2, kNaN, INFINITY, 0, 3, 7, 4, 1, 5};
+  Dataset table, points;
+  table.view = {cells.data(), 3, 4};
+  table.column_names = {"gone", "far", "t=x", "near"};
+  table.source.numbers = {2, 4, 5, 9};
+  table.source.names = {"gone", "far", "t", "near"};
+  table.source.rules = {{}, {}, {.categorical = true, .categories = {"x"}}, {}};
+  points.dropped = {2};
+  std::vector<std::string> warnings;
+  traits_of(table, points, model_of({0, 1}, 2), warnings);
+  EXPECT_EQ(warnings,
+            (std::vector<std::string>{"column 2 ('gone') of the profile holds gaps alone, so no card shows it",
+                                      "column 4 ('far') of the profile holds an infinity, so no card shows it",
+                                      "column 5 ('t') of the profile holds gaps alone, so no card shows it"}));
 }
 
 TEST(Traits, TheMostSurprisingComeFirst) {

@@ -60,6 +60,12 @@ std::vector<int64_t> defensible(const ChosenK& found) {
 
 using Ks = std::vector<int64_t>;
 
+Shape with_names(Shape shape) {
+  shape.tails.add("price");
+  shape.far.add("age");
+  return shape;
+}
+
 TEST(DecideK, OneKWhereAllFamiliesAgree) {
   ChosenK found = nothing_found();
   let_return(found, 3, 2);
@@ -143,24 +149,23 @@ TEST(DecideK, NumbersBesideALimitDoNotContradictIt) {
 TEST(DecideK, OneIsDefensibleWhereClustersTouch) {
   ChosenK found = nothing_found();
   let_return(found, 3, 0.3);
-  decide(found, Shape{.rows = 500, .outliers = 3});
+  decide(found, with_names({.rows = 500, .outliers = 3}));
   EXPECT_EQ(found.status, ChoiceStatus::kSeveral);
   EXPECT_EQ(defensible(found), (Ks{1, 3}));
   EXPECT_EQ(found.k, 3);
   EXPECT_EQ(found.defensible[1].meaning, "parts that return in other rows (strength 0.90) but touch");
-  EXPECT_TRUE(found.reason.ends_with("; 3 of 500 rows are outliers, which mislead criteria")) << found.reason;
+  EXPECT_TRUE(found.reason.ends_with("; 3 of 500 rows are outliers (in age), which mislead criteria")) << found.reason;
 }
 
 // Slices of a tail return, too.
 TEST(DecideK, SkewedColumnsNeedAValley) {
   ChosenK found = nothing_found();
   let_return(found, 4, 0.3);
-  decide(found, {.columns = 2, .skewed = 1});
+  decide(found, with_names({.columns = 2, .skewed = 1}));
   EXPECT_EQ(found.status, ChoiceStatus::kUnclear);
-  EXPECT_EQ(
-      found.reason,
-      "the clusters of k = 4 return in other rows, but no valley separates them; 1 of 2 columns are skewed, which "
-      "misleads criteria: try their logarithms");
+  EXPECT_EQ(found.reason,
+            "the clusters of k = 4 return in other rows, but no valley separates them; 1 of 2 columns are skewed "
+            "(price), which misleads criteria: try their logarithms");
   ChosenK among_many = nothing_found();
   let_return(among_many, 4, 0.3);
   decide(among_many, {.columns = 11, .skewed = 1});
@@ -218,13 +223,18 @@ TEST(DecideK, ShapeNamesSkewAndOutliers) {
   std::normal_distribution<double> normal;
   std::vector<double> values(2000);
   for (double& value : values) value = normal(random);
-  const auto shape = [&] { return shape_of({values.data(), 1000, 2}).text(); };
+  const std::vector<std::string> names = {"price", "age"};
+  const auto shape = [&] { return shape_of({values.data(), 1000, 2}, names).text(); };
   EXPECT_EQ(shape(), "");
   values[11] = 20;
   values[13] = -20;
-  EXPECT_EQ(shape(), "2 of 1000 rows are outliers, which mislead criteria");
+  EXPECT_EQ(shape(), "2 of 1000 rows are outliers (in age), which mislead criteria");
   for (size_t i = 0; i < values.size(); i += 2) values[i] = std::exp(values[i]);
-  EXPECT_EQ(shape(), "1 of 2 columns are skewed, which misleads criteria: try their logarithms");
+  EXPECT_EQ(shape(), "1 of 2 columns are skewed (price), which misleads criteria: try their logarithms");
+  values[11] = values[13] = 0;
+  EXPECT_EQ(shape_of({values.data(), 200, 10}).text(),
+            "5 of 10 columns are skewed (column 1, column 3, column 5 and 2 more), which misleads criteria: try their "
+            "logarithms");
 }
 
 }  // namespace

@@ -43,8 +43,8 @@ def result(tmp_path_factory):
 def uses(result):
     """Functions that take the name of a file as X."""
     return {
-        "fit": (manymeans.fit, lambda X: manymeans.fit(X, 2)),
-        "search": (manymeans.search, lambda X: manymeans.search(X, 2, rounds=1)),
+        "fit": (manymeans.fit, lambda X, **own: manymeans.fit(X, 2, **own)),
+        "search": (manymeans.search, lambda X, **own: manymeans.search(X, 2, rounds=1, **own)),
         "kmeans_plusplus": (manymeans.kmeans_plusplus, lambda X: manymeans.kmeans_plusplus(X, 2)),
         "choose_k": (manymeans.choose_k, lambda X: manymeans.choose_k(X, [2], models=1, references=0, bootstraps=0)),
         "predict": (manymeans.predict, lambda X: manymeans.predict(np.zeros((1, _width(X))), X)),
@@ -73,6 +73,7 @@ def check_names(text, function):
     for called, given in re.findall(r"manymeans\.(\w+)\(([^)]*)\)", text):
         for name in re.findall(r"(\w+)=", given):
             assert name in inspect.signature(getattr(manymeans, called)).parameters, text
+            assert called != "read" or name not in inspect.signature(function).parameters, text
     rest = re.sub(r"manymeans\.\w+\([^)]*\)", "", text)
     for name in re.findall(r"(?<![\w.(])(\w+)=", rest):
         assert name in inspect.signature(function).parameters, text
@@ -98,6 +99,11 @@ def test_files(use, what, result, tmp_path):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 call(manymeans.read(path, **{name: value}))  # an error is advice that fails
+        own = re.sub(r"manymeans\.read\([^)]*\)", "", message)
+        for name, value in re.findall(r'(?<![\w.])(exclude|numeric_only|missing|categories)=(True|"[^"]*")?', own):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                call(path, **{name: {"True": True, "": right.get(name)}.get(value, value.strip('"'))})
 
 
 @pytest.mark.parametrize("what", ["text", "a gap", "a date"])
@@ -177,12 +183,34 @@ def test_a_file_in_the_place_of_a_model(result, tmp_path):
 def test_text_in_frames_becomes_numbers_as_errors_say(maker):
     library, name = maker.split(".")
     X = getattr(pytest.importorskip(library), name)({"x": [1.0, 2, 3, 4], "t": ["a", "b", "a", "b"]})
-    for fit in (lambda X: manymeans.fit(X, 2), manymeans.KMeans(2).fit):
+    [message] = messages(lambda: manymeans.fit(X, 2))
+    assert message.endswith(
+        '; categories="onehot" makes columns of 0 and 1 of texts, and numeric_only=True in its place leaves them out'
+    )
+    assert manymeans.fit(X, 2, categories="onehot").column_names == ["x", "t=a", "t=b"]
+    for fit in (lambda X: manymeans.choose_k(X, [2], models=1, references=0, bootstraps=0), manymeans.KMeans(2).fit):
         [message] = messages(lambda fit=fit: fit(X))
         advice = re.search(r"manymeans\.read\(X, [^)]*\)\.points", message)[0]
         fit(eval(advice, {"manymeans": manymeans, "X": X}))
         assert message.endswith("numeric_only=True in its place leaves them out")
         fit(manymeans.read(X, numeric_only=True).points)
+
+
+@pytest.mark.parametrize("maker", ["pandas.DataFrame", "polars.DataFrame", "pyarrow.table"])
+def test_frames_of_a_fit_need_no_read(maker):
+    library, name = maker.split(".")
+    make = getattr(pytest.importorskip(library), name)
+    X = make(
+        {"user_id": list(range(40)), "x": [i % 7 * 1000.0 for i in range(40)], "y": [float("nan")] + [1.0, 2, 3] * 13}
+    )
+    [message] = messages(lambda: manymeans.fit(X, 2))
+    assert "manymeans.read" not in message and 'missing="drop"' in message
+    for missing in re.findall(r'missing="?(\w+)', message):
+        said = messages(lambda missing=missing: manymeans.fit(X, 2, missing=missing))
+        assert any("by their place; leave it out: exclude=" in one for one in said)
+        for one in said:
+            check_names(one, manymeans.fit)
+    assert not any("exclude" in one for one in messages(lambda: manymeans.KMeans(2).fit(X)))
 
 
 COLUMNS = {

@@ -373,7 +373,14 @@ def test_profiles_that_are_wrong(frame, outcome):
     frame.index, outcome.index = frame.index + 7, outcome.index[::-1] + 7
     with pytest.raises(manymeans.BadDataError, match=r"^\[profile\] its index has the labels of X's index"):
         fitted.summary(frame, profile=outcome)
-    constant = fitted.summary(profile={"one": np.full(len(frame), 0.1), "gone": np.full(len(frame), np.nan)})
+    columns = {"one": np.full(len(frame), 0.1), "gone": [None] * len(frame), "far": np.arange(len(frame)) / 0.1}
+    columns["far"][3] = np.inf
+    with pytest.warns(UserWarning) as warned:
+        constant = fitted.summary(profile=columns)
+    assert [str(one.message) for one in warned] == [
+        "[profile] 'gone' holds gaps alone, so no card shows it",
+        "[profile] 'far' holds an infinity, so no card shows it",
+    ]
     assert (constant["one (z)"] == 0).all() and constant["gone (mean)"].isna().all()
 
 
@@ -426,6 +433,53 @@ def test_cards_of_linear_models_and_of_files(frame, tmp_path):
     where = dict(zip(frame["who"], frame[["age", "income", "size"]].to_numpy(), strict=True))
     far = [((where[who] - data.points.mean(axis=0)) ** 2).sum() for who in card.typical]
     assert np.all(np.diff(far) > -1e-3 * max(far))
+
+
+def test_linear_models_are_described_or_say_how(frame, tmp_path):
+    X, y = frame[["age", "income"]], frame["size"]
+    fitted = RegressionClustering(2, random_state=0).fit(X, y)
+    cards = manymeans.cards(fitted)
+    assert manymeans.cards(fitted, k=2) == manymeans.cards(fitted, X, y, k=2) == cards
+    assert manymeans.summary(fitted, k=2).equals(fitted.summary())
+    with pytest.raises(manymeans.UsageError, match="k"):
+        manymeans.cards(fitted, k=3)
+    fitted.save(tmp_path / "m.npz")
+    assert manymeans.cards(RegressionClustering.load(tmp_path / "m.npz"), X, y) == cards
+    result, advice = (
+        fitted.result_,
+        "linear models; give the fitted RegressionClustering .*: it has predict and summary, and cards",
+    )
+    for refuse in (
+        result.summary, result.best().summary, lambda: result.predict(X), lambda: manymeans.predict(result, X),
+        lambda: manymeans.cards(result), lambda: manymeans.summary(result, X), lambda: KMeans.load(tmp_path / "m.npz"),
+        lambda: manymeans.cards(result.best()),
+    ):  # fmt: skip
+        with pytest.raises(manymeans.UsageError, match=advice):
+            refuse()
+    with pytest.raises(
+        manymeans.UsageError, match=r"^\[init\] these are linear models; a FitResult of centres is right"
+    ):
+        manymeans.fit(X, 2, init=result)
+    with pytest.raises(manymeans.UsageError, match="no centres to agree on; compare takes two of them"):
+        manymeans.consensus(result, 2)
+    assert manymeans.compare(result, result).moved == 0
+
+
+def test_ties_have_the_order_of_the_program(program, tmp_path):
+    frame = pandas.DataFrame(
+        {
+            "x": [*range(10), *range(40, 50)],
+            "one": list(9 * "a" + 10 * "b" + "a"),
+            "two": list(9 * "c" + 10 * "d" + "c"),
+        }
+    )
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    cards = manymeans.cards(manymeans.fit(frame[["x"]], 2), profile=frame[["one", "two"]])
+    assert [entry[0] for entry in cards[0].profile] == ["one=a", "two=c", "one=b", "two=d"]
+    command = [program, "fit", tmp_path / "t.csv", "-k", "2", "--columns", "x", "--profile", "one,two"]
+    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    for card in cards:
+        assert "\n  ".join(str(card).split("\n  ")[:-1]) in printed
 
 
 TEXTS = ["money in the bank", "the bank lends money", "a loan of the bank", "fish in the river", "a river of water"]

@@ -70,9 +70,17 @@ def test_linear_models_have_the_page_of_the_program(points, tmp_path, program):
     assert headings(page)[:3] == ["Cards of the clusters", "Sizes of the clusters", "Linear models"]
     assert page.count("<p>cost = ") == 2
     assert ">kind=far</td>" in page
+    ours, others = (
+        dict(re.findall(r'<tr><td class="l">(\w+)</td><td class="l">([^<]*)</td>', text.split("All options")[1]))
+        for text in (page, theirs)
+    )
+    assert {name: ours[name] for name in ("swaps", "ridge", "intercept", "degree", "products", "stop")} == {
+        "swaps": "10", "ridge": "0", "intercept": "true", "degree": "2", "products": "true", "stop": "strict"
+    }  # fmt: skip
+    assert ours.keys() == others.keys() and "min_size" not in ours
     lines.save(tmp_path / "m.npz")
     loaded = RegressionClustering.load(tmp_path / "m.npz")
-    assert "<p>cost = " in manymeans.report(loaded)
+    assert "<p>cost = " in manymeans.report(loaded) and ">swaps</td>" in manymeans.report(loaded)
     with pytest.raises(UsageError, match=r"^\[profile\] needs the labels of the fit"):
         manymeans.report(loaded, frame[["age", "size"]], profile=frame[["kind"]])
 

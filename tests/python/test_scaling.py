@@ -3,6 +3,7 @@
 import csv
 import json
 import subprocess
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -125,6 +126,18 @@ def test_means_of_logarithms_are_geometric():
     assert shown["x0"] == pytest.approx(np.exp(np.log(X[:, 0]).mean()))
     assert shown["x2"] == pytest.approx(X[:, 2].mean())
     assert "geometric where the fit took a logarithm: log(" in manymeans.report(result, X=X)
+
+
+@pytest.mark.parametrize(("missing", "log"), [(0, "log1p"), (0.5, "log"), ("median", "log")])
+def test_gaps_that_zeros_fill_are_named(missing, log):
+    frame = pd.DataFrame({"price": [1.0, 2, np.nan, 30, 40], "z": [1.0, 2, 3, 4, 5]})
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = manymeans.fit(frame, 2, missing=missing, log="price")
+        manymeans.choose_k(manymeans.read(frame, missing=missing), 2, log="price", references=1, bootstraps=0)
+    said = [str(one.message) for one in caught if "gaps of" in str(one.message)]
+    assert result.scaling["log"] == [log, "none"] and len(said) == (2 if log == "log1p" else 0)
+    assert all(one.startswith("[log] the gaps of column 'price' are 0, so its logarithm is of 1 + x;") for one in said)
 
 
 def test_logarithms_of_a_frame():

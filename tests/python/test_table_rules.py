@@ -1,5 +1,7 @@
 """Tables with text, gaps and ids: what `read` makes of them beside pandas, and that models remember it."""
 
+import warnings
+
 import numpy as np
 import pandas
 import polars
@@ -206,5 +208,37 @@ def test_rules_without_a_table(people):
                 what(**{name: value})
     with pytest.raises(manymeans.UsageError, match=r"^\[missing\]"):
         manymeans.fit(people, 2, missing="mode")
-    with pytest.raises(manymeans.BadDataError, match=r"manymeans\.read\(path, exclude=\.\.\.\)"):
+    with pytest.raises(
+        manymeans.BadDataError, match=r"'town': 'b' is not a number; leave the column out with exclude="
+    ):
         manymeans.fit(people, 2, exclude="who")
+
+
+@pytest.mark.parametrize("maker", ["pandas.DataFrame", "polars.DataFrame", "path"])
+def test_weights_of_rows_that_are_dropped(maker, tmp_path):
+    columns = {"x": [1.0, 2, float("nan"), 9, 10, 11], "y": [1.0, float("nan"), 3, 4, 5, 6]}
+    weights = np.array([1.0, 50, 60, 2, 3, 4])
+    frame = pandas.DataFrame(columns, index=list("abcdef"))
+    X = frame
+    if maker == "path":
+        X = tmp_path / "t.csv"
+        frame.to_csv(X, index=False)
+    elif maker != "pandas.DataFrame":
+        X = polars.DataFrame(columns)
+    expected = manymeans.fit(frame.dropna(), 2, sample_weight=weights[[0, 3, 4, 5]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        read = manymeans.read(X, missing="drop", dtype="float64")
+        result = manymeans.fit(X, 2, sample_weight=weights, missing="drop")
+        assert result.best().inertia == pytest.approx(expected.best().inertia)
+        for X_again in (None, X, read):
+            found = result.summary(*(() if X_again is None else (X_again, weights)))
+            assert found["share"].tolist() == expected.summary()["share"].tolist()
+        assert "What sets clusters apart" in manymeans.report(result, X, sample_weight=weights)
+        for given in (weights, weights[[0, 3, 4, 5]]):
+            assert manymeans.fit(read, 2, sample_weight=given).digest == expected.digest
+        if maker == "pandas.DataFrame":
+            with pytest.raises(manymeans.BadDataError, match="in another order"):
+                manymeans.fit(X, 2, sample_weight=pandas.Series(weights, index=list("fedcba")), missing="drop")
+    with pytest.raises(manymeans.BadDataError, match="one weight for each of the 4 rows"):
+        manymeans.fit(X, 2, sample_weight=weights[:5], missing="drop")

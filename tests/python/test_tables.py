@@ -256,10 +256,10 @@ def test_frames_are_warned_of_as_files_are(library, maker):
     with pytest.warns(UserWarning, match=r"column 'x' holds more than 99.9 % of the variance") as caught:
         found = manymeans.fit(make({"x": 1e4 * x, "y": y}), 3).warnings
     assert found == [str(caught[0].message)]
-    assert found[0].endswith('scale the columns (scale="standard"), or leave it out')
+    assert found[0].endswith('scale the columns (scale="standard"), or leave it out (exclude=)')
     days = np.array([20240101 + 100 * month + day for month in range(5) for day in range(8)])
     found = manymeans.fit(make({"day": days, "x": x, "y": y}), 3).warnings
-    assert found[0].endswith("where a month ends; leave it out, or make numbers of days of it")
+    assert found[0].endswith("where a month ends; leave it out: exclude=, or make numbers of days of it")
     assert manymeans.fit(make({"x": x, "y": y}), 3).warnings == []
 
 
@@ -317,8 +317,11 @@ def test_frames_with_missing_values_and_text():
     with pytest.raises(manymeans.BadDataError, match="holds text, 'w' in row 0, column 'word'"):
         manymeans.fit(frame.fillna(2).assign(word="w"), 1)
     text = frame.fillna(2).assign(word=["v", "w", "w"])
-    for fit in (lambda X: manymeans.fit(X, 1)), manymeans.KMeans(1).fit:
-        with pytest.raises(manymeans.BadDataError, match=r'manymeans.read\(X, categories="onehot"\).points makes'):
+    for fit, how in (
+        (lambda X: manymeans.fit(X, 1), r'numbers; categories="onehot" makes'),
+        (manymeans.KMeans(1).fit, r'manymeans.read\(X, categories="onehot"\).points makes'),
+    ):
+        with pytest.raises(manymeans.BadDataError, match=how):
             fit(text)
         fit(manymeans.read(text, categories="onehot").points)
         with pytest.warns(UserWarning, match="columns that hold text were left out"):

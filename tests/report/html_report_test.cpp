@@ -6,6 +6,7 @@
 
 #include "engine/criteria_of_input.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -153,6 +154,12 @@ TEST(HtmlReport, LinearModelsHaveCardsAndProfiles) {
   EXPECT_TRUE(has(page, "50.0 % of the rows: R2 1, odd 1 (all rows 0.5)."));
   EXPECT_TRUE(has(page, "<td>+1.0 sd, z +8.9</td>"));
   EXPECT_FALSE(has(page, "typical rows"));
+  for (const char* option : {"k", "stop", "ridge", "intercept", "swaps", "degree"}) {
+    EXPECT_TRUE(has(page, fmt::format("<tr><td class=\"l\">{}</td>", option))) << option;
+  }
+  for (const char* option : {"metric", "min_size", "max_size", "products"}) {
+    EXPECT_FALSE(has(page, fmt::format("<tr><td class=\"l\">{}</td>", option))) << option;
+  }
 }
 
 TEST(HtmlReport, HeatMapsHaveNumbersAndTwelveClustersDiffer) {

@@ -106,6 +106,7 @@ FieldsReader::FieldsReader(FieldSource& source, const std::string& path, const R
     : source_(source), path_(path), options_(options) {
   columns_.count = std::ssize(source.fields());
   for (const FieldInfo& field : source.fields()) columns_.names.push_back(field.name);
+  give_names(columns_, options.names, path);
 }
 
 // The fields that become columns; what holds no numbers is left out or refused.

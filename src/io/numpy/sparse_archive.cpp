@@ -9,6 +9,7 @@
 #include "core/sparse_rows.h"
 #include "io/files/mapped_file.h"
 #include "io/numpy/npz.h"
+#include "io/table/column_selection.h"
 #include "io/table/reader.h"
 
 #include <fmt/format.h>
@@ -259,6 +260,9 @@ Dataset read_sparse_points(const std::string& path, const ReadOptions& options) 
                         [] { return "there is not enough memory to read this file; give it fewer rows or values"; },
                         [&] {
                           Dataset result = read_matrix(path, options);
+                          FileColumns columns{result.view.d, {}};
+                          give_names(columns, options.names, path);
+                          result.column_names = std::move(columns.names);
                           if (!options.weights.empty()) read_weight_file(result, options);
                           return result;
                         });

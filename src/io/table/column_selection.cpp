@@ -270,6 +270,20 @@ std::vector<int64_t> wanted_columns(const FileColumns& file, const ReadOptions& 
   return columns;
 }
 
+void give_names(FileColumns& file, const std::vector<std::string>& names, const std::string& path) {
+  if (names.empty()) return;
+  if (!file.names.empty()) {
+    throw Error(ErrorCode::kUsage, "names", path + " names its columns itself; leave it out");
+  }
+  if (const int64_t given = std::ssize(names); given != file.count) {
+    throw Error(ErrorCode::kBadData, "names",
+                fmt::format("name {} is {}: there are {}, and {} has {} columns; a name for each of them is needed",
+                            std::min(given, file.count) + 1, given < file.count ? "missing" : "one too many", given,
+                            path, file.count));
+  }
+  file.names = names;
+}
+
 SourceColumns source_columns(const FileColumns& file, std::span<const int64_t> columns) {
   SourceColumns source;
   source.count = file.count;

@@ -31,6 +31,10 @@ std::vector<int64_t> select_columns(const FileColumns& file, std::span<const std
 /// options.id.
 std::vector<int64_t> wanted_columns(const FileColumns& file, const ReadOptions& options, const std::string& path);
 
+/// Gives these names to the columns, if there are some. Throws Error(kUsage) where the file has names, and
+/// Error(kBadData) for another number of them.
+void give_names(FileColumns& file, const std::vector<std::string>& names, const std::string& path);
+
 /// These columns, as a Dataset keeps them.
 SourceColumns source_columns(const FileColumns& file, std::span<const int64_t> columns);
 

@@ -196,6 +196,12 @@ Dataset Preparation::run() {
   result.view = store.view();
   result.owner = store.owner();
   describe(result);
+  result.zero_gaps.resize(static_cast<size_t>(rules_.width()));
+  for (size_t f = 0; f < rules_.columns.size(); ++f) {
+    const PreparedColumn& column = rules_.columns[f];
+    const bool zero = !column.rule.categorical && column.rule.fill == 0.0 && tallies[0].filled[f] > 0;
+    result.zero_gaps[static_cast<size_t>(column.first)] = zero;
+  }
   warn(result, tallies[0]);
   return result;
 }

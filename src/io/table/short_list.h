@@ -9,12 +9,12 @@
 
 namespace manymeans {
 
-/// "a, b, c": max ten entries, then how many more there are. A table may have thousands of columns.
+/// "a, b, c": some entries, then how many more there are. A table may have thousands of columns.
 class ShortList {
  public:
+  explicit ShortList(int64_t max = 10) : max_(max) {}
   void add(std::string_view entry) {
-    constexpr int64_t kMax = 10;
-    if (++count_ > kMax) return;
+    if (++count_ > max_) return;
     if (count_ > 1) text_ += ", ";
     text_ += entry;
     shown_ = count_;
@@ -25,7 +25,7 @@ class ShortList {
 
  private:
   std::string text_;
-  int64_t count_ = 0, shown_ = 0;
+  int64_t max_, count_ = 0, shown_ = 0;
 };
 
 }  // namespace manymeans

@@ -247,7 +247,8 @@ Dataset read_stored(const StoredMatrix& whole, std::shared_ptr<const void> owner
   result.type_from_values = !type;
   const bool no_rows = whole.first + whole.n == 0;  // of the file
   if (no_rows || matrix.d == 0) return result;      // the caller complains
-  const FileColumns columns{matrix.d, {}};
+  FileColumns columns{matrix.d, {}};
+  give_names(columns, options.names, path);
   std::vector<int64_t> wanted = wanted_columns(columns, options, path);
   ThreadPool pool(thread_count(options.threads));
   const bool swapped = matrix.type.starts_with('>');
@@ -270,6 +271,7 @@ Dataset read_stored(const StoredMatrix& whole, std::shared_ptr<const void> owner
   if (wanted.empty())
     throw Error(ErrorCode::kBadData, path, "no column is left except the weights; choose at least one");
   result.source = source_columns(columns, wanted);
+  result.column_names = result.source.names;
   if (type && wanted == select_columns(columns, {}) && can_be_used_in_place(matrix, *type)) {
     result.view = {matrix.data, matrix.n, matrix.d, *type};
     result.owner = std::move(owner);

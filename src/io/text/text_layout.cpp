@@ -377,6 +377,7 @@ std::string comma_advice(const TextLayout& layout) {
 TextForm form_of(const ReadOptions& options) {
   TextForm form{.decimal = options.decimal, .header = options.header, .memory = options.memory};
   if (options.decimal == 0) form.decimal = options.like ? options.like->source.decimal : '.';
+  form.given = options.names;
   if (options.like) form.names = options.like->source.names;
   if (options.like && form.names.empty()) form.names = options.like->column_names;
   return form;
@@ -411,6 +412,7 @@ TextLayout find_layout(std::string_view text, const std::string& path, const Tex
   }
   const size_t fields = rows.empty() ? 0 : rows[0].size();
   layout.columns.count = static_cast<int64_t>(std::max(fields, layout.columns.names.size()));
+  give_names(layout.columns, form.given, path);
   note_texts(layout, rows);
   if (!rows.empty()) warn_of_skipped_rows(layout, head, rows[0], path);
   warn_of_total(layout, rows, path);

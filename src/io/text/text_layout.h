@@ -47,6 +47,7 @@ struct TextForm {
   Header header = Header::kAuto;
   std::vector<std::string> names = {};  ///< with kAuto: a first line that has all of these names its columns
   int64_t memory = 0;                   ///< as in ReadOptions
+  std::vector<std::string> given = {};  ///< ReadOptions::names
 };
 /// As these options say.
 TextForm form_of(const ReadOptions& options);
