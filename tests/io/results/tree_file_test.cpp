@@ -7,17 +7,12 @@
 namespace manymeans {
 namespace {
 
-TreeResult small_tree() {
+TEST(TreeFile, HoldsTheNodes) {
   TreeResult tree;
   tree.vectors = Matrix(4, 2, DataType::kFloat64);
   tree.vectors.values<double>()[7] = 0.1;
   tree.parents = {-1, 0, 1, 1};
   tree.levels = {{1, 9.0}, {1, 8.0}, {2, 7.0}};
-  return tree;
-}
-
-TEST(TreeFile, HoldsTheNodes) {
-  const TreeResult tree = small_tree();
   const std::string path = testing::TempDir() + "/nodes.npz";
   save_tree(path, tree);
   const NpzFile file(path, "a tree");
