@@ -23,6 +23,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cstring>
 #include <functional>
 #include <iterator>
 #include <limits>
@@ -44,6 +45,8 @@ struct PredictCommand {
   int64_t k = 0;                                // 0: the only one
   std::optional<Gating> gating = std::nullopt;  // none: nearest
   std::string labels, distances, predictions;   // empty: not asked for
+  std::string tree;                             // empty: all prototypes are compared
+  int64_t n_probe = 8;
   AppendFlags append = {};
   bool json = false, quiet = false;
   std::shared_ptr<Comm> ranks = nullptr;  // that share the points; null: there is one
@@ -142,6 +145,34 @@ void count_labels(Outcome& outcome, Comm& comm) {
   comm.sum(outcome.counts);
 }
 
+// Labels by a walk of the nodes that end with these leaves.
+Labels walk(const PredictCommand& command, const PointsView& points, const PointsView& leaves,
+            const PredictOptions& options) {
+  const bool archive = command.tree.ends_with(".npz");
+  if (!archive && !command.tree.ends_with(".parquet")) {
+    throw Error(ErrorCode::kUsage, "--tree",
+                fmt::format("must name a file that ends in .npz or .parquet, found '{}'", command.tree));
+  }
+  const auto field = [&](const std::string& name, ReadOptions reading) {
+    if (!archive) reading.columns = {name};
+    return read_points(archive ? command.tree + ":" + name : command.tree, reading);
+  };
+  const TableRules no_parent{.missing = Missing::kValue, .missing_value = -1};
+  const Dataset vectors = field("vector", {.dtype = leaves.type});
+  const Dataset numbers = field("parent", {.dtype = DataType::kFloat64, .rules = no_parent});
+  const auto* first = static_cast<const double*>(numbers.view.data);
+  const std::vector<int64_t> parents(first, first + numbers.view.n * numbers.view.d);
+  const PointsView& nodes = vectors.view;
+  const auto* end = static_cast<const std::byte*>(nodes.data) + nodes.bytes();
+  if (nodes.d != leaves.d || nodes.n < leaves.n ||
+      std::memcmp(end - leaves.bytes(), leaves.data, leaves.bytes()) != 0) {
+    throw Error(ErrorCode::kUsage, "--tree",
+                fmt::format("'{}' does not end with the leaves of '{}'; 'manymeans tree' writes both at once",
+                            command.tree, command.model));
+  }
+  return predict_by_walk(points, nodes, parents, command.n_probe, options);
+}
+
 Outcome use_centroids(const PredictCommand& command, const ModelFile& file, const StoredModel& model,
                       ProgressLine& line) {
   if (!command.predictions.empty() || command.gating) {
@@ -154,7 +185,14 @@ Outcome use_centroids(const PredictCommand& command, const ModelFile& file, cons
   PredictOptions options = command.options;
   options.metric = file.metric;
   Outcome outcome{.k = model.k, .rows = points.file_rows, .columns = view.d, .warnings = points.warnings};
-  use_points(command, points, [&] { outcome.prediction = predict(view, model.prototypes.view(), options); });
+  use_points(command, points, [&] {
+    const PointsView prototypes = model.prototypes.view();
+    if (command.tree.empty()) {
+      outcome.prediction = predict(view, prototypes, options);
+    } else {
+      outcome.prediction.labels = walk(command, view, prototypes, options);
+    }
+  });
   count_labels(outcome, command.comm());
   outcome.take_rows(points);
   return outcome;
@@ -164,6 +202,9 @@ Outcome use_linear_models(const PredictCommand& command, const ModelFile& file, 
                           ProgressLine& line) {
   if (command.data.shards.empty() && is_sparse_file(command.data.path, command.reading)) {
     throw Error(ErrorCode::kUsage, command.data.path, "is sparse, and linear models read no sparse points");
+  }
+  if (!command.tree.empty()) {
+    throw Error(ErrorCode::kUsage, "--tree", fmt::format("is for leaves, '{}' holds linear models", command.model));
   }
   if (!command.append.path.empty()) {
     throw Error(
@@ -204,8 +245,9 @@ Outcome use_linear_models(const PredictCommand& command, const ModelFile& file, 
 // Ranks that were told different things would write a mixture of them, so that their collectives carry this.
 uint64_t hash_of(const PredictCommand& command, const StoredModel& model) {
   const std::span<const std::byte> bytes = model.prototypes.bytes();
-  const std::string outputs = fmt::format("{} {} {} {}", command.labels, command.distances, command.predictions,
-                                          name_of(command.gating.value_or(Gating::kNearest)));
+  const std::string outputs =
+      fmt::format("{} {} {} {} {} {}", command.labels, command.distances, command.predictions,
+                  name_of(command.gating.value_or(Gating::kNearest)), command.tree, command.n_probe);
   const std::hash<std::string_view> hash;
   return hash(outputs) * 31 + hash({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
 }
@@ -336,9 +378,13 @@ int run(PredictCommand& command) {
     throw Error(ErrorCode::kUsage, "--labels",
                 "is needed, or --append, or --predictions with linear models: a file to write to");
   }
+  if (!command.tree.empty() && command.options.distances) {
+    throw Error(ErrorCode::kUsage, "--tree", "finds labels alone; leave it out to get distances");
+  }
   check_id(command.reading, {&command.labels, &command.distances, &command.append.path}, command.ranks != nullptr);
   std::vector<std::string> inputs = command.data.all();
   inputs.push_back(command.model);
+  inputs.push_back(command.tree);
   check_files({.outputs = {{"--labels", command.labels, kTableEndings},
                            {"--distances", command.distances, kTableEndings},
                            {"--append", command.append.path, kAppendEndings},
@@ -375,6 +421,16 @@ void add_predict_command(Program& program, int& exit_code) {
   app.add_option("-k,--clusters", number_into("-k,--clusters", command->k, 1),
                  "Which k of MODEL to use; required if it holds several.")
       .type_name("K")
+      .group("Prediction");
+  add_file_flag(app, "--tree", command->tree,
+                "Nodes (.npz, .parquet) that 'manymeans tree --tree' has written with MODEL: go down from the root, "
+                "and compare points with the leaves below --n-probe nodes alone. For 10,000 leaves and more.")
+      .group("Prediction");
+  app.add_option("--n-probe", number_into("--n-probe", command->n_probe, 1),
+                 "With --tree: nodes of each level that are kept, the nearest. Few are fast; many find more of the "
+                 "nearest leaves.")
+      .type_name("COUNT")
+      .default_str("8")
       .group("Prediction");
   const auto set_gating = [command](const std::string& text) {
     command->gating = choice_named<Gating>("--gating", text);

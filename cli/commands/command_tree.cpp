@@ -87,8 +87,9 @@ int run(TreeCommand& command) {
     command.centroids.clear();
   }
   check(command.options);
-  job.others = {{"--tree", command.tree, {".npz"}}, {"--centroids", command.centroids, {}}};
+  job.others = {{"--tree", command.tree, {".npz", ".parquet"}}, {"--centroids", command.centroids, {}}};
   check_job(job, command.options, false);
+  if (command.tree.ends_with(".parquet")) check_points_path(command.tree);  // the build decides if it can be written
   if (!command.centroids.empty()) check_points_path(command.centroids);
   ProgressLine line(!job.quiet && !job.json);
   JobPoints points = read_job_points(job, command.options, line);
@@ -129,7 +130,8 @@ void add_tree_command(Program& program, int& exit_code) {
   bind_data_argument(app, command->job.data);
   bind_tree_flags(app, command->options);
   bind_job_flags(app, command->job, kHelp);
-  add_file_flag(app, "--tree", command->tree, "Write all nodes to this .npz file: id, parent, level and vector.")
+  add_file_flag(app, "--tree", command->tree,
+                "Write all nodes to this .npz or .parquet file: id, parent, level and vector.")
       .group("Output");
   add_file_flag(app, "--centroids", command->centroids,
                 "Write the centroids of the leaves to this file, in a format that 'manymeans info' lists as a writer: "

@@ -70,6 +70,24 @@ nb::object transform_points(const Predictor& predictor, const nb::object& points
   return options.room ? nb::none() : to_numpy(std::move(result));
 }
 
+// `tree`: the vectors of its nodes, their parents, and n_probe.
+nb::object predict_by_walk(const nb::dict& tree, const nb::object& points, bool bfloat16, const nb::dict& wanted) {
+  const PointsView view = points_of(points, bfloat16), vectors = points_of(tree["vectors"], false);
+  const auto parents =
+      nb::cast<nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>>(tree["parents"]);
+  const auto n_probe = value_of<int64_t>(tree, "n_probe");
+  Waiting waiting;
+  PredictOptions options;
+  options.backend = value_of<std::string>(wanted, "backend");
+  options.threads = value_of<int>(wanted, "threads");
+  options.room = room_in(wanted["room"]);
+  options.abort = &waiting.abort();
+  Labels labels;
+  waiting.run(
+      [&] { labels = manymeans::predict_by_walk(view, vectors, {parents.data(), parents.size()}, n_probe, options); });
+  return options.room ? nb::none() : to_numpy(std::move(labels));
+}
+
 // Names are only read for a warning.
 nb::list warn_of_outside(const nb::object& points, bool bfloat16, const nb::object& ranges, const nb::dict& scaling,
                          nb::handle names) {
@@ -157,6 +175,8 @@ void add_predicting(nb::module_& module) {
           nb::arg("prototypes").noconvert())
       .def("predict", &predict_points, nb::arg("points"), nb::arg("bfloat16"), nb::arg("wanted"))
       .def("transform", &transform_points, nb::arg("points"), nb::arg("bfloat16"), nb::arg("wanted"));
+  module.def("predict_by_walk", &predict_by_walk, nb::arg("tree"), nb::arg("points"), nb::arg("bfloat16"),
+             nb::arg("wanted"));
   module.def("outside_warnings", &warn_of_outside, nb::arg("points"), nb::arg("bfloat16"), nb::arg("ranges"),
              nb::arg("scaling"), nb::arg("names"));
   module.def("find_scaling", &scaling_of, nb::arg("points"), nb::arg("bfloat16"), nb::arg("kind"), nb::arg("logs"),

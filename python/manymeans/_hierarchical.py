@@ -13,6 +13,9 @@ from ._base import _Clusterer, at_least, hosted
 from ._declaring import parameter, parameters
 from ._errors import UsageError
 from ._functions import run_tree
+from ._labelling import walk_points
+from ._parameters import integer
+from ._placing import Result, Room, placed
 from ._profile import Remembered
 from ._sklearn import checks_parameters
 
@@ -74,7 +77,7 @@ class HierarchicalKMeans(_Clusterer):
     Notes
     -----
     A fit takes O(n_samples n_features (b levels max_iter + n_clusters refine)) time, with ``b ** levels = n_clusters``.
-    It holds a copy of the rows, and 12 bytes for each. `predict` gives the nearest leaf of all.
+    It holds a copy of the rows, and 12 bytes for each.
 
     References
     ----------
@@ -170,6 +173,36 @@ class HierarchicalKMeans(_Clusterer):
             print(f"Leaves: inertia {self.inertia_:g} after {self.n_iter_} iterations")
         self._warn(result.warnings)
         return self
+
+    def predict(self, X: Any, *, n_probe: int | None = None, out: Any = None) -> Any:
+        """Label points by the nearest leaf, ties to the lowest index; with `n_probe` by a walk.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Points; a walk makes a sparse matrix dense.
+        n_probe : int, default=None
+            A walk keeps so many of the nodes that it reaches on each level: the nearest by `vectors_`, ties to the
+            lowest index. It gives the nearest leaf below them, which need not be the nearest of all. None: all leaves
+            are compared. docs/user/trees.md says when a walk is faster.
+        out : array of shape (n_samples,), default=None
+            int32, of NumPy or CuPy, or a tensor of torch on a CUDA device: the labels are written there.
+
+        Returns
+        -------
+        labels : array of shape (n_samples,)
+            int32: `out`, or an array of NumPy.
+
+        """
+        if n_probe is None:
+            return super().predict(X, out=out)
+        points = hosted(self._test_points(X))
+        tree = {"vectors": self.vectors_, "parents": self.parents_, "n_probe": integer("n_probe", n_probe, 1)}
+
+        def labels(room: Room | None) -> Any:
+            return walk_points(points, tree, n_threads=self.n_threads, backend=self.backend, room=room)
+
+        return placed(X, Result((points.array.shape[0],), "int32", labels), self._output(), out)
 
     def to_faiss(self) -> npt.NDArray[np.float32]:
         """Give the leaves as the quantiser of ``faiss.IndexIVFFlat`` has them.

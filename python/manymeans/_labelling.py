@@ -103,6 +103,21 @@ def predict_points(
         return predictor.predict(points.array, points.bfloat16, wanted)
 
 
+def walk_points(
+    points: Points,
+    tree: dict[str, Any],
+    *,
+    n_threads: int | None = None,
+    backend: str = "auto",
+    room: Room | None = None,
+) -> Any:
+    """Give the labels of a walk, or write them to a room. `tree` has vectors and parents of its nodes, and n_probe."""
+    points = matching(points, tree["vectors"])
+    with naming(points.names, points.source):
+        wanted = {"backend": backend, "threads": _threads.effective(n_threads), "room": room}
+        return _manymeans.predict_by_walk(tree, points.array, points.bfloat16, wanted)
+
+
 def transform_points(
     points: Points,
     centers: npt.NDArray[Any],

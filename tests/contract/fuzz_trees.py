@@ -9,13 +9,15 @@ import numpy as np
 import manymeans
 from manymeans import _manymeans
 
+from .cosine import unit_rows
 from .fuzz_contract import KINDS, NAMES_IN_CONTRACT, bits, differences
 from .hostile_cases import any_case, sizes
 from .iterate import Refused
-from .tree import fit_tree
+from .tree import fit_tree, walk
 
 WAYS = [{"backend": "reference"}, {"backend": "cpu", "threads": 1}, {"threads": 3, "memory": 1 << 26},
         {"backend": "cpu", "algorithm": "brute", "threads": 2}]  # fmt: skip
+PROBES = 1, 2, 5
 
 
 def case_of(number):
@@ -46,10 +48,15 @@ def answered(case, way):
         parameter = str(error)[1:].split("]")[0]
         return {"refused": NAMES_IN_CONTRACT.get(parameter, parameter)}
     (model,) = fit["models"]
+    if case["metric"] == "cosine":
+        points = _manymeans.rows_of_length_one(points, False, 0)
+    asked = {"backend": way.get("backend", "auto"), "threads": way.get("threads", 0), "room": None}
+    walks = [_manymeans.predict_by_walk(tree | {"n_probe": n}, points, False, asked).tolist() for n in PROBES]
     return {
         "digest": tree["digest"], "vectors": [bits(c) for c in tree["vectors"].tolist()],
         "parents": tree["parents"].tolist(), "nodes": tree["nodes"].tolist(), "inertias": tree["inertias"].tolist(),
         "labels": model["labels"].tolist(), "inertia": model["inertia"], "moved": tree["moved"],
+        "walks": walks,
     }  # fmt: skip
 
 
@@ -57,6 +64,8 @@ def check(number):
     case = case_of(number)
     try:
         want = fit_tree(case)
+        points = unit_rows(case["points"], case["kind"], "points") if case["metric"] == "cosine" else case["points"]
+        want["walks"] = [[walk(x, want["vectors"], want["parents"], n) for x in points] for n in PROBES]
         want["vectors"] = [bits(c) for c in want["vectors"]]
     except Refused as refusal:
         want = {"refused": str(refusal)}

@@ -1,4 +1,4 @@
-"""Section "Trees": levels of fits, the flat fit of the leaves, and sizes by requests."""
+"""Section "Trees": levels of fits, the flat fit of the leaves, sizes by requests, and walks."""
 
 import math
 
@@ -118,6 +118,24 @@ def bound_sizes(case, model):
         distances = [squared_distance(x, model.prototypes[c]) for x, c in zip(points, model.labels, strict=True)]
         model.inertia = data.inertia(distances, data.weights.e)
     return moved
+
+
+def walk(x, vectors, parents, n_probe):
+    """The label of x; the numbers of leaves follow those of all parents."""
+
+    def below(node):
+        return [child for child, parent in enumerate(parents) if parent == node]
+
+    first, reached = parents[-1] + 1, [0]
+    while below(reached[0])[0] < first:
+        nodes = [child for node in reached for child in below(node)]
+        order = sorted((math.sqrt(squared_distance(x, vectors[node])), node) for node in nodes)
+        reached = [node for _, node in order[:n_probe]]
+    offers = []
+    for node in reached:
+        label, d2 = nearest(x, [vectors[leaf] for leaf in below(node)])
+        offers.append((math.sqrt(d2), below(node)[label]))
+    return min(offers)[1] - first
 
 
 def requests(points, rows, model, leaves):

@@ -5,6 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
+import scipy.sparse
 import sklearn.base
 from sklearn.exceptions import ConvergenceWarning
 
@@ -52,6 +53,9 @@ def test_nodes(mixture):
     assert tree.levels_.tolist() == sorted(tree.levels_) and tree.levels_[-1] == 3
     assert (tree.levels_[tree.parents_[1:]] == tree.levels_[1:] - 1).all() and tree.parents_[0] == -1
     assert np.array_equal(tree.vectors_[-60:], tree.cluster_centers_)
+    # VectorChord requires one root, and one height of all nodes without children.
+    childless = np.setdiff1d(np.arange(len(tree.parents_)), tree.parents_)
+    assert (tree.parents_[1:] >= 0).all() and set(tree.levels_[childless]) == {3} and len(childless) == 60
     assert tree.vectors_[0] == pytest.approx(mixture.mean(axis=0), rel=1e-5)
     assert (np.diff(tree.level_inertias_) < 0).all() and tree.inertia_ < tree.level_inertias_[-1]
 
@@ -73,6 +77,36 @@ def test_types_weights_and_angles(dtype, mixture):
     assert tree.cluster_centers_.dtype == (np.float64 if dtype == "f8" else np.float32)
     assert np.linalg.norm(tree.cluster_centers_.astype("f8"), axis=1) == pytest.approx(1, rel=1e-6)
     assert (tree.predict(X) == tree.labels_).all()
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+def test_walks(metric, mixture):
+    tree = HierarchicalKMeans(120, branching=5, random_state=0, metric=metric).fit(mixture)
+    X = mixture[:700]
+    exact, shares = tree.predict(X), []
+    for n_probe in 1, 2, 5, 120:
+        labels = tree.predict(X, n_probe=n_probe)
+        assert labels.dtype == np.int32
+        for other in X.astype(np.float64), np.asfortranarray(X), scipy.sparse.csr_matrix(X):
+            assert np.array_equal(tree.predict(other, n_probe=n_probe), labels)
+        assert np.array_equal(copy.deepcopy(tree).set_params(n_threads=3).predict(X, n_probe=n_probe), labels)
+        shares.append((labels == exact).mean())
+    assert 0.4 < shares[0] < shares[1] <= shares[2] <= shares[3] == 1
+    out = np.empty(700, np.int32)
+    assert tree.predict(X, n_probe=2, out=out) is out and np.array_equal(out, tree.predict(X, n_probe=2))
+
+
+def test_walks_that_cannot_be(mixture):
+    tree = HierarchicalKMeans(50, random_state=0).fit(mixture)
+    for n_probe in 0, -1, 1.5, True, "all":
+        with pytest.raises(manymeans.UsageError, match="n_probe"):
+            tree.predict(mixture, n_probe=n_probe)
+    with pytest.raises(ValueError, match="features"):
+        tree.predict(mixture[:, :-1], n_probe=2)
+    spoilt = mixture.copy()
+    spoilt[17, 1] = np.nan
+    with pytest.raises(manymeans.BadDataError, match=r"\[X\] row 17, column 1 is NaN"):
+        tree.predict(spoilt, n_probe=2)
 
 
 def test_verbose(mixture, capsys):
@@ -113,3 +147,15 @@ def test_lists_of_faiss(mixture):
     assert [index.invlists.list_size(i) for i in range(50)] == tree.sizes_.tolist()
     index.nprobe = 50
     assert (index.search(X[:20], 1)[1][:, 0] == np.arange(20)).all()
+
+
+def test_partitions_of_lance(mixture, tmp_path):
+    lance, pyarrow = pytest.importorskip("lance"), pytest.importorskip("pyarrow")
+    X = np.ascontiguousarray(mixture, np.float32)
+    tree = HierarchicalKMeans(50, random_state=0).fit(X)
+    vectors = pyarrow.FixedSizeListArray.from_arrays(X.ravel(), X.shape[1])
+    data = lance.write_dataset(pyarrow.table({"vector": vectors}), str(tmp_path / "x.lance"))
+    data = data.create_index("vector", "IVF_FLAT", num_partitions=50, ivf_centroids=tree.to_faiss())
+    for row in range(20):
+        found = data.to_table(nearest={"column": "vector", "q": X[row], "k": 5000, "nprobes": 1}, with_row_id=True)
+        assert set(found["_rowid"].to_pylist()) == set(np.flatnonzero(tree.labels_ == tree.labels_[row]))

@@ -378,17 +378,24 @@ class Target:
 
 
 def fields_in(items):
-    """Give the fields that a request names: name, type, and whether it may hold nulls."""
+    """Give the fields that a request names: name, type (of lists: "float[128]"), and whether it may hold nulls."""
     types = [pa.int8(), pa.uint8(), pa.uint16(), pa.int32(), pa.uint32(), pa.int64(), pa.uint64(), pa.binary()]
     named = {str(type): type for type in (*types, pa.string(), pa.float16(), pa.float32(), pa.float64())}
+
+    def type_of(name):
+        plain, _, length = name.partition("[")
+        return pa.list_(pa.field("element", named[plain], False), int(length[:-1])) if length else named[plain]
+
     return [
-        pa.field(text(items[at]), named[text(items[at + 1])], number(items[at + 2]) != 0)
+        pa.field(text(items[at]), type_of(text(items[at + 1])), number(items[at + 2]) != 0)
         for at in range(0, len(items), 3)
     ]
 
 
 def column_of(type, rows, items):
     """Give the next column of a request: validity, values, and, of text, its bytes."""
+    if is_list(type):
+        return pa.FixedSizeListArray.from_arrays(column_of(type.value_type, rows * type.list_size, items), type=type)
     valid, values = next(items), pa.py_buffer(next(items))
     bits = None
     if len(valid):

@@ -7,6 +7,7 @@
 
 #include <arrow/array.h>
 #include <arrow/array/builder_binary.h>
+#include <arrow/array/builder_primitive.h>
 #include <arrow/buffer.h>
 #include <arrow/ipc/writer.h>
 #include <arrow/record_batch.h>
@@ -37,10 +38,19 @@ std::shared_ptr<arrow::DataType> arrow_type(CellType type) {
   return arrow::float32();
 }
 
+std::shared_ptr<arrow::DataType> list_type(const Table& table) {
+  const auto cell = arrow::field("element", arrow_type(table.type), /*nullable=*/false);
+  return arrow::fixed_size_list(cell, static_cast<int32_t>(table.columns));
+}
+
 std::shared_ptr<arrow::Schema> schema_of(const Table& table) {
   arrow::FieldVector fields;
   if (!table.ids.empty()) fields.push_back(arrow::field(table.id_name, arrow::utf8(), /*nullable=*/false));
-  for (int64_t j = 0; j < table.columns; ++j) {
+  for (const NumberField& field : table.numbers) {
+    fields.push_back(arrow::field(field.name, arrow::int64(), field.has_gaps()));
+  }
+  if (!table.list_name.empty()) fields.push_back(arrow::field(table.list_name, list_type(table), /*nullable=*/false));
+  for (int64_t j = 0; table.list_name.empty() && j < table.columns; ++j) {
     fields.push_back(arrow::field(field_name(table, j), arrow_type(table.type), /*nullable=*/table.has_gaps));
   }
   return arrow::schema(std::move(fields));
@@ -60,6 +70,20 @@ std::shared_ptr<arrow::ArrayData> column_of_ids(std::span<const std::string> ids
   return sink.check(builder.Finish())->data();
 }
 
+std::shared_ptr<arrow::ArrayData> column_of_numbers(std::span<const int64_t> numbers, const Sink& sink) {
+  arrow::Int64Builder builder;
+  for (const int64_t number : numbers) sink.check(number == -1 ? builder.AppendNull() : builder.Append(number));
+  return sink.check(builder.Finish())->data();
+}
+
+std::shared_ptr<arrow::ArrayData> column_of_lists(const Table& table, int64_t count, std::span<const std::byte> cells,
+                                                  const Sink& sink) {
+  std::shared_ptr<arrow::Buffer> values = sink.check(arrow::AllocateBuffer(std::ssize(cells)));
+  std::ranges::copy(cells, reinterpret_cast<std::byte*>(values->mutable_data()));
+  auto all = arrow::ArrayData::Make(arrow_type(table.type), count * table.columns, {nullptr, std::move(values)});
+  return arrow::ArrayData::Make(list_type(table), count, {nullptr}, {std::move(all)});
+}
+
 // Calls use(batch) for all rows, in batches.
 template <class Use>
 void for_each_batch(const Table& table, const std::shared_ptr<arrow::Schema>& schema, const Sink& sink, Use&& use) {
@@ -74,7 +98,15 @@ void for_each_batch(const Table& table, const std::shared_ptr<arrow::Schema>& sc
       const auto ids = table.ids.subspan(static_cast<size_t>(first), static_cast<size_t>(count));
       columns.push_back(column_of_ids(ids, sink));
     }
-    for (int64_t j = 0; j < table.columns; ++j) {
+    for (const NumberField& field : table.numbers) {
+      const auto some = field.values.subspan(static_cast<size_t>(first), static_cast<size_t>(count));
+      columns.push_back(column_of_numbers(some, sink));
+    }
+    if (!table.list_name.empty()) {
+      const size_t bytes = static_cast<size_t>(count) * table.row_size();
+      columns.push_back(column_of_lists(table, count, std::span(cells).first(bytes), sink));
+    }
+    for (int64_t j = 0; table.list_name.empty() && j < table.columns; ++j) {
       std::shared_ptr<arrow::Buffer> values =
           sink.check(arrow::AllocateBuffer(count * static_cast<int64_t>(size), arrow::default_memory_pool()));
       take_column({cells.data(), size, count, table.columns}, j, reinterpret_cast<std::byte*>(values->mutable_data()));

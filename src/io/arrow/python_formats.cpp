@@ -118,6 +118,17 @@ void write_batch(const Table& table, int64_t first, int64_t count, PythonRequest
     }
     ids.send(request);
   }
+  for (const NumberField& field : table.numbers) {
+    Column numbers(/*is_text=*/false);
+    for (const int64_t number : field.values.subspan(static_cast<size_t>(first), static_cast<size_t>(count))) {
+      number == -1 ? numbers.add_null(number) : numbers.add(number);
+    }
+    numbers.send(request);
+  }
+  if (!table.list_name.empty()) {
+    request.add(std::span<const std::byte>()).add(std::span<const std::byte>(cells));
+    return;
+  }
   const size_t size = size_of(table.type);
   std::vector<std::byte> column(static_cast<size_t>(count) * size), valid;
   for (int64_t j = 0; j < table.columns; ++j) {
@@ -136,7 +147,11 @@ void write_by_python(const Table& table, FieldsFormat format, OutputFile& file) 
   PythonRequest create("create");
   create.add(name_of(format));
   if (!table.ids.empty()) create.add(table.id_name).add("string").add(int64_t{0});
-  for (int64_t j = 0; j < table.columns; ++j) {
+  for (const NumberField& field : table.numbers) create.add(field.name).add("int64").add(int64_t{field.has_gaps()});
+  if (!table.list_name.empty()) {
+    create.add(table.list_name).add(fmt::format("{}[{}]", name_in_arrow(table.type), table.columns)).add(int64_t{0});
+  }
+  for (int64_t j = 0; table.list_name.empty() && j < table.columns; ++j) {
     create.add(field_name(table, j)).add(name_in_arrow(table.type)).add(int64_t{table.has_gaps});
   }
   process.ask(create);

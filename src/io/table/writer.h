@@ -5,6 +5,7 @@
 #include "io/files/output_file.h"
 #include "io/table/found_format.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -38,6 +39,14 @@ auto with_cell_type(CellType type, Use&& use) {
   return use(float{});
 }
 
+/// A field of whole numbers; -1 is none.
+struct NumberField {
+  std::string name;
+  std::span<const int64_t> values;
+
+  bool has_gaps() const { return std::ranges::count(values, -1) > 0; }
+};
+
 /// A table that is produced while it is written, so that no second copy of it exists.
 struct Table {
   int64_t rows = 0, columns = 1;
@@ -47,6 +56,8 @@ struct Table {
   bool has_gaps = false;   ///< cells of -1 (int32) and NaN (float64) are no values: empty fields in text
   std::span<const std::string> ids = {};  ///< names of the rows: a first column of text, which some formats lack
   std::string id_name = {};
+  std::vector<NumberField> numbers = {};  ///< fields before the cells; for Parquet and Arrow alone, as list_name
+  std::string list_name = {};             ///< of one field with the cells of each row; empty: a field for each column
   /// Puts rows [first, first + count), row-major, at `out`.
   std::function<void(int64_t first, int64_t count, std::byte* out)> fill;
 

@@ -211,6 +211,7 @@ TEST_F(PythonFormats, FilesThatAreCut) {
 // The same cells, whoever wrote them.
 TEST_F(PythonFormats, WriteTablesAsArrowDoes) {
   const std::vector<std::string> ids = {"a", "", "ü"};
+  const std::vector<int64_t> numbers = {-1, 0, 1LL << 60}, whole = {7, 8, 9};
   for (const CellType type : {CellType::kUInt8, CellType::kUInt16, CellType::kUInt32, CellType::kFloat64,
                               CellType::kFloat32, CellType::kFloat16, CellType::kInt8, CellType::kInt32}) {
     for (const bool gaps : {false, true}) {
@@ -236,13 +237,22 @@ TEST_F(PythonFormats, WriteTablesAsArrowDoes) {
       for (const std::string ending : {"parquet", "arrow"}) {
         const auto format = ending == "parquet" ? FieldsFormat::kParquet : FieldsFormat::kArrow;
         const std::string by_arrow = folder / ("a." + ending), by_python = folder / ("p." + ending);
-        write_table(by_arrow, writer_for(by_arrow), table);
-        write_table(by_python, python_writer(format), table);
-        EXPECT_EQ(shown(describe_table(by_arrow)), shown(describe_table(by_python)));
         ReadOptions options;
-        options.numeric_only = true;
-        options.rules.missing = Missing::kValue;
-        EXPECT_EQ(shown(read_points(by_arrow, options)), shown(read_points(by_python, options)));
+        for (const bool lists : {false, true}) {
+          if (gaps && lists) continue;
+          table.list_name = lists ? "cells" : "";
+          table.numbers.clear();
+          if (lists) table.numbers = {{"with gaps", numbers}, {"whole", whole}};
+          options.numeric_only = !lists;
+          options.rules.missing = lists ? Missing::kError : Missing::kValue;
+          if (lists) options.columns = {"whole", "cells"};
+          write_table(by_arrow, writer_for(by_arrow), table);
+          write_table(by_python, python_writer(format), table);
+          EXPECT_EQ(shown(describe_table(by_arrow)), shown(describe_table(by_python)));
+          const Dataset points = read_points(by_arrow, options);
+          EXPECT_EQ(points.view.d, lists ? 3 : 2);
+          EXPECT_EQ(shown(points), shown(read_points(by_python, options)));
+        }
       }
     }
   }
