@@ -422,7 +422,8 @@ void add_predict_command(Program& program, int& exit_code) {
                  "Which k of MODEL to use; required if it holds several.")
       .type_name("K")
       .group("Prediction");
-  add_file_flag(app, "--tree", command->tree,
+  const Flag tree =
+      add_file_flag(app, "--tree", command->tree,
                 "Nodes (.npz, .parquet) that 'manymeans tree --tree' has written with MODEL: go down from the root, "
                 "and compare points with the leaves below --n-probe nodes alone. For 10,000 leaves and more.")
       .group("Prediction");
@@ -431,7 +432,8 @@ void add_predict_command(Program& program, int& exit_code) {
                  "nearest leaves.")
       .type_name("COUNT")
       .default_str("8")
-      .group("Prediction");
+      .group("Prediction")
+      .needs(tree);
   const auto set_gating = [command](const std::string& text) {
     command->gating = choice_named<Gating>("--gating", text);
   };

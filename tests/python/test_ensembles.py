@@ -330,7 +330,9 @@ def test_kmeans_plusplus_is_what_a_fit_begins_with(mixture):
         assert np.array_equal(centers, mixture[rows]) and len(set(rows.tolist())) == 9
         begun = manymeans.fit(mixture, 9, seed=3, init="k-means++", sample_weight=weights)
         given = manymeans.fit(mixture, 9, init=centers, sample_weight=weights)
-        assert given.digest == begun.digest
+        assert given.models[0].inertia == begun.models[0].inertia  # the clusters have other numbers
+        order = np.argsort(-given.models[0].weights, kind="stable")
+        assert np.array_equal(given.models[0].cluster_centers[order], begun.models[0].cluster_centers)
     for kind in (np.random.RandomState, np.random.default_rng):
         assert manymeans.kmeans_plusplus(mixture, 3, random_state=kind(0))[1].shape == (3,)
 

@@ -92,7 +92,7 @@ def test_pickled_shards_answer_alike(mixture):
 
 def test_loop_of_ones_own(mixture):
     X = mixture
-    expected = manymeans.fit(X, 7, init="first", stop="strict", tol=0)
+    expected = manymeans.fit(X, 7, init=X[:7], stop="strict", tol=0)
     shards = cut(X, [100, 100, 3000, 5000])
     scan = added(shard.scan(added(other.shape() for other in shards)) for shard in shards)
     centers, previous = [X[:7]], None
