@@ -423,10 +423,11 @@ void add_predict_command(Program& program, int& exit_code) {
       .type_name("K")
       .group("Prediction");
   const Flag tree =
-      add_file_flag(app, "--tree", command->tree,
-                "Nodes (.npz, .parquet) that 'manymeans tree --tree' has written with MODEL: go down from the root, "
-                "and compare points with the leaves below --n-probe nodes alone. For 10,000 leaves and more.")
-      .group("Prediction");
+      add_file_flag(
+          app, "--tree", command->tree,
+          "Nodes (.npz, .parquet) that 'manymeans tree --tree' has written with MODEL: go down from the root, "
+          "and compare points with the leaves below --n-probe nodes alone. For 10,000 leaves and more.")
+          .group("Prediction");
   app.add_option("--n-probe", number_into("--n-probe", command->n_probe, 1),
                  "With --tree: nodes of each level that are kept, the nearest. Few are fast; many find more of the "
                  "nearest leaves.")

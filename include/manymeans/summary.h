@@ -71,13 +71,14 @@ struct SummaryOptions {
 ModelSummary summarise(const PointsView& points, std::span<const double> weights, const ModelResult& model,
                        const SummaryOptions& options = {}, Comm& comm = self_comm());
 
-/// A column over the clusters of a model. Rows where it is NaN are left out. All but `surprise` is by weight.
+/// A column over the clusters of a model. Rows where it is NaN are left out. All is by weight.
 struct ColumnOfClusters {
   ColumnTraits all;           ///< of all rows
   std::vector<double> means;  ///< of each cluster; NaN without rows
-  /// Test values: of cluster k with n_k of the n rows (m_k - m) / sqrt(s^2 / n_k (n - n_k) / (n - 1)). The means m_k
-  /// and m and the deviation s count each row once. The root is the deviation of the mean of n_k rows that are drawn
-  /// without replacement. Beyond 2 or 3, either way, a value is surprising if the column played no part in the fit.
+  /// Test values: of cluster k with n_k of the n rows (m_k - m) / sqrt(s^2 / n_k (1 - p_k) n / (n - 1)). p_k is the
+  /// cluster's part of the weight. Rows of weights w count as (sum of w)^2 / (sum of w^2) rows. The root is the
+  /// deviation of the mean of n_k rows that are drawn without replacement. Beyond 2 or 3, either way, a value is
+  /// surprising if the column played no part in the fit.
   std::vector<double> surprise;
 };
 /// Without weights they are 1. O(N).

@@ -20,11 +20,13 @@ namespace {
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 struct Sums {
-  double rows = 0, weight = 0, weighted = 0, plain = 0;  // the last two: of the values less their mean
+  double weight = 0, squares = 0, weighted = 0;  // of weights, of their squares, of the weighted values less their mean
   double low = INFINITY, high = -INFINITY;
 
   // A mean of zeros alone is no -1e-17.
   double mean(double of_all) const { return weight > 0 ? std::clamp(of_all + weighted / weight, low, high) : kNaN; }
+  // So many rows of equal weight tell as much (Kish 1965).
+  double rows() const { return weight * weight / squares; }
 };
 
 // Values of the rows of the fit, one column after the other.
@@ -68,35 +70,34 @@ ColumnOfClusters describe_column(std::span<const double> values, std::span<const
     if (!std::isnan(values[row])) known.push_back(row);
   }
   const auto weight_of = [&](size_t row) { return weights.empty() ? 1.0 : weights[row]; };
-  const auto n = static_cast<double>(known.size());
   Sums all;
   bool constant = true;
   for (const size_t row : known) {
     all.weight += weight_of(row);
+    all.squares += weight_of(row) * weight_of(row);
     all.weighted += weight_of(row) * values[row];
-    all.plain += values[row];
     constant &= values[row] == values[known[0]];
   }
-  const double mean = all.weighted / all.weight, plain_mean = all.plain / n;
+  const double mean = all.weighted / all.weight;
   std::vector<Sums> of(static_cast<size_t>(clusters));
-  double variance = 0, plain_variance = 0;
+  double variance = 0;
   for (const size_t row : known) {
-    const double weight = weight_of(row), apart = values[row] - mean, plain = values[row] - plain_mean;
+    const double weight = weight_of(row), apart = values[row] - mean;
     Sums& own = of.at(labels[row]);
-    own.rows += 1;
     own.weight += weight;
+    own.squares += weight * weight;
     own.weighted += weight * apart;
-    own.plain += plain;
     own.low = std::min(own.low, values[row]), own.high = std::max(own.high, values[row]);
     variance += weight * (apart * apart);
-    plain_variance += plain * plain;
   }
-  ColumnOfClusters found{{mean, std::sqrt(variance / all.weight)}, {}, {}};
+  variance /= all.weight;
+  ColumnOfClusters found{{mean, std::sqrt(variance)}, {}, {}};
   for (const Sums& own : of) {
     found.means.push_back(own.mean(mean));
-    const double error = std::sqrt(plain_variance / n / own.rows * (n - own.rows) / (n - 1));
-    const bool nothing = constant || own.rows == n;
-    found.surprise.push_back(own.rows == 0 ? kNaN : nothing ? 0 : own.plain / own.rows / error);
+    const double left = (all.weight - own.weight) / all.weight;  // the part of the other clusters
+    const double error = std::sqrt(variance / own.rows() * left * all.rows() / (all.rows() - 1));
+    const bool nothing = constant || own.weight == all.weight;
+    found.surprise.push_back(own.weight == 0 ? kNaN : nothing ? 0 : own.weighted / own.weight / error);
   }
   return found;
 }

@@ -379,6 +379,14 @@ Consensus find(const PointsView& given, Members members, const ConsensusOptions&
   if (given.data != nullptr) check_mapped(given.data);
   found.prototypes = std::move(clusters.prototypes);
   found.warnings = std::move(clusters.warnings);
+  if (members.size() == 1) found.warnings.emplace_back("one model votes alone, so full agreement is no evidence");
+  std::vector<int64_t> counts(static_cast<size_t>(found.prototypes.rows()));
+  for (int64_t i = 0; i < found.labels.size(); ++i) ++counts[found.labels[i]];
+  if (const auto empty = std::ranges::count(counts, 0); empty > 0) {
+    found.warnings.push_back(fmt::format(
+        "{} of {} clusters won no row: models of fewer clusters outvote the others; fit models of this k alone", empty,
+        counts.size()));
+  }
   return found;
 }
 

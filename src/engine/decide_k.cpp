@@ -135,7 +135,9 @@ void decide_among(ChosenK& found, const All& candidates) {
 void decide_without_candidates(ChosenK& found) {
   constexpr double kMaxOfOne = 0.5;
   constexpr int64_t kMinRows = 100;  // fewer rows cannot show that there is no valley
+  constexpr double kMinAgreement = 0.9;
   if (const auto part = std::ranges::find_if(found.evidence, returns); part != found.evidence.end()) {
+    found.k = part->k;
     found.reason = fmt::format("the clusters of k = {} return in other rows, but no valley separates them", part->k);
     return;
   }
@@ -149,12 +151,17 @@ void decide_without_candidates(ChosenK& found) {
   }
   const auto strength = [](const Evidence& its) { return its.k == 1 ? 0 : its.prediction_strength; };
   const Evidence& best = *std::ranges::max_element(found.evidence, {}, strength);
+  found.k = best.k;
   found.reason = fmt::format(
       "no k has clusters that return in other rows; k = {} comes nearest (strength {} and stability {}, where {} and "
       "{} "
       "are enough)",
       best.k, beside_limit(best.prediction_strength, kMinStrength, 2), beside_limit(best.stability, kMinStability, 2),
       kMinStrength, kMinStability);
+  if (best.agreement < kMinAgreement) {
+    found.reason += fmt::format("; its models disagree (agreement {:.2f}), so more of them may find one that returns",
+                                best.agreement);
+  }
 }
 
 void add_warnings(ChosenK& found) {
@@ -232,11 +239,12 @@ bool Shape::is_skewed() const {
 
 std::string Shape::text() const {
   if (const size_t count = skewed - skewed_two_valued; is_skewed() && count > 0) {
-    return fmt::format("{} of {} columns are skewed ({}), which misleads criteria: try their logarithms", count,
-                       columns, tails.text());
+    return fmt::format("skewed columns mislead criteria, {} of {} ({}): try their logarithms", count, columns,
+                       tails.text());
   }
   if (outliers == 0) return "";
-  return fmt::format("{} of {} rows are outliers (in {}), which mislead criteria", outliers, rows, far.text());
+  return fmt::format("outliers mislead criteria, {} of {} rows{} (in {})", outliers, rows,
+                     sampled ? " of a sample" : "", far.text());
 }
 
 Shape shape_of(const PointsView& points, std::span<const std::string> names) {
@@ -247,7 +255,7 @@ Shape shape_of(const PointsView& points, std::span<const std::string> names) {
   const auto columns = static_cast<size_t>(rows.columns());
   std::vector<double> values(static_cast<size_t>(rows.rows()) * columns);
   widen(rows.view().data, rows.type(), 0, rows.rows() * rows.columns(), values.data());
-  Shape shape{.columns = columns, .rows = rows.rows()};
+  Shape shape{.columns = columns, .rows = rows.rows(), .sampled = rows.rows() < points.n};
   std::set<size_t> outliers;
   for (size_t column = 0; column < columns; ++column) {
     const ColumnShape its = column_shape(values, column, columns);

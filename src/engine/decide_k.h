@@ -31,11 +31,12 @@ struct Shape {
   size_t two_valued = 0;           ///< of the columns; categories become such columns
   size_t skewed_two_valued = 0;    ///< of the skewed ones
   int64_t rows = 0, outliers = 0;  ///< of the rows that were looked at
+  bool sampled = false;            ///< these are not all rows
   ShortList tails = ShortList(3);  ///< names of the skewed columns that have more than two values
   ShortList far = ShortList(3);    ///< names of the columns with outliers
 
   bool is_skewed() const;    ///< a tenth of the columns, or more
-  std::string text() const;  ///< "2 of 3 columns are skewed ...", or nothing
+  std::string text() const;  ///< "skewed columns mislead criteria ...", or nothing
 };
 
 /// Looks at up to 4,096 rows. A column of skewness 1.5 is skewed. An outlier is six deviations away in a column.

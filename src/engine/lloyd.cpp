@@ -461,9 +461,9 @@ Verdict LloydRun::judge_trial(Member& member, std::optional<StopReason> stop) {
 }
 
 // Takes the members whose clusters do not have their numbers out of those that are done. Their prototypes are put into
-// the order of the weights. The rows are labelled once more at the end of the run, by one pass for all of these members,
-// since rows with equal distances go to the lowest number. That may change the order again. The contract ("Numbers") has
-// the proof that this ends.
+// the order of the weights. The rows are labelled once more at the end of the run, by one pass for all of these
+// members, since rows with equal distances go to the lowest number. That may change the order again. The contract
+// ("Numbers") has the proof that this ends.
 std::vector<Member*> LloydRun::in_order(std::vector<Member*> done) {
   std::erase_if(done, [&](Member* member) {
     const std::string& init = member->result.init;

@@ -45,7 +45,10 @@ std::string headline(const ShownModel& shown) {
   std::string text = fmt::format("<h1>{}</h1>\n<p class=\"lead\">", escaped(title_of(shown)));
   text += fmt::format("{} of {}. ", counted(from.rows, "row"), counted(from.columns, "column"));
   if (input.chosen != nullptr) {
-    text += fmt::format("Recommended: <strong>k = {}</strong>: {}. ", input.chosen->k, escaped(input.chosen->reason));
+    const bool clear = input.chosen->status != ChoiceStatus::kUnclear;
+    const std::string answer = clear ? fmt::format("k = {}", input.chosen->k) : input.chosen->answer;
+    text += fmt::format("{}<strong>{}</strong>: {}. ", clear ? "Recommended: " : "The answer: ", answer,
+                        escaped(input.chosen->reason));
   }
   return text + fmt::format("This page shows the best model of k = {}.</p>\n", shown.model.k_requested);
 }
