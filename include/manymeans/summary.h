@@ -75,10 +75,10 @@ ModelSummary summarise(const PointsView& points, std::span<const double> weights
 struct ColumnOfClusters {
   ColumnTraits all;           ///< of all rows
   std::vector<double> means;  ///< of each cluster; NaN without rows
-  /// Test values: of cluster k with n_k of the n rows (m_k - m) / sqrt(s^2 / n_k (1 - p_k) n / (n - 1)). p_k is the
-  /// cluster's part of the weight. Rows of weights w count as (sum of w)^2 / (sum of w^2) rows. The root is the
-  /// deviation of the mean of n_k rows that are drawn without replacement. Beyond 2 or 3, either way, a value is
-  /// surprising if the column played no part in the fit.
+  /// Test values: of cluster k (m_k - m) / sqrt(s^2 v n / (n - 1)). The root is the deviation of m_k - m if the values
+  /// are shuffled among the rows. v = q_k / W_k^2 - 2 q_k / (W_k W) + q / W^2 and n = W^2 / q, where W is the sum of
+  /// the weights, q that of their squares, and W_k and q_k are those of the cluster. Without weights, v = 1 / n_k - 1 /
+  /// n. Beyond 2 or 3, either way, a value is surprising if the column played no part in the fit.
   std::vector<double> surprise;
 };
 /// Without weights they are 1. O(N).

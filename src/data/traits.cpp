@@ -25,8 +25,6 @@ struct Sums {
 
   // A mean of zeros alone is no -1e-17.
   double mean(double of_all) const { return weight > 0 ? std::clamp(of_all + weighted / weight, low, high) : kNaN; }
-  // So many rows of equal weight tell as much (Kish 1965).
-  double rows() const { return weight * weight / squares; }
 };
 
 // Values of the rows of the fit, one column after the other.
@@ -91,11 +89,12 @@ ColumnOfClusters describe_column(std::span<const double> values, std::span<const
     variance += weight * (apart * apart);
   }
   variance /= all.weight;
+  const double rows = all.weight * all.weight / all.squares;  // of equal weight that tell as much (Kish 1965)
   ColumnOfClusters found{{mean, std::sqrt(variance)}, {}, {}};
   for (const Sums& own : of) {
     found.means.push_back(own.mean(mean));
-    const double left = (all.weight - own.weight) / all.weight;  // the part of the other clusters
-    const double error = std::sqrt(variance / own.rows() * left * all.rows() / (all.rows() - 1));
+    const double factor = own.squares / own.weight * (1 / own.weight - 2 / all.weight) + 1 / rows;
+    const double error = std::sqrt(variance * std::max(0.0, factor) * rows / (rows - 1));
     const bool nothing = constant || own.weight == all.weight;
     found.surprise.push_back(own.weight == 0 ? kNaN : nothing ? 0 : own.weighted / own.weight / error);
   }

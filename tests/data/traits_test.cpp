@@ -34,7 +34,6 @@ TEST(Traits, TestValuesAreDeviationsOfRandomClusters) {
   EXPECT_DOUBLE_EQ(found.surprise[1], 1.5 / error);
 }
 
-// A sum of weights W counts as W^2 / (the sum of their squares) rows.
 TEST(Traits, WeightsCount) {
   const std::vector<double> values = {1, 2, 3, 6}, weights = {3, 1, 0, 1};
   const std::vector<uint32_t> labels = {0, 0, 1, 1};
@@ -43,8 +42,9 @@ TEST(Traits, WeightsCount) {
   EXPECT_EQ(found.all.mean, 11 / 5.0);
   EXPECT_EQ(found.means[0], 1.25);
   EXPECT_EQ(found.means[1], 6);
-  const double all = 25 / 11.0, first = 16 / 10.0, variance = (3 * 1.44 + 0.04 + 14.44) / 5;
-  EXPECT_NEAR(found.surprise[0], -0.95 / std::sqrt(variance / first * (1 / 5.0) * all / (all - 1)), 1e-12);
+  const double n = 25 / 11.0, variance = (3 * 1.44 + 0.04 + 14.44) / 5;
+  const double factor = 10 / 16.0 - 2 * 10 / (4 * 5.0) + 11 / 25.0;
+  EXPECT_NEAR(found.surprise[0], -0.95 / std::sqrt(variance * factor * n / (n - 1)), 1e-12);
   const ColumnOfClusters equal = describe_column(values, labels, std::vector<double>(4, 0.25), 2);
   for (const size_t cluster : {0, 1}) EXPECT_DOUBLE_EQ(equal.surprise[cluster], plain.surprise[cluster]);
 }
