@@ -106,6 +106,7 @@ nb::dict chosen_dict(const nb::object& points, bool bfloat16, const nb::dict& fi
 
 ChosenK chosen_in(const nb::dict& given) {
   ChosenK found;
+  found.status = value_named<ChoiceStatus>("status", nb::cast<std::string>(given["status"]));
   found.k = nb::cast<int64_t>(given["k"]);
   found.answer = nb::cast<std::string>(given["answer"]);
   found.reason = nb::cast<std::string>(given["reason"]);

@@ -154,14 +154,15 @@ def summary(
     The points of the fit have its labels, other points have the labels of ``predict``. Time O(n_samples n_features),
     without ``predict``; memory O(n_samples).
 
-    The test value of a cluster with n_k of the n rows is (m_k - m) / sqrt(s^2 v n / (n - 1)), v = 1 / n_k - 1 / n. The
-    means of the column are m_k in the cluster and m in all rows, and s is its deviation, divided by n. A text is a column
-    of 0 and 1. The root is the standard deviation of m_k - m if the values are shuffled among the rows. If the column
-    played no part in the fit, a test value beyond 2 is worth a look, and beyond 3 it is no accident. With thousands of
-    rows small differences have large test values, so look at the means and shares (Lebart, Morineau and Piron,
-    Statistique exploratoire multidimensionnelle, 1995). For a text the test value is sqrt((n - 1) / n) times the adjusted
-    residual (Haberman, Biometrics 29, 1973). With weights, n = W^2 / q and v = q_k / W_k^2 - 2 q_k / (W_k W) + q / W^2.
-    W is the sum of the weights, q the sum of their squares, and W_k and q_k are the sums over the cluster.
+    The test value of a cluster with n_k of the n rows is (m_k - m) / sqrt(s^2 v n / (n - 1)), v = 1 / n_k - 1 / n.
+    The means of the column are m_k in the cluster and m in all rows, and s is its deviation, divided by n. A text is
+    a column of 0 and 1. The root is the standard deviation of m_k - m if the values are shuffled among the rows. If
+    the column played no part in the fit, a test value beyond 2 is worth a look, and beyond 3 it is no accident. With
+    thousands of rows small differences have large test values, so look at the means and shares (Lebart, Morineau and
+    Piron, Statistique exploratoire multidimensionnelle, 1995). For a text the test value is sqrt((n - 1) / n) times
+    the adjusted residual (Haberman, Biometrics 29, 1973). With weights, n = W^2 / q and v = q_k / W_k^2 - 2 q_k /
+    (W_k W) + q / W^2. W is the sum of the weights, q the sum of their squares, and W_k and q_k are the sums over the
+    cluster.
 
     Examples
     --------

@@ -72,6 +72,7 @@ def _as_dict(model: Any, labels: Any) -> dict[str, Any]:
 
 def _chosen(choice: Any) -> dict[str, Any]:
     return {
+        "status": choice.status,
         "k": choice.k,
         "answer": choice.answer,
         "reason": choice.reason,

@@ -83,7 +83,7 @@ class Model:
 
 
 def run(data, prototypes, rules, numbered):
-    """Iterate until a rule stops the model. Its clusters are `numbered` by weight, or keep the order of `prototypes`."""
+    """Iterate until a rule stops the model. Its clusters are `numbered` by weight, or keep their order."""
     model = Model(prototypes)
     cycle = Cycle()
     while model.stop is None:
