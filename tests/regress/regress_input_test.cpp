@@ -247,7 +247,12 @@ TEST(RegressInput, ModelsBeginWithClustersOfRowsOrOfFeatures) {
       const PointsView points = begun.size() < 2 ? rows.view(DataType::kFloat32) : PointsView(features.data(), 300, 2);
       const FitResult clusters = fit(points, rows.weights, clustering);
       begun.push_back(prototypes_of_labels(input, clusters.models[0].labels, 4, pool));
-      EXPECT_TRUE(std::ranges::equal(model.prototypes.bytes(), begun.back().bytes())) << init;
+      options.models = 1;
+      FitHooks hooks;
+      hooks.initial = begun.back().view();
+      const RegressResult given =
+          regress(RegressionRows::with_target(rows.view(DataType::kFloat32)), rows.weights, options, hooks);
+      EXPECT_EQ(model.inertia, given.fit.models[0].inertia) << init << ": the numbers may differ";
     }
   }
   EXPECT_FALSE(std::ranges::equal(begun[0].bytes(), begun[2].bytes()));
