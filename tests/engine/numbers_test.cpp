@@ -52,16 +52,17 @@ TEST(Numbers, AreThoseOfTheWeightsAndOfEqualDistances) {
     o.stop = stops[seed / 3 % 3];
     o.max_iter = seed % 5 == 0 ? seed % 2 : 20;
     std::string digest;
-    for (const char* backend : {"cpu", "reference"}) {
-      o.backend = backend;
+    for (const char* algorithm : {"auto", "bounds", "kdtree", "matrix", "brute", "reference"}) {
+      o.backend = algorithm == std::string("reference") ? "reference" : "cpu";
+      o.algorithm = o.backend == "cpu" ? algorithm : "auto";
       for (const Strategy strategy : {Strategy::kConcatenated, Strategy::kTask}) {
         o.strategy = strategy;
         FitHooks hooks;
         hooks.labels = LabelsOf::kAll;
         const FitResult result = fit(points, weights, o, hooks);
         if (digest.empty()) digest = result.digest();
-        EXPECT_EQ(result.digest(), digest) << seed << backend;
-        if (o.backend != "cpu") continue;  // the same bits, as the digest says
+        EXPECT_EQ(result.digest(), digest) << seed << algorithm;
+        if (o.algorithm != "auto") continue;  // the same bits, as the digest says
         PredictOptions alone;
         alone.threads = 1;
         for (const ModelResult& model : result.models) {
