@@ -69,12 +69,12 @@ ColumnOfClusters describe_column(std::span<const double> values, std::span<const
   }
   const auto weight_of = [&](size_t row) { return weights.empty() ? 1.0 : weights[row]; };
   Sums all;
-  bool constant = true;
+  double lowest = INFINITY, highest = -INFINITY;  // of rows that weigh something
   for (const size_t row : known) {
+    if (weight_of(row) > 0) lowest = std::min(lowest, values[row]), highest = std::max(highest, values[row]);
     all.weight += weight_of(row);
     all.squares += weight_of(row) * weight_of(row);
     all.weighted += weight_of(row) * values[row];
-    constant &= values[row] == values[known[0]];
   }
   const double mean = all.weighted / all.weight;
   std::vector<Sums> of(static_cast<size_t>(clusters));
@@ -95,7 +95,7 @@ ColumnOfClusters describe_column(std::span<const double> values, std::span<const
     found.means.push_back(own.mean(mean));
     const double factor = own.squares / own.weight * (1 / own.weight - 2 / all.weight) + 1 / rows;
     const double error = std::sqrt(variance * std::max(0.0, factor) * rows / (rows - 1));
-    const bool nothing = constant || own.weight == all.weight;
+    const bool nothing = lowest == highest || own.weight == all.weight;
     found.surprise.push_back(own.weight == 0 ? kNaN : nothing ? 0 : own.weighted / own.weight / error);
   }
   return found;

@@ -46,6 +46,8 @@ TEST(Traits, WeightsCount) {
   const double factor = 10 / 16.0 - 2 * 10 / (4 * 5.0) + 11 / 25.0;
   EXPECT_NEAR(found.surprise[0], -0.95 / std::sqrt(variance * factor * n / (n - 1)), 1e-12);
   const ColumnOfClusters equal = describe_column(values, labels, std::vector<double>(4, 0.25), 2);
+  const std::vector<double> alike = {7, 7, 1, 7};  // but for a row that weighs nothing
+  EXPECT_EQ(describe_column(alike, labels, weights, 2).surprise, (std::vector<double>{0, 0}));
   for (const size_t cluster : {0, 1}) EXPECT_DOUBLE_EQ(equal.surprise[cluster], plain.surprise[cluster]);
 }
 
