@@ -81,9 +81,14 @@ def found(program, folder, points, kind, options):
 
 
 def bits(answer):
-    """So that -0 and 0 differ: only mean and smallest value may be either, where the value is a zero."""
+    """So that -0 and 0 differ: only mean and smallest value may be either, where the value is a zero. Rows are sorted,
+    since clusters are numbered by size, and equal rows leave some empty."""
     offsets, divisors, rows = answer
-    return [(x + 0.0).hex() for x in offsets], [x.hex() for x in divisors], [[x.hex() for x in row] for row in rows]
+    return (
+        [(x + 0.0).hex() for x in offsets],
+        [x.hex() for x in divisors],
+        sorted([x.hex() for x in row] for row in rows),
+    )
 
 
 def check(program, folder, number):
