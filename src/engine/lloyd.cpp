@@ -126,6 +126,7 @@ class LloydRun {
   std::optional<SwapTrials> trials_;                               // of models in a swap search
   std::vector<Member*> waiting_;                                   // for the next trial of their swap searches
   std::vector<Member*> reordered_;                                 // done, but for a pass with clusters by weight
+  std::map<int, std::vector<int64_t>> last_sorted_;                // by slot, weights of the last order
   std::vector<PassResult> last_;                                   // by slot
   PassLimits limits_;                                              // that the stop rules set
   std::vector<PassLimits> own_limits_;                             // by slot, of members with rows of their own
@@ -470,6 +471,10 @@ std::vector<Member*> LloydRun::in_order(std::vector<Member*> done) {
     if (!own_session_ || context_.options.balanced() || init == "given" || init == "optimal") return false;
     const std::vector<int64_t> weights = session_->sizes(member->slot).weights;
     if (std::ranges::is_sorted(weights, std::greater<>())) return false;
+    std::vector<int64_t> sorted = weights;
+    std::ranges::sort(sorted, std::greater<>());
+    if (sorted <= last_sorted_[member->slot]) return false;  // wrong labels alone do that, and must not go on for ever
+    last_sorted_[member->slot] = std::move(sorted);
     std::vector<int64_t> order(weights.size());
     std::iota(order.begin(), order.end(), int64_t{0});
     std::ranges::stable_sort(order, std::greater<>(), [&](int64_t k) { return weights[static_cast<size_t>(k)]; });
