@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Trees beside flat fits and other libraries: time, inertia, sizes of clusters, walks, and recall of indices.
+"""Trees compared with flat fits and other libraries: time, inertia, sizes of clusters, walks, and recall of indices.
 
 usage: trees.py [fits|walks|lists] [--rows N] [--clusters K] [--skewed] [--peers] [--out FILE]
 
@@ -103,7 +103,7 @@ PEERS = {
 
 
 def inertia_of(points, centroids, labels):
-    """Of these labels: in binary64, some rows at a time."""
+    """Compute the inertia of these labels in binary64, some rows at a time."""
     total = 0.0
     for first in range(0, len(points), 10_000):
         some = slice(first, first + 10_000)

@@ -15,7 +15,7 @@ namespace manymeans::cli {
 /// Error(kBadData) when the columns do not fit.
 Dataset read_like_fit(const DataFiles& data, ReadOptions options, const PointsOfFit& fit);
 
-/// Scales the points as those of a fit were, and gives back the memory of what they were before.
+/// Scales the points as the fit scaled its points, and frees the memory of the unscaled ones.
 void scale_read(Dataset& points, const Scaling& scaling, int threads, int64_t memory);
 
 /// For each name its index in `names`. Throws Error(kBadData) about `path`, whose columns do not

@@ -76,9 +76,9 @@ struct ColumnOfClusters {
   ColumnTraits all;           ///< of all rows
   std::vector<double> means;  ///< of each cluster; NaN without rows
   /// Test values: of cluster k (m_k - m) / sqrt(s^2 v n / (n - 1)). The root is the deviation of m_k - m if the values
-  /// are shuffled among the rows. v = q_k / W_k^2 - 2 q_k / (W_k W) + q / W^2 and n = W^2 / q, where W is the sum of
-  /// the weights, q that of their squares, and W_k and q_k are those of the cluster. Without weights, v = 1 / n_k - 1 /
-  /// n. Beyond 2 or 3, either way, a value is surprising if the column played no part in the fit.
+  /// are shuffled among the rows. W is the sum of the weights and q the sum of their squares. W_k and q_k are the sums
+  /// over the cluster. With these, v = q_k / W_k^2 - 2 q_k / (W_k W) + q / W^2 and n = W^2 / q. Without weights,
+  /// v = 1 / n_k - 1 / n. A value beyond 2 or 3 is surprising if the column played no part in the fit.
   std::vector<double> surprise;
 };
 /// Without weights they are 1. O(N).

@@ -111,21 +111,20 @@ struct TreeResult {
 TreeResult fit_tree(const PointsView& points, std::span<const double> weights, const TreeOptions& options,
                     const FitHooks& hooks = {});
 
-/// Labels of dense points among the leaves, by a walk: of the nodes of each level that it reaches, it keeps the
-/// `n_probe` nearest, ties to the lowest number, and then gives the nearest leaf below them. predict() compares all
-/// leaves.
+/// Labels dense points by a walk down the tree. On each level, the walk keeps the `n_probe` nearest of the nodes that
+/// it reaches, ties to the lowest number. It returns the nearest leaf below them. predict() compares all leaves.
 ///
-/// vectors, parents   as in TreeResult: leaves have numbers from 0, as in its labels
+/// vectors, parents   as in TreeResult; leaves have numbers from 0, as in its labels
 /// options            backend, threads, metric, abort and room
+///
 /// Returns the same bits for any thread count, instruction set and backend. Throws as predict(), and Error(kUsage) for
 /// n_probe below 1, sparse points, and what is no tree.
 /// Time about O(N D (L - 1) n_probe b), for L levels of b children. Memory: copies of up to 4,194,304 rows at a time.
 Labels predict_by_walk(const PointsView& points, const PointsView& vectors, std::span<const int64_t> parents,
                        int64_t n_probe, const PredictOptions& options = {});
 
-/// Writes the nodes: id, parent, level and vector, in the order of TreeResult::vectors. The ending of the path says
-/// how: arrays in a .npz, where the root has parent -1, or fields of a .parquet, where it has none and vectors are
-/// lists.
+/// Writes the nodes: id, parent, level and vector, in the order of TreeResult::vectors. A .npz has an array of each,
+/// and the root has parent -1. A .parquet has a field of each. There the root has no parent, and a vector is a list.
 void save_tree(const std::string& path, const TreeResult& tree);
 
 }  // namespace manymeans

@@ -37,18 +37,23 @@ ResultRoom room_in(const nb::handle& given) {
   return {reinterpret_cast<void*>(address), {"cuda", device, reinterpret_cast<void*>(stream)}};
 }
 
-// What a prediction is asked for: the names of the dict are those of PredictOptions.
-nb::tuple predict_points(const Predictor& predictor, const nb::object& points, bool bfloat16, const nb::dict& wanted) {
-  const PointsView view = points_of(points, bfloat16);
-  Waiting waiting;
+// The options that all functions here have. The names of the dict are the names of PredictOptions.
+PredictOptions options_in(const nb::dict& wanted, Waiting& waiting) {
   PredictOptions options;
   options.backend = value_of<std::string>(wanted, "backend");
   options.threads = value_of<int>(wanted, "threads");
+  options.room = room_in(wanted["room"]);
+  options.abort = &waiting.abort();
+  return options;
+}
+
+nb::tuple predict_points(const Predictor& predictor, const nb::object& points, bool bfloat16, const nb::dict& wanted) {
+  const PointsView view = points_of(points, bfloat16);
+  Waiting waiting;
+  PredictOptions options = options_in(wanted, waiting);
   options.distances = value_of<bool>(wanted, "distances");
   options.inertia = value_of<bool>(wanted, "inertia");
   options.weights = values_of(wanted["weights"]);
-  options.room = room_in(wanted["room"]);
-  options.abort = &waiting.abort();
   Prediction result;
   waiting.run([&] { result = predictor.predict(view, options); }, brief(view, predictor, kLabelsFaster));
   const nb::object found = options.distances ? to_numpy(std::move(result.distances)) : nb::none();
@@ -60,11 +65,7 @@ nb::object transform_points(const Predictor& predictor, const nb::object& points
                             const nb::dict& wanted) {
   const PointsView view = points_of(points, bfloat16);
   Waiting waiting;
-  PredictOptions options;
-  options.backend = value_of<std::string>(wanted, "backend");
-  options.threads = value_of<int>(wanted, "threads");
-  options.room = room_in(wanted["room"]);
-  options.abort = &waiting.abort();
+  const PredictOptions options = options_in(wanted, waiting);
   Matrix result;
   waiting.run([&] { result = predictor.transform(view, options); }, brief(view, predictor, kDistancesFaster));
   return options.room ? nb::none() : to_numpy(std::move(result));
@@ -77,11 +78,7 @@ nb::object predict_by_walk(const nb::dict& tree, const nb::object& points, bool 
       nb::cast<nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>>(tree["parents"]);
   const auto n_probe = value_of<int64_t>(tree, "n_probe");
   Waiting waiting;
-  PredictOptions options;
-  options.backend = value_of<std::string>(wanted, "backend");
-  options.threads = value_of<int>(wanted, "threads");
-  options.room = room_in(wanted["room"]);
-  options.abort = &waiting.abort();
+  const PredictOptions options = options_in(wanted, waiting);
   Labels labels;
   waiting.run(
       [&] { labels = manymeans::predict_by_walk(view, vectors, {parents.data(), parents.size()}, n_probe, options); });

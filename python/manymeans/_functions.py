@@ -550,7 +550,7 @@ def _check_tables(given: dict[str, Any], what: str) -> None:
         raise UsageError(f"[{name}] is not for {what}; leave it out, or prepare the points first")
 
 
-# What messages for all functions say, and what they say of a function that has parameters for tables.
+# Texts of messages for all functions, each with its text for a function that has parameters for tables.
 _ADVICE = (
     (OF_TEXT,
      '; categories="onehot" makes columns of 0 and 1 of texts, and numeric_only=True in its place leaves them out'),

@@ -182,8 +182,8 @@ class HierarchicalKMeans(_Clusterer):
         X : array-like of shape (n_samples, n_features)
             Points; a walk makes a sparse matrix dense.
         n_probe : int, default=None
-            A walk keeps so many of the nodes that it reaches on each level: the nearest by `vectors_`, ties to the
-            lowest index. It gives the nearest leaf below them, which need not be the nearest of all. None: all leaves
+            On each level, a walk keeps the `n_probe` nearest of the nodes that it reaches, ties to the lowest index.
+            It returns the nearest leaf below them, which need not be the nearest of all. None: all leaves
             are compared. docs/user/trees.md says when a walk is faster.
         out : array of shape (n_samples,), default=None
             int32, of NumPy or CuPy, or a tensor of torch on a CUDA device: the labels are written there.

@@ -380,12 +380,10 @@ Consensus find(const PointsView& given, Members members, const ConsensusOptions&
   found.prototypes = std::move(clusters.prototypes);
   found.warnings = std::move(clusters.warnings);
   if (members.size() == 1) found.warnings.emplace_back("one model votes alone, so full agreement is no evidence");
-  std::vector<int64_t> counts(static_cast<size_t>(found.prototypes.rows()));
-  for (int64_t i = 0; i < found.labels.size(); ++i) ++counts[found.labels[i]];
-  if (const auto empty = std::ranges::count(counts, 0); empty > 0) {
+  if (const auto empty = std::ranges::count(found.counts, 0); empty > 0) {
     found.warnings.push_back(fmt::format(
-        "{} of {} clusters won no row: models of fewer clusters outvote the others; fit models of this k alone", empty,
-        counts.size()));
+        "{} of {} clusters have the most votes of no row; ask for fewer clusters, or fit models of this k alone", empty,
+        found.counts.size()));
   }
   return found;
 }

@@ -310,8 +310,8 @@ void LloydRun::redo(Member& member, const Matrix& start, size_t updates) {
   member.state = state;
 }
 
-// One pass that nobody judges, for clusters that may have other numbers than in the pass before: how many labels differ
-// says nothing.
+// One pass without a judgement. Clusters may have other numbers than in the pass before, so the number of changed
+// labels says nothing.
 void LloydRun::label(std::span<Member* const> members) {
   const Stopwatch watch(cost_.iterate);
   std::vector<PassModel> models;
@@ -461,23 +461,22 @@ Verdict LloydRun::judge_trial(Member& member, std::optional<StopReason> stop) {
   return Verdict::kGoesOn;
 }
 
-// Takes the members whose clusters do not have their numbers out of those that are done. Their prototypes are put into
-// the order of the weights. The rows are labelled once more at the end of the run, by one pass for all of these
-// members, since rows with equal distances go to the lowest number. That may change the order again. The contract
-// ("Numbers") has the proof that this ends.
+// Returns the members whose clusters have their numbers. The prototypes of the others are put into the order of the
+// weights. Rows with equal distances go to the lowest number, so one pass at the end of the run labels the rows of
+// these others. It may change the order again. The contract ("Numbers") has the proof that this ends.
 std::vector<Member*> LloydRun::in_order(std::vector<Member*> done) {
   std::erase_if(done, [&](Member* member) {
     const std::string& init = member->result.init;
     if (!own_session_ || context_.options.balanced() || init == "given" || init == "optimal") return false;
     const std::vector<int64_t> weights = session_->sizes(member->slot).weights;
     if (std::ranges::is_sorted(weights, std::greater<>())) return false;
-    std::vector<int64_t> sorted = weights;
-    std::ranges::sort(sorted, std::greater<>());
-    if (sorted <= last_sorted_[member->slot]) return false;  // wrong labels alone do that, and must not go on for ever
-    last_sorted_[member->slot] = std::move(sorted);
     std::vector<int64_t> order(weights.size());
     std::iota(order.begin(), order.end(), int64_t{0});
     std::ranges::stable_sort(order, std::greater<>(), [&](int64_t k) { return weights[static_cast<size_t>(k)]; });
+    std::vector<int64_t> sorted;
+    for (const int64_t k : order) sorted.push_back(weights[static_cast<size_t>(k)]);
+    if (sorted <= last_sorted_[member->slot]) return false;  // only wrong labels do that; they must not go on for ever
+    last_sorted_[member->slot] = std::move(sorted);
     member->prototypes = keep_prototypes(member->prototypes, order);
     session_->reorder(member->slot, order);
     reordered_.push_back(member);
