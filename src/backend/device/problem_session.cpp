@@ -30,7 +30,7 @@ PassResult result_of(const PassCounters& counted, const ProblemModel& model, boo
   result.relocated = counted.empty > 0;
   result.hash_delta = static_cast<LabelSum>(counted.hash_high) << 64 | counted.hash_low;
   result.resolved = screens ? static_cast<int64_t>(counted.resolved) : model.rows;
-  result.candidates = result.resolved * model.k;
+  result.candidates = screens ? static_cast<int64_t>(counted.candidates) : model.rows * model.k;
   return result;
 }
 
@@ -283,8 +283,9 @@ void ProblemSession::fetch(std::span<const int> /*slots*/, std::span<const int> 
   fetch_labels(labels_of);
 }
 
-// All that lies between them comes, too.
+// Small ones come together, with all that lies between them.
 void ProblemSession::fetch_labels(std::span<const int> slots) {
+  constexpr size_t kMinAlone = size_t{64} << 10;  // bytes of a model whose copy costs more than its call
   std::vector<int> wanted;
   for (const int slot : slots) {
     if (model(slot).labelled && !model(slot).labels_here) wanted.push_back(slot);
@@ -294,13 +295,20 @@ void ProblemSession::fetch_labels(std::span<const int> slots) {
   const auto [lowest, highest] = std::ranges::minmax(wanted);
   const int width = batch_.label_width;
   const int64_t first = place(lowest).first_label;
-  std::vector<std::byte> there(static_cast<size_t>((place(highest).first_label + place(highest).rows - first) * width));
-  queue().read_back(there.data(), labels_.at(static_cast<size_t>(first * width)), there.size(), "fetching labels");
+  const auto bytes = static_cast<size_t>((place(highest).first_label + place(highest).rows - first) * width);
+  const bool alone = bytes >= kMinAlone * wanted.size();
+  std::vector<std::byte> there(alone ? 0 : bytes);
+  if (!alone) queue().read_back(there.data(), labels_.at(static_cast<size_t>(first * width)), bytes, "fetching labels");
   for (const int slot : wanted) {
     Model& m = model(slot);
     const int64_t rows = place(slot).rows;
     Labels mine = labels_of_width(rows, width);
-    std::copy_n(there.data() + (place(slot).first_label - first) * width, rows * width, mine.bytes().begin());
+    if (alone) {
+      const Address from = labels_.at(static_cast<size_t>(place(slot).first_label * width));
+      queue().read_back(mine.bytes().data(), from, mine.bytes().size(), "fetching labels");
+    } else {
+      std::copy_n(there.data() + (place(slot).first_label - first) * width, rows * width, mine.bytes().begin());
+    }
     m.labels_here = true;
     if (label_width(m.k) == width) {
       m.labels = std::move(mine);
@@ -434,8 +442,9 @@ std::vector<DistantRow> ProblemSession::farthest_rows(int slot, const Matrix& pr
   for (int64_t row = 0; row < std::ssize(d2); ++row) {
     if (d2[static_cast<size_t>(row)] > 0) found.push_back({d2[static_cast<size_t>(row)], row, label[row]});
   }
-  std::ranges::sort(found, DistantRow::is_farther);
-  found.resize(std::min(found.size(), static_cast<size_t>(count)));
+  const auto end = found.begin() + std::min(std::ssize(found), count);
+  std::partial_sort(found.begin(), end, found.end(), DistantRow::is_farther);
+  found.erase(end, found.end());
   return found;
 }
 

@@ -21,6 +21,19 @@ __host__ __device__ __forceinline__ double load_double(const DevicePoints& point
   return 0;
 }
 
+/// Calls body with the points' first value, whatever their type.
+template <class Body>
+__device__ __forceinline__ void with_values(const DevicePoints& points, const Body& body) {
+  switch (points.type) {
+    case DataType::kFloat32: return body(static_cast<const float*>(points.data));
+    case DataType::kFloat64: return body(static_cast<const double*>(points.data));
+    case DataType::kFloat16: return body(static_cast<const __half*>(points.data));
+    case DataType::kBFloat16: return body(static_cast<const __nv_bfloat16*>(points.data));
+    case DataType::kUInt8: return body(static_cast<const uint8_t*>(points.data));
+    case DataType::kInt8: return body(static_cast<const int8_t*>(points.data));
+  }
+}
+
 /// The type argument of a kernel that reads points of every type. Such kernels are seldom used.
 struct AnyType {};
 

@@ -20,13 +20,14 @@ class CudaProblemKernels final : public device::ProblemKernels {
   CudaProblemKernels(const Input& input, const CudaDevice& device, std::shared_ptr<const SumTerms> terms,
                      double bound_scale, const Stream& stream)
       : input_(input), device_(device), terms_(std::move(terms)), stream_(stream) {
-    task_.factor = problem_factor(input.points.d, bound_scale);
+    task_.rounding = problem_rounding(input.points.d);
+    task_.bound_scale = static_cast<float>(bound_scale);
     task_.terms = terms_->terms();
     task_.solve_shifts = terms_->solve_shifts();
     task_.float64 = input.points.type == DataType::kFloat64;
   }
 
-  bool screens() const override { return !task_.float64; }
+  bool screens() const override { return true; }
   void use_device() const override { cuda::use_device(device_); }
   void begin(const device::ProblemBatch& batch) override {
     place(batch);
@@ -79,22 +80,21 @@ class CudaProblemKernels final : public device::ProblemKernels {
   // Some blocks for each multiprocessor. The blocks of one model have equally many rows.
   std::vector<ProblemTile> tiles_of(std::span<const ProblemModel> models) {
     constexpr int64_t kBlocks = 12;  // of a multiprocessor
-    constexpr int64_t kMinRows = 256, kMaxRows = 4096;
+    constexpr int64_t kMinRows = 256, kMaxRows = 16384;
     int64_t rows = 0;
     task_.shared_bytes = 0;
     for (const ProblemModel& model : models) {
       if (model.active == 0) continue;
       rows += model.rows;
-      task_.shared_bytes = std::max(task_.shared_bytes,
-                                    problem_shared_bytes(model.k, input_.points.d, task_.terms.limbs, task_.float64));
+      task_.shared_bytes =
+          std::max(task_.shared_bytes, problem_shared_bytes(model.k, input_.points.d, task_.terms.limbs));
     }
-    const int64_t at_once = problem_rows_at_once(input_.points.d, task_.float64);
     const int64_t together = std::clamp(rows / (kBlocks * device_.multiprocessors), kMinRows, kMaxRows);
     std::vector<ProblemTile> tiles;
     for (size_t m = 0; m < models.size(); ++m) {
       if (models[m].active == 0) continue;
       const int64_t count = (models[m].rows + together - 1) / together;
-      const int64_t each = padded((models[m].rows + count - 1) / count, at_once);
+      const int64_t each = padded((models[m].rows + count - 1) / count, kProblemRows);
       for (int64_t first = 0; first < models[m].rows; first += each) {
         tiles.push_back({first, std::min(first + each, models[m].rows), static_cast<int32_t>(m), 0});
       }
@@ -117,9 +117,8 @@ class CudaProblemKernels final : public device::ProblemKernels {
 bool have_room(const Input& input, std::span<const ModelRows> models, const CudaDevice& device) {
   constexpr int64_t kStatic = 10240;  // other shared memory of the kernel
   return std::ranges::all_of(models, [&](const ModelRows& model) {
-    return problem_shared_bytes(model.k, input.points.d, input.limbs, input.points.type == DataType::kFloat64) +
-               kStatic <=
-           static_cast<int64_t>(device.shared_bytes);
+    return model.k <= kMaxProblemClusters && problem_shared_bytes(model.k, input.points.d, input.limbs) + kStatic <=
+                                                 static_cast<int64_t>(device.shared_bytes);
   });
 }
 

@@ -4,23 +4,19 @@
 #include "backend/cuda/exact/nearest.cuh"
 #include "backend/cuda/exact/solve.cuh"
 #include "backend/cuda/problems/problem_passes.h"
+#include "backend/cuda/problems/problem_screen.cuh"
 #include "backend/cuda/problems/relocation.cuh"
 #include "backend/cuda/runtime/dependent_launch.cuh"
 #include "backend/cuda/runtime/kernel_memory.h"
 #include "backend/cuda/runtime/ptx.cuh"
+#include "backend/cuda/tensor/matrix_bounds.h"
 
 namespace manymeans::cuda {
 namespace {
 
 constexpr int kThreads = 256;
 constexpr int kTeams = kThreads / kLanes;
-constexpr int kProblemRows = 64;  // that a block of teams labels at once
-constexpr int kRows = kProblemRows / kTeams;
-
-// Returns whether a thread has a row of such a width for itself.
-__host__ __device__ constexpr bool is_row_of_thread(int width, bool float64) {
-  return !float64 || width <= 32;
-}
+static_assert(kProblemRows == kThreads / 32 * kWarpRows);
 
 __device__ PassRange range_of(const ProblemTask& task, const ProblemModel& model) {
   const int64_t values = model.first_cluster * task.points.d;
@@ -48,134 +44,8 @@ struct Block {
   __device__ int64_t label_place(int64_t row) const { return model.first_label + row; }
 };
 
-// How threads share rows of up to kWidth columns; T is the type of prototypes. Of few values each thread has a row:
-// eight threads would exchange more than they compute.
-template <int kWidth, class T>
-struct Sharing {
-  static constexpr bool kAlone = is_row_of_thread(kWidth, sizeof(T) == sizeof(double));
-  static constexpr int kSteps = kWidth / kLanes;  // columns of a thread, where eight share a row
-  static constexpr int kAtOnce = kAlone ? kThreads : kRows * kTeams;
-};
-
-// A row of d values, and zeros behind them. Where it fills whole words of 16 bytes it is read so: the threads of a warp
-// have 32 rows, and each reading of theirs touches 32 lines.
-template <int kWidth, class S>
-__device__ __forceinline__ void load_row_of(const S* row, int64_t d, float (&x)[kWidth]) {
-  constexpr int kOfWord = sizeof(uint4) / sizeof(S);
-  if constexpr (kWidth % kOfWord == 0) {
-    if (d == kWidth && reinterpret_cast<uintptr_t>(row) % sizeof(uint4) == 0) {
-#pragma unroll
-      for (int word = 0; word < kWidth / kOfWord; ++word) {
-        const uint4 loaded = reinterpret_cast<const uint4*>(row)[word];
-        const auto* const values = reinterpret_cast<const S*>(&loaded);
-#pragma unroll
-        for (int i = 0; i < kOfWord; ++i) x[word * kOfWord + i] = static_cast<float>(values[i]);
-      }
-      return;
-    }
-  }
-#pragma unroll
-  for (int j = 0; j < kWidth; ++j) x[j] = j < d ? static_cast<float>(row[j]) : 0;
-}
-
-// Exact for every type but float64, which this is not for.
-template <int kWidth>
-__device__ __forceinline__ void load_row(const DevicePoints& points, int64_t row, float (&x)[kWidth]) {
-  const int64_t at = row * points.d;
-  switch (points.type) {
-    case DataType::kFloat32: return load_row_of(static_cast<const float*>(points.data) + at, points.d, x);
-    case DataType::kFloat16: return load_row_of(static_cast<const __half*>(points.data) + at, points.d, x);
-    case DataType::kBFloat16: return load_row_of(static_cast<const __nv_bfloat16*>(points.data) + at, points.d, x);
-    case DataType::kUInt8: return load_row_of(static_cast<const uint8_t*>(points.data) + at, points.d, x);
-    case DataType::kInt8: return load_row_of(static_cast<const int8_t*>(points.data) + at, points.d, x);
-    case DataType::kFloat64: break;
-  }
-}
-
-// The prototype that is nearest to a row of float32 values, if distances in float32 prove it; else k. `factor`: of
-// problem_factor().
-template <int kWidth>
-__device__ __forceinline__ int proved_nearest(const float (&x)[kWidth], const float* centres, int k, float factor) {
-  constexpr float kMaxProved = 0x1p126F;  // a distance that overflows may be little above the largest number
-  float best = INFINITY, second = INFINITY;
-  int index = k;
-#pragma unroll 1
-  for (int c = 0; c < k; ++c) {
-    float p[4] = {};
-#pragma unroll
-    for (int j = 0; j < kWidth; j += 4) {
-      const float4 four = *reinterpret_cast<const float4*>(centres + c * kWidth + j);
-      const float t[4] = {__fsub_rn(x[j], four.x), __fsub_rn(x[j + 1], four.y), __fsub_rn(x[j + 2], four.z),
-                          __fsub_rn(x[j + 3], four.w)};
-#pragma unroll
-      for (int i = 0; i < 4; ++i) p[i] = __fmaf_rn(t[i], t[i], p[i]);
-    }
-    const float d2 = __fadd_rn(__fadd_rn(p[0], p[1]), __fadd_rn(p[2], p[3]));
-    second = fminf(second, fmaxf(best, d2));
-    if (d2 < best) index = c;
-    best = fminf(best, d2);
-  }
-  return best < kMaxProved && second > __fmaf_rn(best, factor, 0x1p-126F) ? index : k;
-}
-
-// The prototype that is nearest to a row, by one thread. The distance is canonical_distance(); columns beyond the last
-// are 0 and add + 0.
-template <int kWidth, class T>
-__device__ __forceinline__ Nearest nearest_alone(const T (&x)[kWidth], const T* centres, int k) {
-  Nearest best(INFINITY, k);
-#pragma unroll 1
-  for (int c = 0; c < k; ++c) {
-    double p[kLanes] = {};
-#pragma unroll
-    for (int j = 0; j < kWidth; ++j) p[j % kLanes] = squared_step(x[j], centres[c * kWidth + j], p[j % kLanes]);
-    const double d2 = __dadd_rn(__dadd_rn(__dadd_rn(p[0], p[4]), __dadd_rn(p[2], p[6])),
-                                __dadd_rn(__dadd_rn(p[1], p[5]), __dadd_rn(p[3], p[7])));
-    best.take(d2, c);
-  }
-  return best;
-}
-
-// The rows of one step of a team, a lane's columns of each.
-template <int kSteps>
-struct RowValues {
-  double x[kRows][kSteps];
-};
-
-// The prototype that is nearest to each row of a team, in all of its threads. `centres`: widened, kSteps * 8 columns.
-template <int kSteps>
-__device__ __forceinline__ void find_nearest(const RowValues<kSteps>& rows, const double* centres, int k, int lane,
-                                             Nearest (&best)[kRows]) {
-#pragma unroll 1
-  for (int first = 0; first < k; first += kLanes) {
-    double p[kRows][kLanes] = {};
-#pragma unroll
-    for (int i = 0; i < kLanes; ++i) {
-#pragma unroll
-      for (int s = 0; s < kSteps; ++s) {
-        const double c = centres[(first + i) * (kSteps * kLanes) + s * kLanes + lane];
-#pragma unroll
-        for (int r = 0; r < kRows; ++r) p[r][i] = squared_step(rows.x[r][s], c, p[r][i]);
-      }
-    }
-#pragma unroll
-    for (int r = 0; r < kRows; ++r) {
-      const double d2 = fold_eight_each(p[r], lane);
-      if (first + lane < k) best[r].take(d2, first + lane);
-    }
-  }
-#pragma unroll
-  for (int r = 0; r < kRows; ++r) {
-#pragma unroll
-    for (int step = kLanes / 2; step > 0; step /= 2) {
-      const double distance = __shfl_xor_sync(~0U, best[r].distance, step);
-      const long long index = __shfl_xor_sync(~0U, best[r].k, step);
-      best[r].take(distance, index);
-    }
-  }
-}
-
-// A row of the tile that changed its label. A block lists such rows, and moves them later. If a team moved its row at
-// once, the other teams of its warp would wait.
+// A row of the tile that changed its label. A warp lists such rows, and moves them later: one thread that moved its row
+// at once would make the others wait.
 struct MovedRow {
   int32_t row;  // from the tile's first
   uint16_t from, to;
@@ -184,28 +54,56 @@ struct MovedRows {
   const MovedRow* at;
   int count;
 };
-constexpr int kMaxMoved = 1024;
+constexpr int kMaxMoved = 128;          // of a warp
 constexpr uint16_t kFromNone = 0xffff;  // in a first pass
 
-// Takes the listed rows from their clusters and adds them to others. All threads of the block call it.
-template <class Sums>
-__device__ void add_moved(const ProblemTask& task, const Block& here, const Sums& sums, const MovedRows& moved,
-                          LabelSumWords& hash) {
+// The warp or block that a thread works with.
+struct Crew {
+  int thread, threads;
+};
+
+// Values of listed rows that a thread reads at once.
+constexpr int kAtOnce = 4;
+
+template <int kLimbs, class S, class Sums>
+__device__ void add_values(const ProblemTask& task, const S* first, const Sums& sums, const MovedRows& moved,
+                           const Crew& crew) {
   const auto d = static_cast<int>(task.points.d);
   const int of_cluster = task.terms.limbs * d;
-  const int lane = static_cast<int>(threadIdx.x) % kLanes;
-  for (int i = threadIdx.x / kLanes; i < moved.count; i += kTeams) {
-    const MovedRow row = moved.at[i];
-    const int64_t first = (here.model.first_row + here.tile.first + row.row) * d;
-    for (int j = lane; j < d; j += kLanes) {
-      const double x = load_double(task.points, first + j);
-      split_term<0>(task.terms, scaled_term(task.terms, x, top_of(task.terms, j), j), [&](int g, int64_t part) {
-        sums.add_sum(row.to * of_cluster + g * d + j, part);
-        if (row.from != kFromNone) sums.add_sum(row.from * of_cluster + g * d + j, -part);
-      });
+  const int teams = crew.threads / kLanes;
+  for (int j = crew.thread % kLanes; j < d; j += kLanes) {
+    const double top = top_of(task.terms, j);
+    for (int i = crew.thread / kLanes; i < moved.count; i += teams * kAtOnce) {
+      MovedRow rows[kAtOnce];
+      S values[kAtOnce];
+#pragma unroll
+      for (int u = 0; u < kAtOnce; ++u) {
+        rows[u] = moved.at[min(i + u * teams, moved.count - 1)];
+        values[u] = first[int64_t{rows[u].row} * d + j];
+      }
+#pragma unroll
+      for (int u = 0; u < kAtOnce && i + u * teams < moved.count; ++u) {
+        const int to = rows[u].to * of_cluster + j, from = rows[u].from * of_cluster + j;
+        const double term = scaled_term(task.terms, widened(values[u]), top, j);
+        split_term<kLimbs>(task.terms, term, [&](int g, int64_t part) {
+          sums.add_sum(to + g * d, part);
+          if (rows[u].from != kFromNone) sums.add_sum(from + g * d, -part);
+        });
+      }
     }
   }
-  for (int i = threadIdx.x; i < moved.count; i += kThreads) {
+}
+
+// Takes the listed rows from their clusters and adds them to others. All threads of the crew call it.
+template <class Sums>
+__device__ void add_moved(const ProblemTask& task, const Block& here, const Sums& sums, const MovedRows& moved,
+                          const Crew& crew, LabelSumWords& hash) {
+  const int64_t first = (here.model.first_row + here.tile.first) * task.points.d;
+  with_values(task.points, [&](const auto* values) {
+    task.terms.limbs == 1 ? add_values<1>(task, values + first, sums, moved, crew)
+                          : add_values<0>(task, values + first, sums, moved, crew);
+  });
+  for (int i = crew.thread; i < moved.count; i += crew.threads) {
     const MovedRow row = moved.at[i];
     sums.add_weight(row.to, 1);
     sums.add_count(row.to, 1);
@@ -217,95 +115,97 @@ __device__ void add_moved(const ProblemTask& task, const Block& here, const Sums
   }
 }
 
-template <int kWidth, class T>
-__global__ void __launch_bounds__(kThreads) pass_kernel(const __grid_constant__ ProblemTask task) {
+// The prototype that is nearest to a row of the points, by canonical distances. All threads of the warp call it.
+__device__ int nearest_of_warp(const ProblemTask& task, const PassRange& range, int64_t row, const Possible& possible) {
+  if (possible.count == kAll) {
+    return static_cast<int>(nearest_of<false>(task.points, {range, task.float64, row, 0, range.k}, false, nullptr).k);
+  }
+  const int team = static_cast<int>(threadIdx.x) % 32 / kLanes;
+  const int column = team == 0 ? possible.column : possible.other;
+  const double d2 = distance_by_lanes<false>(task.points, {range, task.float64, row, column},
+                                             static_cast<int>(threadIdx.x) % kLanes, 0xffU << (team * kLanes));
+  Nearest best(__shfl_sync(~0U, d2, 0), possible.column);
+  best.take(__shfl_sync(~0U, d2, kLanes), possible.other);
+  return static_cast<int>(best.k);
+}
+
+// The tiles of prototypes of a product.
+__host__ __device__ constexpr int64_t tiles_of(int64_t k) {
+  return (k + kSideColumns - 1) / kSideColumns;
+}
+
+// Blocks that a multiprocessor has registers for.
+constexpr int blocks_of(int width) {
+  return width <= 16 ? 3 : width <= 64 ? 2 : 1;
+}
+
+template <int kWidth>
+__global__ void __launch_bounds__(kThreads, blocks_of(kWidth)) pass_kernel(const __grid_constant__ ProblemTask task) {
   await_kernel_before();
-  extern __shared__ __align__(16) double memory[];
-  __shared__ MovedRow moved[kMaxMoved];
-  __shared__ int moved_count;
+  extern __shared__ __align__(16) float memory[];
+  __shared__ MovedRow moved_rows[kThreads / 32][kMaxMoved];
+  __shared__ SideBounds bounds;
   const Block here(task);
   const PassControl& control = task.controls[here.tile.model];
   if (control.stopped != device::kGoesOn) return;
   const bool first_pass = here.model.first_pass != 0 && control.passes == 0;
-  using Shared = Sharing<kWidth, T>;
-  const int64_t d = task.points.d;
+  const int d = static_cast<int>(task.points.d);
   const int k = here.model.k;
-  const int padded = (k + kLanes - 1) / kLanes * kLanes;
-  T* const centres = reinterpret_cast<T*>(memory);
-  for (int i = threadIdx.x; i < padded * kWidth; i += kThreads) {
-    const int c = i / kWidth;
-    const int j = i % kWidth;
-    centres[i] = c < k && j < d ? static_cast<T>(prototype_value(here.range, task.float64, c * d + j)) : T{0};
-  }
-  auto* const words = reinterpret_cast<uint32_t*>(centres + padded * kWidth);
-  const SharedSums sums{shared_address(words), static_cast<int>(k * task.terms.limbs * d), k};
+  const int tiles = static_cast<int>(tiles_of(k));
+  const ProductSides<kWidth> sides(memory, tiles, &bounds);
+  auto* const words = reinterpret_cast<uint32_t*>(memory) + side_values(kWidth, tiles);
+  const SharedSums sums{shared_address(words), k * task.terms.limbs * d, k};
   for (int i = threadIdx.x; i < 2 * sums.all(); i += kThreads) words[i] = 0;
-  if (threadIdx.x == 0) moved_count = 0;
-  __syncthreads();
-  const int lane = static_cast<int>(threadIdx.x) % kLanes;
-  const int team = static_cast<int>(threadIdx.x) / kLanes;
+  sides.build(here.range, task.float64, d, tiles);
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  MovedRow* const moved = moved_rows[threadIdx.x / 32];
+  int listed = 0;
   LabelSumWords hash;
-  unsigned long long changed = 0;
-  unsigned unproved = 0;  // rows of this thread
-  for (int64_t start = here.tile.first; start < here.tile.last; start += Shared::kAtOnce) {
-    bool full = false;
-    const auto label = [&](int64_t row, uint32_t to) {
-      if (row >= here.tile.last) return;
-      const uint32_t from = first_pass ? kNoLabel : load_label(task.labels, 0, here.label_place(row));
-      if (from == to) return;
-      store_label(task.labels, 0, here.label_place(row), to);
-      const int at = atomicAdd(&moved_count, 1);
-      moved[at] = {static_cast<int32_t>(row - here.tile.first), static_cast<uint16_t>(from), static_cast<uint16_t>(to)};
-      full |= at >= kMaxMoved - Shared::kAtOnce;
-    };
+  unsigned changed = 0;
+  unsigned resolved = 0, candidates = 0;  // of this warp
+  for (int64_t start = here.tile.first; start < here.tile.last; start += kProblemRows) {
+    const int64_t first = start + threadIdx.x / 32 * kWarpRows + lane / 4;
     const auto place_of = [&](int64_t row) { return here.model.first_row + min(row, here.tile.last - 1); };
-    const auto value_of = [&](int64_t row, int j) {
-      return j < d ? load_double(task.points, place_of(row) * d + j) : 0;
-    };
-    if constexpr (Shared::kAlone) {
-      const int64_t row = start + threadIdx.x;
-      T x[kWidth];
-      int nearest = k;
-      if constexpr (sizeof(T) == sizeof(float)) {
-        load_row(task.points, place_of(row), x);
-        nearest = proved_nearest<kWidth>(x, centres, k, task.factor);
-        unproved += nearest == k && row < here.tile.last ? 1 : 0;
-      } else {
-#pragma unroll
-        for (int j = 0; j < kWidth; ++j) x[j] = value_of(row, j);
-      }
-      if (nearest == k) nearest = static_cast<int>(nearest_alone<kWidth>(x, centres, k).k);
-      label(row, static_cast<uint32_t>(nearest));
-    } else {
-      RowValues<Shared::kSteps> rows;
-      Nearest best[kRows];
-#pragma unroll
-      for (int r = 0; r < kRows; ++r) {
-        best[r] = {INFINITY, k};
-#pragma unroll
-        for (int s = 0; s < Shared::kSteps; ++s) rows.x[r][s] = value_of(start + r * kTeams + team, s * kLanes + lane);
-      }
-      find_nearest<Shared::kSteps>(rows, centres, k, lane, best);
-#pragma unroll
-      for (int r = 0; r < kRows && lane == 0; ++r) label(start + r * kTeams + team, static_cast<uint32_t>(best[r].k));
+    const int64_t places[4] = {place_of(first) * d, place_of(first + 8) * d, place_of(first + 16) * d,
+                               place_of(first + 24) * d};
+    const int64_t row = first + 8 * (lane % 4);
+    const bool exists = row < here.tile.last;
+    const Possible possible =
+        RowSides<kWidth>(task.points, places, sides).possible(sides, tiles, task.rounding, task.bound_scale);
+    int nearest = possible.column;
+    for (unsigned left = __ballot_sync(~0U, exists && possible.count > 1); left != 0; left &= left - 1) {
+      const int of = __ffs(static_cast<int>(left)) - 1;
+      const Possible those{__shfl_sync(~0U, possible.count, of), __shfl_sync(~0U, possible.column, of),
+                           __shfl_sync(~0U, possible.other, of)};
+      const int found = nearest_of_warp(task, here.range, here.model.first_row + __shfl_sync(~0U, row, of), those);
+      if (lane == of) nearest = found;
+      ++resolved;
+      candidates += static_cast<unsigned>(those.count == kAll ? k : those.count);
     }
-    const bool last = start + Shared::kAtOnce >= here.tile.last;
-    if (__syncthreads_or(full || last) == 0) continue;
-    const int count = moved_count;
-    add_moved(task, here, sums, {moved, count}, hash);
-    changed += static_cast<unsigned>(count);
-    __syncthreads();
-    if (threadIdx.x == 0) moved_count = 0;
-    __syncthreads();
-  }
-  if constexpr (sizeof(T) == sizeof(float)) {
-    unproved = __reduce_add_sync(~0U, unproved);
-    if (threadIdx.x % 32 == 0 && unproved != 0) {
-      atomicAdd(&task.counters[here.tile.model].resolved, static_cast<unsigned long long>(unproved));
+    const auto to = static_cast<uint32_t>(nearest);
+    const uint32_t from = !exists ? to : first_pass ? kNoLabel : load_label(task.labels, 0, here.label_place(row));
+    const unsigned moves = __ballot_sync(~0U, from != to);
+    if (from != to) {
+      store_label(task.labels, 0, here.label_place(row), to);
+      moved[listed + __popc(moves & ((1U << lane) - 1))] = {static_cast<int32_t>(row - here.tile.first),
+                                                            static_cast<uint16_t>(from), static_cast<uint16_t>(to)};
     }
+    listed += __popc(moves);
+    if (listed <= kMaxMoved - kWarpRows && start + kProblemRows < here.tile.last) continue;
+    __syncwarp();
+    add_moved(task, here, sums, {moved, listed}, {lane, 32}, hash);
+    changed += listed;
+    listed = 0;
+    __syncwarp();
   }
-  if (changed == 0) return;
-  count_changes(task.counters[here.tile.model], changed, hash);
+  if (lane == 0 && resolved != 0) {
+    PassCounters& counters = task.counters[here.tile.model];
+    atomicAdd(&counters.resolved, static_cast<unsigned long long>(resolved));
+    atomicAdd(&counters.candidates, static_cast<unsigned long long>(candidates));
+  }
+  if (__syncthreads_or(changed != 0) == 0) return;
+  count_changes(task.counters[here.tile.model], 0, hash);
+  if (lane == 0) atomicAdd(&task.counters[here.tile.model].changed, static_cast<unsigned long long>(changed));
   const GlobalSums global{here.range.sums, here.range.weights, here.range.counts};
   for (int i = threadIdx.x; i < sums.all(); i += kThreads) {
     const auto value = static_cast<int64_t>(words[i] | static_cast<uint64_t>(words[sums.all() + i]) << 32);
@@ -337,7 +237,7 @@ __device__ bool relocate(const ProblemTask& task, int model) {
   __syncthreads();
   LabelSumWords hash;
   add_moved(task, here, GlobalSums{here.range.sums, here.range.weights, here.range.counts}, {moved, shared.count},
-            hash);
+            {static_cast<int>(threadIdx.x), kThreads}, hash);
   __syncwarp();
   count_changes(task.counters[model], 0, hash);
   if (threadIdx.x == 0) task.counters[model].empty = static_cast<unsigned>(shared.count);
@@ -435,48 +335,48 @@ __global__ void __launch_bounds__(kThreads)
   block_add(sums, limbs + here.tile.model * kDistanceLimbs, scratch);
 }
 
-// A block a model; a warp has some of the rows, 32 columns of each at a time.
-__global__ void __launch_bounds__(kThreads) ranges_kernel(const __grid_constant__ ProblemTask task, double* ranges) {
-  __shared__ double lowest[kThreads], highest[kThreads];
-  const ProblemModel model = task.models[blockIdx.x];
-  if (model.active == 0) return;
-  const int64_t d = task.points.d;
-  double* const to = ranges + blockIdx.x * 2 * d;
-  for (int64_t first = 0; first < d; first += 32) {
-    const int64_t j = min(first + threadIdx.x % 32, d - 1);
-    double low = INFINITY, high = -INFINITY;
-    for (int64_t row = threadIdx.x / 32; row < model.rows; row += kThreads / 32) {
-      const double v = load_double(task.points, (model.first_row + row) * d + j);
-      low = fmin(low, v);
-      high = fmax(high, v);
-    }
-    lowest[threadIdx.x] = low;
-    highest[threadIdx.x] = high;
-    __syncthreads();
-    if (threadIdx.x < 32) {
-      for (int other = threadIdx.x; other < kThreads; other += 32) {
-        low = fmin(low, lowest[other]);
-        high = fmax(high, highest[other]);
-      }
-      to[j] = low;
-      to[d + j] = high;
-    }
-    __syncthreads();  // both may be written again
-  }
+// Numbers that are larger for larger values, and never 0.
+__device__ unsigned long long ordered(double v) {
+  const auto bits = static_cast<unsigned long long>(__double_as_longlong(v));
+  return bits >> 63 != 0 ? ~bits : bits | 1ULL << 63;
+}
+__device__ double value_of_ordered(unsigned long long number) {
+  return __longlong_as_double(static_cast<long long>(number >> 63 != 0 ? number & ~(1ULL << 63) : ~number));
 }
 
-template <int kWidth, class T>
-void launch(const ProblemTask& task, cudaStream_t stream) {
-  allow_all_shared_memory(pass_kernel<kWidth, T>, "sizing the shared memory of problems");
-  launch_dependent(
-      pass_kernel<kWidth, T>,
-      {dim3(static_cast<unsigned>(task.tile_count)), kThreads, static_cast<size_t>(task.shared_bytes), stream},
-      "a pass of many problems", task);
+// ordered() of the largest -v and v of each column, (models, 2, D), zeroed before. A thread has a column of some rows.
+__global__ void __launch_bounds__(kThreads)
+    ranges_kernel(const __grid_constant__ ProblemTask task, unsigned long long* ranges) {
+  const Block here(task);
+  const int64_t d = task.points.d;
+  const int64_t together = kThreads / min(d, int64_t{kThreads});  // rows
+  const int64_t j = threadIdx.x % d;
+  double low = INFINITY, high = -INFINITY;
+  for (int64_t row = here.tile.first + threadIdx.x / d; row < here.tile.last; row += together) {
+    const double v = load_double(task.points, (here.model.first_row + row) * d + j);
+    low = fmin(low, v);
+    high = fmax(high, v);
+  }
+  if (threadIdx.x >= together * d || low > high) return;
+  unsigned long long* const to = ranges + here.tile.model * 2 * d + j;
+  atomicMax(to, ordered(-low));
+  atomicMax(to + d, ordered(high));
+}
+
+__global__ void ranges_of_ordered(double* ranges, int64_t count, int64_t d) {
+  const int64_t at = int64_t{blockIdx.x} * kThreads + threadIdx.x;
+  if (at >= count) return;
+  const double v = value_of_ordered(reinterpret_cast<const unsigned long long*>(ranges)[at]);
+  ranges[at] = at / d % 2 == 0 ? -v : v;
 }
 
 template <int kWidth>
 void launch_pass(const ProblemTask& task, cudaStream_t stream) {
-  task.float64 ? launch<kWidth, double>(task, stream) : launch<kWidth, float>(task, stream);
+  allow_all_shared_memory(pass_kernel<kWidth>, "sizing the shared memory of problems");
+  launch_dependent(
+      pass_kernel<kWidth>,
+      {dim3(static_cast<unsigned>(task.tile_count)), kThreads, static_cast<size_t>(task.shared_bytes), stream},
+      "a pass of many problems", task);
 }
 
 // 8, 16, 32, 64 or 128.
@@ -488,18 +388,15 @@ int width_of(int64_t d) {
 
 }  // namespace
 
-int64_t problem_shared_bytes(int64_t k, int64_t d, int limbs, bool float64) {
-  const int64_t values = (k + kLanes - 1) / kLanes * kLanes * width_of(d);
-  return values * static_cast<int64_t>(float64 ? sizeof(double) : sizeof(float)) +
+int64_t problem_shared_bytes(int64_t k, int64_t d, int limbs) {
+  return side_values(width_of(d), tiles_of(k)) * static_cast<int64_t>(sizeof(float)) +
          k * (limbs * d + 2) * static_cast<int64_t>(sizeof(int64_t));
 }
 
-float problem_factor(int64_t d, double scale) {
-  return static_cast<float>(1 + scale * 3 * (width_of(d) / 4 + 8) * 0x1p-24);
-}
-
-int64_t problem_rows_at_once(int64_t d, bool float64) {
-  return is_row_of_thread(width_of(d), float64) ? kThreads : kProblemRows;
+float problem_rounding(int64_t d) {
+  const int width = width_of(d);
+  const double of_products = product_roundings(false) * kProductUnit * (width / kSideColumns);
+  return static_cast<float>((of_products + (width + 32) * 0x1p-24) * 1.0625);
 }
 
 void problem_pass(const ProblemTask& task, cudaStream_t stream) {
@@ -529,7 +426,12 @@ void problem_terms(const ProblemTask& task, const TermSplitter* splitters, int64
 }
 
 void problem_ranges(const ProblemTask& task, double* ranges, cudaStream_t stream) {
-  ranges_kernel<<<static_cast<unsigned>(task.model_count), kThreads, 0, stream>>>(task, ranges);
+  const int64_t count = int64_t{task.model_count} * 2 * task.points.d;
+  check(cudaMemsetAsync(ranges, 0, static_cast<size_t>(count) * sizeof(double), stream), "measuring columns");
+  ranges_kernel<<<static_cast<unsigned>(task.tile_count), kThreads, 0, stream>>>(
+      task, reinterpret_cast<unsigned long long*>(ranges));
+  ranges_of_ordered<<<static_cast<unsigned>((count + kThreads - 1) / kThreads), kThreads, 0, stream>>>(ranges, count,
+                                                                                                       task.points.d);
   check_launch("measuring the columns of many problems");
 }
 

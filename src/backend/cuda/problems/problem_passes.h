@@ -1,6 +1,6 @@
-// Common passes over many small problems (device/problem_kernels.h). Distances are computed in float32. Where these
-// prove no label, or prototypes are float64, canonical distances are computed. Sums are in the shared memory of the
-// blocks. A block has some rows of one model, and the model's prototypes in its shared memory.
+// Common passes over many small problems (device/problem_kernels.h). A block has some rows of one model. The model's
+// prototypes and sums are in its shared memory. Products in tf32 prove labels; warps find the others by canonical
+// distances.
 #pragma once
 
 #include "backend/cuda/device/device_points.h"
@@ -25,14 +25,15 @@ struct ProblemTile {
   int32_t model = 0;
   int32_t unused = 0;
 };
-constexpr int64_t kMaxProblemColumns = 128;  ///< that 8 threads keep in registers, or of float32 one
+constexpr int64_t kMaxProblemColumns = 128;  ///< of 32 rows that a warp keeps in registers
 
 struct ProblemTask {
   DevicePoints points;  ///< all, without weights
   ColumnTerms terms;
   const int32_t* solve_shifts = nullptr;  ///< see SolveTask
   bool float64 = false;                   ///< the prototypes' type
-  float factor = 1;                       ///< of problem_factor()
+  float rounding = 0;                     ///< problem_rounding()
+  float bound_scale = 1;                  ///< tests only: multiplies the screen's bound
   const ProblemModel* models = nullptr;
   int32_t model_count = 0;
   int32_t tile_count = 0;
@@ -48,13 +49,13 @@ struct ProblemTask {
   int64_t shared_bytes = 0;  ///< of a block of problem_pass(), for the largest model
 };
 
+constexpr int64_t kMaxProblemClusters = 1024;  ///< of a model
+constexpr int64_t kProblemRows = 256;          ///< that a block labels at once
 /// The bytes of a block's shared memory for a model with k prototypes.
-int64_t problem_shared_bytes(int64_t k, int64_t d, int limbs, bool float64);
-/// By which a float32 distance must exceed another one to prove that it is larger: docs/developer/screens.md, "Many
-/// problems on a GPU". `scale`: tests only.
-float problem_factor(int64_t d, double scale);
-/// The rows that a block labels at once.
-int64_t problem_rows_at_once(int64_t d, bool float64);
+int64_t problem_shared_bytes(int64_t k, int64_t d, int limbs);
+/// The share of |x'| |c'| + |c'|^2 / 2 by which float32 sums may be wrong: docs/developer/screens.md, "Many problems on
+/// a GPU".
+float problem_rounding(int64_t d);
 
 /// See ProblemKernels. All are asynchronous.
 void problem_pass(const ProblemTask& task, cudaStream_t stream);

@@ -45,13 +45,32 @@ struct Relocation {
 __device__ inline AssignedRow next_farthest(const RowsOfModel& model, const AssignedRow& last, Relocation& shared) {
   const int lane = static_cast<int>(threadIdx.x) % kLanes;
   const unsigned mask = 0xffU << (threadIdx.x % 32 / kLanes * kLanes);
+  constexpr int kAtOnce = 4;  // rows of a team, whose loads are under way together
+  const int64_t d = model.points.d;
   AssignedRow best{0, -1, 0};
-  for (int64_t row = threadIdx.x / kLanes; row < model.rows; row += blockDim.x / kLanes) {
-    const uint32_t label = load_label(model.labels, 0, model.first_label + row);
-    const double d2 =
-        distance_by_lanes<false>(model.points, {model.range, model.float64, model.first_row + row, label}, lane, mask);
-    const AssignedRow here{d2, static_cast<int32_t>(row), label};
-    if (last.is_farther(here) && here.is_farther(best)) best = here;
+  for (int64_t first = threadIdx.x / kLanes; first < model.rows; first += kAtOnce * (blockDim.x / kLanes)) {
+    int64_t rows[kAtOnce];
+    uint32_t labels[kAtOnce];
+    double d2[kAtOnce] = {};
+#pragma unroll
+    for (int u = 0; u < kAtOnce; ++u) {
+      rows[u] = min(first + u * (blockDim.x / kLanes), model.rows - 1);
+      labels[u] = load_label(model.labels, 0, model.first_label + rows[u]);
+    }
+    with_values(model.points, [&](const auto* values) {
+      for (int64_t j = lane; j < d; j += kLanes) {
+#pragma unroll
+        for (int u = 0; u < kAtOnce; ++u) {
+          const double x = widened(values[(model.first_row + rows[u]) * d + j]);
+          d2[u] = squared_step(x, prototype_value(model.range, model.float64, labels[u] * d + j), d2[u]);
+        }
+      }
+    });
+#pragma unroll
+    for (int u = 0; u < kAtOnce; ++u) {
+      const AssignedRow here{fold_eight(d2[u], mask), static_cast<int32_t>(rows[u]), labels[u]};
+      if (last.is_farther(here) && here.is_farther(best)) best = here;
+    }
   }
   __syncwarp();
   for (int step = 16; step >= kLanes; step /= 2) {

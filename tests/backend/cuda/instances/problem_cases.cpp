@@ -11,7 +11,7 @@ namespace {
 std::vector<std::string> digests(const PointsView& points, const std::vector<int64_t>& groups,
                                  const PointsView& initial, const char* backend) {
   EachOptions options;
-  options.k = {9};
+  options.k = {initial.n / (std::ssize(groups) - 1)};
   options.max_iter = 20;
   options.backend = backend;
   FitHooks hooks;
@@ -24,21 +24,22 @@ std::vector<std::string> digests(const PointsView& points, const std::vector<int
 
 template <class T>
 bool agree(int64_t columns, int repeats) {
-  constexpr int64_t kProblems = 200, kClusters = 9;
+  constexpr int64_t kProblems = 200;
+  const int64_t clusters = 9 + columns % 16;  // even and odd numbers of eights
   std::mt19937_64 random(static_cast<uint64_t>(columns));
   std::normal_distribution<T> normal;
   std::vector<int64_t> groups = {0};
-  while (std::ssize(groups) <= kProblems) groups.push_back(groups.back() + 20 + static_cast<int64_t>(random() % 5000));
+  while (std::ssize(groups) <= kProblems) groups.push_back(groups.back() + 30 + static_cast<int64_t>(random() % 5000));
   std::vector<T> x(static_cast<size_t>(groups.back() * columns));
   for (T& value : x) value = normal(random);
-  std::vector<T> initial(static_cast<size_t>(kProblems * kClusters * columns));
+  std::vector<T> initial(static_cast<size_t>(kProblems * clusters * columns));
   for (size_t i = 0; i < initial.size(); ++i) {
-    const bool is_far = i / static_cast<size_t>(columns) % kClusters == 4;  // its cluster becomes empty
+    const bool is_far = static_cast<int64_t>(i) / columns % clusters == 4;  // its cluster becomes empty
     initial[i] = is_far ? 1000 : normal(random);
   }
   // Every third row is about as near to one prototype of its problem as to another one.
   for (int64_t b = 0; b < kProblems; ++b) {
-    const T* const own = initial.data() + b * kClusters * columns;
+    const T* const own = initial.data() + b * clusters * columns;
     for (int64_t row = groups[static_cast<size_t>(b)]; row < groups[static_cast<size_t>(b) + 1]; row += 3) {
       const T* const one = own + static_cast<int64_t>(random() % 4) * columns;
       const T* const other = own + static_cast<int64_t>(5 + random() % 4) * columns;
@@ -46,7 +47,7 @@ bool agree(int64_t columns, int repeats) {
     }
   }
   const PointsView points(x.data(), groups.back(), columns);
-  const PointsView first(initial.data(), kProblems * kClusters, columns);
+  const PointsView first(initial.data(), kProblems * clusters, columns);
   const std::vector<std::string> expected = digests(points, groups, first, "cpu");
   for (int repeat = 0; repeat < repeats; ++repeat) {
     if (digests(points, groups, first, "cuda") != expected) return false;

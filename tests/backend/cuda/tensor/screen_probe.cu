@@ -35,9 +35,29 @@ __device__ void multiply_by_warps(const __half* a, const __half* b, float (&sums
   }
 }
 
-// Each block makes `rounds` products of 64 x 64 x 16 from random numbers of several kinds and keeps the largest error,
-// in units of 2^-22 of the largest magnitude.
-template <bool kSmall>
+// The same in tf32, which has all values of fp16, for the first eight columns.
+__device__ void multiply_by_warps_tf32(const __half* a, const __half* b, float (&sums)[32]) {
+  const int lane = static_cast<int>(threadIdx.x % 32);
+  const auto one = [](const __half* matrix, int row, int column) {
+    return __half2float(matrix[swizzled(row, column)]);
+  };
+  const int row = static_cast<int>(threadIdx.x) / 32 * 16 + lane / 4;
+  const int column = lane % 4;
+  const float left[4] = {one(a, row, column), one(a, row + 8, column), one(a, row, column + 4),
+                         one(a, row + 8, column + 4)};
+  for (int t = 0; t < 8; ++t) {
+    const float before[4] = {sums[4 * t], sums[4 * t + 1], sums[4 * t + 2], sums[4 * t + 3]};
+    float four[4];
+    multiply_tf32(four, left, one(b, t * 8 + lane / 4, column), one(b, t * 8 + lane / 4, column + 4), before);
+    for (int e = 0; e < 4; ++e) sums[4 * t + e] = four[e];
+  }
+}
+
+enum class Unit : uint8_t { kFourWarps, kWarp, kWarpTf32 };
+
+// Each block makes `rounds` products of 64 x 64 x 16 (tf32: 8) from random numbers of several kinds and keeps the
+// largest error, in units of 2^-22 of the largest magnitude.
+template <Unit kUnit>
 __global__ void probe_sums(int rounds, uint32_t seed, double* worst) {
   __shared__ __align__(1024) __half a[64 * 64];
   __shared__ __align__(1024) __half b[64 * 64];
@@ -70,7 +90,9 @@ __global__ void probe_sums(int rounds, uint32_t seed, double* worst) {
       const float c = ldexpf(1.0F + static_cast<float>(u & 0x7FFFFF) * 0x1p-23F, c_exponent);
       before[i] = sums[i] = kind == 6 ? 0.0F : (u >> 24 & 1) ? -c : c;
     }
-    if constexpr (kSmall) {
+    if constexpr (kUnit == Unit::kWarpTf32) {
+      multiply_by_warps_tf32(a, b, sums);
+    } else if constexpr (kUnit == Unit::kWarp) {
       multiply_by_warps(a, b, sums);
     } else {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
@@ -88,7 +110,7 @@ __global__ void probe_sums(int rounds, uint32_t seed, double* worst) {
       const int column = i / 4 * 8 + lane % 4 * 2 + i % 2;
       double exact = before[i];
       double largest = fmax(fabs(exact), fabs(static_cast<double>(sums[i])));
-      for (int j = 0; j < 16; ++j) {
+      for (int j = 0; j < (kUnit == Unit::kWarpTf32 ? 8 : 16); ++j) {
         const double product = static_cast<double>(__half2float(a[swizzled(row, j)])) *
                                static_cast<double>(__half2float(b[swizzled(column, j)]));
         exact += product;  // exact but for 2^-53 of the largest, far below what is looked for
@@ -100,28 +122,27 @@ __global__ void probe_sums(int rounds, uint32_t seed, double* worst) {
   atomicMax(reinterpret_cast<unsigned long long*>(worst), static_cast<unsigned long long>(__double_as_longlong(most)));
 }
 
-// kSmall: by the instruction of a warp (ptx.cuh), else by that of four.
-template <bool kSmall>
-bool probe_one() {
+template <Unit kUnit>
+bool probe_one(const char* name) {
   Device<double> worst(1);
   worst.fill(0);
   const int rounds = 400;
   const int blocks = 132 * 8;
-  probe_sums<kSmall><<<blocks, 128>>>(rounds, 1, worst.data);
+  probe_sums<kUnit><<<blocks, 128>>>(rounds, 1, worst.data);
   CHECK_CUDA(cudaGetLastError());
   CHECK_CUDA(cudaDeviceSynchronize());
   const double most = worst.host()[0];
   std::printf("probe of %s: %.3g sums; the worst is off by %.4f units of 2^-22 of the largest magnitude; assumed %d\n",
-              kSmall ? "mma.sync" : "wgmma", static_cast<double>(rounds) * blocks * 64 * 64, most,
-              product_roundings(true));
+              name, static_cast<double>(rounds) * blocks * 64 * 64, most, product_roundings(true));
   return most <= product_roundings(true) && most != 0;
 }
 
 }  // namespace
 
 bool probe_matrix_units() {
-  const bool of_four_warps = matrix_unit_of(0) != MatrixUnit::kHopper || probe_one<false>();
-  return probe_one<true>() && of_four_warps;
+  const bool of_four_warps = matrix_unit_of(0) != MatrixUnit::kHopper || probe_one<Unit::kFourWarps>("wgmma");
+  const bool of_warps = probe_one<Unit::kWarp>("mma.sync, fp16");
+  return probe_one<Unit::kWarpTf32>("mma.sync, tf32") && of_warps && of_four_warps;
 }
 
 }  // namespace manymeans::test
