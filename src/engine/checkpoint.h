@@ -39,24 +39,30 @@ void check(const CheckpointOptions& options);
 FitIdentity identity_of(const Input& input, std::span<const double> weights, const FitOptions& options,
                         const PointsView& initial, ThreadPool& pool);
 
-/// The checkpoint of one fit, or of a call of many; several threads may report to it.
+/// The rank that writes the checkpoint: the first one that is given its path; comm.size() where none is.
+int64_t writing_rank(const FitHooks& hooks, Comm& comm);
+
+/// The checkpoint of one fit, or of a call of many, or the part of the latter that one of the fits has. Several threads
+/// may report to it.
 class Checkpoint {
  public:
-  /// `members` are all models of the ensemble and must outlive this. One of several ranks writes the file. Throws
-  /// Error(kUnavailable) if the file could not be written now. Throws Error(kUsage) where another fit has it, or it is
-  /// no checkpoint.
+  /// `members` are all models of the ensemble and must outlive this; a tree has none, and any number of states. One of
+  /// several ranks writes the file. Throws Error(kUnavailable) if the file could not be written now. Throws
+  /// Error(kUsage) where another fit has it, or it is no checkpoint.
   Checkpoint(const FitHooks& hooks, FitIdentity identity, std::span<Member> members, bool writes);
-  /// Of a call of many fits with `models` models in all.
+  /// Of a call of many fits with `models` models in all, which counts fits.
   Checkpoint(const FitHooks& hooks, FitIdentity identity, size_t models);
+  /// The states from number `first` on of a call of many fits: those of this fit, which restore() puts there.
+  Checkpoint(Checkpoint& whole, size_t first, std::span<Member> members);
 
   /// Takes the states that the file has, if it is to be resumed. Returns whether there are any. Throws as resume().
   bool load();
-  /// Returns `count` states from number `first` on; of a fit, all of its models.
-  std::vector<ModelState> states(size_t first, size_t count) const;
-  /// Replaces the states from number `first` on by these.
-  void keep(size_t first, std::span<const ModelState> states);
-  /// Puts the members where these states say. Throws Error(kBadData) for states that no fit of them has.
-  void restore(std::vector<ModelState> states, const FitOptions& options, const Input& input);
+  /// Throws Error(kUsage) if ranks go on from different states: one may have been given another file, or none.
+  void check_same(ThreadPool& pool, Comm& comm) const;
+  /// All states; a tree then has `count` at least. Not while fits report to it.
+  std::span<ModelState> states(size_t count);
+  /// Puts the members where the states say. Throws Error(kBadData) for states that no fit of them has.
+  void restore(const FitOptions& options, const Input& input);
 
   /// Puts the members where the file says they were. Does nothing without `resume` or without a file. Throws Error:
   /// kUsage for other options, kBadData for other points or a damaged file.
@@ -82,6 +88,8 @@ class Checkpoint {
 
  private:
   using Clock = std::chrono::steady_clock;
+  Checkpoint& whole() { return whole_ ? *whole_ : *this; }
+  std::span<ModelState> own_states() { return std::span(whole().file_.models).subspan(first_, members_.size()); }
   ModelState& state_of(const Member& member);
   void check_identity(const FitIdentity& found) const;
   void check_state(const ModelState& state, const Member& member, const FitOptions& options) const;
@@ -91,6 +99,9 @@ class Checkpoint {
   const FitHooks& hooks_;
   const CheckpointOptions& how_;
   bool writes_;
+  bool counts_fits_ = false;
+  Checkpoint* whole_ = nullptr;  // of whose states this has some, the first being number first_
+  size_t first_ = 0;
   bool tried_ = false;  // to write it
   FileLock lock_;
   std::span<Member> members_;

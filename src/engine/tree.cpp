@@ -19,8 +19,11 @@
 #include "engine/best_labels.h"
 #include "engine/check_clusters.h"
 #include "engine/checkpoint.h"
+#include "engine/fit_on.h"
 #include "engine/leaf_sizes.h"
+#include "engine/problems.h"
 #include "engine/shared_nodes.h"
+#include "engine/strategies.h"
 #include "init/choose_rows.h"
 #include "init/init.h"
 
@@ -30,8 +33,10 @@
 #include <array>
 #include <chrono>
 #include <cstring>
+#include <iterator>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 namespace manymeans {
@@ -89,21 +94,45 @@ struct Node {
 // A split without its labels.
 struct Split {
   Matrix prototypes;
-  std::vector<int64_t> counts;  // rows of all ranks
+  std::vector<int64_t> counts;   // rows of all ranks
+  std::array<int64_t, 2> end{};  // iterations, and why they ended
   double inertia = 0;
   std::string digest = std::string(32, '0');
 
   Split() = default;
   Split(int64_t k, int64_t d, DataType type) : prototypes(k, d, type), counts(static_cast<size_t>(k)) {}
   explicit Split(const ModelResult& model)
-      : prototypes(model.prototypes), counts(model.counts), inertia(model.inertia), digest(model.digest()) {}
+      : prototypes(model.prototypes),
+        counts(model.counts),
+        end{model.iterations, static_cast<int64_t>(model.stop_reason)},
+        inertia(model.inertia),
+        digest(model.digest()) {}
 
   // Travel between ranks.
-  std::array<std::span<std::byte>, 4> parts() {
+  std::array<std::span<std::byte>, 5> parts() {
     return {prototypes.values<std::byte>(), std::as_writable_bytes(std::span(counts)),
-            std::as_writable_bytes(std::span(&inertia, 1)), std::as_writable_bytes(std::span(digest))};
+            std::as_writable_bytes(std::span(end)), std::as_writable_bytes(std::span(&inertia, 1)),
+            std::as_writable_bytes(std::span(digest))};
+  }
+
+  ModelState state() const {
+    ModelState state;
+    state.stage = ModelStage::kFinished;
+    state.prototypes = prototypes;
+    state.iterations = end[0];
+    state.stop_reason = static_cast<StopReason>(end[1]);
+    state.stopping = state.stop_reason != StopReason::kStrict;
+    return state;
   }
 };
+
+std::vector<std::pair<std::string, std::string>> deciding_tree_options(const TreeOptions& options) {
+  auto texts = deciding_options(options);
+  texts.emplace_back("branching", fmt::format("{}", options.branching));
+  texts.emplace_back("refine", fmt::format("{}", options.refine));
+  texts.emplace_back("sample", fmt::format("{}", options.sample));
+  return texts;
+}
 
 // Ranks of a machine take its devices in turn, as in fit().
 TreeOptions with_own_device(TreeOptions options, Comm& comm) {
@@ -132,6 +161,7 @@ class TreeFit {
         memory_(memory_of_all(options_, comm_)),
         weighted_(comm_.max(std::ssize(weights_)) > 0) {
     result_.options = rows.options;
+    split_hooks_.checkpoint = {};
     split_hooks_.log = {};  // warnings of the flat fit are for all rows
     split_.k = {1};
     split_.min_size = split_.max_size = 0;
@@ -139,10 +169,8 @@ class TreeFit {
 
   TreeResult run() {
     fit_root();
-    const int64_t levels = levels_of(options_);
-    for (int64_t left = levels; left > 0; --left) split_level(left);
-    fit_leaves();
-    bound_sizes();
+    open_checkpoint();
+    checkpoint_ ? save_at_end(*checkpoint_, hooks_, [&] { make_leaves(); }) : make_leaves();
     tell_warnings();
     keep_vectors();
     end_phase("sizes");
@@ -150,6 +178,36 @@ class TreeFit {
   }
 
  private:
+  void make_leaves() {
+    const int64_t levels = levels_of(options_);
+    for (int64_t left = levels; left > 0; --left) split_level(left);
+    fit_leaves();
+    bound_sizes();
+  }
+
+  // It has a state for each split, whose number is its node's, and then one for the flat fit.
+  void open_checkpoint() {
+    const int64_t writer = writing_rank(hooks_, comm_);
+    if (writer == comm_.size()) return;
+    FitIdentity identity = identity_of(whole_input(), weights_, options_, {}, pool_);
+    identity.options = deciding_tree_options(options_);
+    checkpoint_.emplace(hooks_, std::move(identity), std::span<Member>(), writer == comm_.rank());
+    checkpoint_->load();
+    checkpoint_->check_same(pool_, comm_);
+  }
+
+  // To be called before a fit begins that saves its state there.
+  ModelState& state_of(int64_t number) {
+    const auto at = static_cast<size_t>(number);
+    return checkpoint_->states(at + 1)[at];
+  }
+
+  FitAmongOthers place_of(int64_t state) {
+    if (!checkpoint_) return {};
+    state_of(state);
+    return {nullptr, &*checkpoint_, static_cast<size_t>(state)};
+  }
+
   // A fit of one cluster. It checks all rows, also those outside the sample.
   void fit_root() {
     FitOptions one = split_;
@@ -176,26 +234,31 @@ class TreeFit {
       std::iota(rows.begin(), rows.end(), int64_t{0});
       return rows;
     }
-    Input all;
-    all.shard = shard_;
-    all.points.n = points_.n;
-    all.comm = &comm_;
     const RowWish wish{options_.sample, member_seed(options_.seed, options_.sample, 0)};
-    std::vector<int64_t> rows = random_rows(all, wish, pool_);
+    std::vector<int64_t> rows = random_rows(whole_input(), wish, pool_);
     std::erase_if(rows, [&](int64_t row) { return !shard_.has(row); });
     for (int64_t& row : rows) row -= shard_.first;
     std::ranges::sort(rows);
     return rows;
   }
 
-  // A node with more rows than a rank has on average is split by all ranks together. They share out the others.
+  Input whole_input() const {
+    Input all;
+    all.shard = shard_;
+    all.points = points_;
+    all.comm = &comm_;
+    return all;
+  }
+
+  // The root, and each node with more rows than a rank has on average, is split by all ranks together. They share out
+  // the others.
   void split_level(int64_t left) {
     const std::vector<Node> parents = std::exchange(nodes_, {});
     std::vector<Split> splits(parents.size());
     std::vector<Place> apart;
     labels_.resize(order_.size());
     for (size_t i = 0; i < parents.size(); ++i) {
-      if (!comm_.alone() && parents[i].rows > all_rows() / comm_.size()) {
+      if (parents[i].id == 0 || parents[i].rows > all_rows() / comm_.size()) {
         splits[i] = split_together(parents[i], left);
       } else {
         apart.push_back({&parents[i], &splits[i]});
@@ -256,8 +319,8 @@ class TreeFit {
     std::vector<double> weights;
     for (size_t i = 0; weighted_ && i < rows.size(); ++i) weights.push_back(weights_[static_cast<size_t>(rows[i])]);
     if (comm_.max(int64_t{weighs(weights)}) == 0) std::ranges::fill(weights, 1.0);
-    const FitResult found =
-        fit(has_all(node) ? points_ : gathered.view(), weights, options_of(node, left), split_hooks_);
+    const FitResult found = fit_on(place_of(node.id), has_all(node) ? points_ : gathered.view(), weights,
+                                   options_of(node, left), split_hooks_);
     require_whole(found.interrupted);
     found.models[0].labels.read(0, node.held, labels_.data() + node.first);
     return Split(found.models[0]);
@@ -290,6 +353,9 @@ class TreeFit {
       at += place.node->held;
     }
     share_splits(places, left, shared, found);
+    if (!checkpoint_) return;
+    for (const Place& place : places) state_of(place.node->id) = place.split->state();
+    checkpoint_->count(1);
   }
 
   // Fits the nodes that this rank splits, whose rows come from all ranks. `rows`: those that this rank has of all
@@ -298,22 +364,26 @@ class TreeFit {
                      std::span<const int64_t> rows) {
     EachOptions each;
     static_cast<FitOptions&>(each) = split_;
+    SavedProblems saved{checkpoint_ ? &*checkpoint_ : nullptr};
     for (size_t i = 0; i < places.size(); ++i) {
       if (!shared.is_mine(i)) continue;
       const FitOptions options = options_of(*places[i].node, left);
       each.init = options.init;
       each.k_each.push_back(options.k[0]);
       each.seed_each.push_back(options.seed);
+      saved.states.push_back(place_of(places[i].node->id).state);
     }
     const std::vector<int64_t> groups = shared.groups();
-    const bool all = has_all(*places[0].node);
-    const Matrix gathered = all ? Matrix() : shared_rows(shared, rows);
+    const Matrix gathered = shared_rows(shared, rows);
     check_mapped(points_.data);
     FitHooks hooks = split_hooks_;
     hooks.comm = nullptr;
     const std::vector<double> weights = shared_weights(shared, rows);
     EachResult found;
-    if (!each.k_each.empty()) found = fit_each(all ? points_ : gathered.view(), weights, groups, each, hooks);
+    if (!each.k_each.empty()) {
+      Problems problems(gathered.view(), weights, groups, each, {});
+      found = fit_problems(problems, each, hooks, saved);
+    }
     require_whole(comm_.max(int64_t{found.interrupted}) > 0);
     return found;
   }
@@ -419,8 +489,9 @@ class TreeFit {
     flat.max_iter = options_.refine;
     FitHooks hooks = hooks_;
     hooks.initial = leaf_vectors();
+    hooks.checkpoint = {};
     hooks.log = {};  // sizes of leaves may change what is true
-    result_.fit = fit(points_, weights_, flat, hooks);
+    result_.fit = fit_on(place_of(std::ssize(result_.parents) - options_.k[0]), points_, weights_, flat, hooks);
     require_whole(result_.fit.models[0].stop_reason == StopReason::kNotBegun);
     result_.fit.models[0].init = "tree";
     Provenance& provenance = result_.fit.provenance;
@@ -440,6 +511,10 @@ class TreeFit {
   // The flat fit counts empty leaves before they have the sizes asked for.
   void tell_warnings() {
     std::vector<std::string>& warnings = result_.fit.warnings;
+    if (checkpoint_) {
+      std::ranges::copy(checkpoint_->warnings(), std::back_inserter(warnings));
+      std::ranges::copy(checkpoint_->warnings(), std::back_inserter(result_.fit.provenance.warnings));
+    }
     if (options_.balanced()) {
       std::erase_if(warnings, [](const std::string& text) { return text.ends_with("clusters are empty at the end"); });
       const int64_t empty = std::ranges::count(result_.fit.models[0].counts, 0);
@@ -480,6 +555,7 @@ class TreeFit {
   FitHooks split_hooks_ = hooks_;  // likewise
   ThreadPool pool_{thread_count(options_.threads), hooks_.abort};
   TreeResult result_;
+  std::optional<Checkpoint> checkpoint_;
   std::vector<std::byte> vectors_;  // of the nodes so far
   std::vector<int64_t> order_;      // rows that make the tree, node after node
   std::vector<uint32_t> labels_;    // of the rows in order_, by the splits of a level
@@ -493,7 +569,7 @@ Error usage(const char* option, const std::string& what) {
 }
 
 void check_hooks(const PointsView& points, const FitHooks& hooks) {
-  if (!hooks.checkpoint.path.empty()) throw usage("checkpoint", "a tree has none; leave it out");
+  check(hooks.checkpoint);
   if (hooks.initial.data != nullptr) throw usage("initial", "a tree makes its own prototypes; leave them out");
   if (is_sparse(points)) throw usage("points", "they are sparse, and a tree splits dense rows; make them dense");
 }
@@ -513,8 +589,8 @@ void check_memory(const PointsView& points, std::span<const double> weights, con
 
 // Ranks compare what decides the answer in their next exchange.
 void compare_options(const TreeOptions& options, Comm& comm) {
-  std::string text = fmt::format("tree {} {} {}", options.branching, options.refine, options.sample);
-  for (const auto& [name, value] : deciding_options(options)) text += "\n" + name + " " + value;
+  std::string text = "tree";
+  for (const auto& [name, value] : deciding_tree_options(options)) text += "\n" + name + " " + value;
   ThreadPool pool(1);
   comm.set_options(
       static_cast<uint64_t>(content_hash({text.data(), 1, static_cast<int64_t>(text.size()), DataType::kUInt8}, pool)));
