@@ -97,8 +97,7 @@ void put_at(const ModelState& state, Member& member) {
   result.iterations = state.iterations;
   result.stop_reason = state.stop_reason;
   member.begun = !state.first_pass;
-  member.stopping = state.stopping || state.stage == ModelStage::kFinished;
-  member.numbered = state.stage == ModelStage::kFinished;
+  member.stopping = state.stopping;
   member.relocated = state.relocated;
   member.state = state.label_change;
   member.cycle = CycleFinder({state.cycle_saved, state.cycle_power, state.cycle_step, state.cycle_begun});
@@ -190,11 +189,10 @@ void Checkpoint::check_state(const ModelState& state, const Member& member, cons
   const int64_t least = options.empty == EmptyPolicy::kDrop ? 1 : member.result.k;
   const bool reason = state.stop_reason > StopReason::kStrict && !stopped_from_outside(state.stop_reason);
   const bool sought = state.sought.best.empty() || is_record_of(state.sought, member.result.k);
-  const bool possible =
-      state.stage == ModelStage::kNotBegun ||
-      ((state.stage != ModelStage::kFinished || whole_ != nullptr) && k >= least && k <= member.result.k &&
-       state.iterations <= options.max_iter && state.cycle_power > 0 && state.stopping == reason &&
-       (state.search_steps == 0 || state.search_best.empty() || state.search_best.rows() == k));
+  const bool possible = state.stage == ModelStage::kNotBegun ||
+                        (k >= least && k <= member.result.k && state.iterations <= options.max_iter &&
+                         state.cycle_power > 0 && state.stopping == reason &&
+                         (state.search_steps == 0 || state.search_best.empty() || state.search_best.rows() == k));
   if (possible && sought) return;
   throw Error(ErrorCode::kBadData, how_.path,
               fmt::format("what it says of model {} cannot be; it was changed or damaged", member.title()));

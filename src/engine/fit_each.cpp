@@ -160,9 +160,8 @@ class EachFit {
     hooks.initial = problems_.initial(problem);
     SparseView sparse;
     const auto number = static_cast<size_t>(problem);
-    FitAmongOthers place{backend, saved_.checkpoint};
-    if (saved_.checkpoint != nullptr) place.state = saved_.states[number];
-    if (checkpoint_) place = {backend, &*checkpoint_, number * problems_.models()};
+    const FitAmongOthers place{backend, checkpoint_ ? &*checkpoint_ : saved_.checkpoint,
+                               saved_.states.empty() ? number * problems_.models() : saved_.states[number]};
     try {
       result = fit_on(place, problems_.points(problem, sparse), problems_.weights(problem), options, hooks);
       result.provenance.options.time_limit = options_.time_limit;

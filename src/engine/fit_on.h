@@ -5,7 +5,6 @@
 
 #include "backend/backend.h"
 #include "engine/checkpoint.h"
-#include "engine/problems.h"
 
 #include <memory>
 #include <span>
@@ -28,15 +27,5 @@ struct FitAmongOthers {
 /// Does the work of fit().
 FitResult fit_on(const FitAmongOthers& place, const PointsView& points, std::span<const double> weights,
                  const FitOptions& options, const FitHooks& hooks);
-
-/// The checkpoint of a call that fits problems as a part of its work, and the number of each problem's state there.
-struct SavedProblems {
-  Checkpoint* checkpoint = nullptr;  ///< null: none
-  std::vector<size_t> states = {};
-};
-
-/// Does the work of fit_each().
-EachResult fit_problems(Problems& problems, const EachOptions& options, const FitHooks& hooks,
-                        const SavedProblems& saved = {});
 
 }  // namespace manymeans

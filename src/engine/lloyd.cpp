@@ -467,7 +467,7 @@ Verdict LloydRun::judge_trial(Member& member, std::optional<StopReason> stop) {
 std::vector<Member*> LloydRun::in_order(std::vector<Member*> done) {
   std::erase_if(done, [&](Member* member) {
     const std::string& init = member->result.init;
-    if (!own_session_ || member->numbered || context_.options.balanced() || init == "given" || init == "optimal") return false;
+    if (!own_session_ || context_.options.balanced() || init == "given" || init == "optimal") return false;
     const std::vector<int64_t> weights = session_->sizes(member->slot).weights;
     if (std::ranges::is_sorted(weights, std::greater<>())) return false;
     std::vector<int64_t> order(weights.size());

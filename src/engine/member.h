@@ -29,7 +29,6 @@ struct Member {
   Matrix given;            ///< those to begin with; empty: the method of `result.init` chooses them
   bool begun = false;      ///< has prototypes and took part in a pass
   bool stopping = false;   ///< a reason to stop is known; one labelling pass is left
-  bool numbered = false;   ///< its clusters have their numbers
   bool relocated = false;  ///< the last update moved rows to empty clusters
   LabelSum state = 0;      ///< change of the label sum since the first pass
   CycleFinder cycle;

@@ -115,9 +115,10 @@ struct Split {
             std::as_writable_bytes(std::span(digest))};
   }
 
+  // The last pass of the fit, before it was judged.
   ModelState state() const {
     ModelState state;
-    state.stage = ModelStage::kFinished;
+    state.stage = ModelStage::kLabelled;
     state.prototypes = prototypes;
     state.iterations = end[0];
     state.stop_reason = static_cast<StopReason>(end[1]);
@@ -151,12 +152,13 @@ int64_t memory_of_all(const TreeOptions& options, Comm& comm) {
 
 class TreeFit {
  public:
-  TreeFit(const LeafRows& rows, const Shard& shard)
+  TreeFit(const LeafRows& rows, const Shard& shard, MemoryPlan plan)
       : points_(rows.points),
         weights_(rows.weights),
         hooks_(rows.hooks),
         comm_(rows.comm),
         shard_(shard),
+        plan_(std::move(plan)),
         options_(with_own_device(rows.options, comm_)),
         memory_(memory_of_all(options_, comm_)),
         weighted_(comm_.max(std::ssize(weights_)) > 0) {
@@ -169,7 +171,6 @@ class TreeFit {
 
   TreeResult run() {
     fit_root();
-    open_checkpoint();
     checkpoint_ ? save_at_end(*checkpoint_, hooks_, [&] { make_leaves(); }) : make_leaves();
     tell_warnings();
     keep_vectors();
@@ -189,7 +190,9 @@ class TreeFit {
   void open_checkpoint() {
     const int64_t writer = writing_rank(hooks_, comm_);
     if (writer == comm_.size()) return;
-    FitIdentity identity = identity_of(whole_input(), weights_, options_, {}, pool_);
+    Input whole = whole_input();
+    whole.memory = plan_;
+    FitIdentity identity = identity_of(whole, weights_, options_, {}, pool_);
     identity.options = deciding_tree_options(options_);
     checkpoint_.emplace(hooks_, std::move(identity), std::span<Member>(), writer == comm_.rank());
     checkpoint_->load();
@@ -222,6 +225,7 @@ class TreeFit {
     result_.splits = {root.models[0].digest()};
     order_ = training_rows();
     nodes_ = {{0, all_rows(), 0, std::ssize(order_), options_.k[0]}};
+    open_checkpoint();
     end_phase("root");
   }
 
@@ -548,6 +552,7 @@ class TreeFit {
   const FitHooks& hooks_;
   Comm& comm_;
   const Shard& shard_;
+  const MemoryPlan plan_;  // of the flat fit
   const TreeOptions options_;
   const int64_t memory_;           // of each rank
   const bool weighted_;            // though a rank without rows has no weights
@@ -575,16 +580,16 @@ void check_hooks(const PointsView& points, const FitHooks& hooks) {
 }
 
 // The flat fit needs most, and comes last.
-void check_memory(const PointsView& points, std::span<const double> weights, const TreeOptions& options) {
+MemoryPlan plan_flat_fit(const PointsView& points, std::span<const double> weights, const TreeOptions& options) {
   const bool on_host = options.backend == "auto" || options.backend == "cpu" || options.backend == "reference";
-  if (options.memory.bytes == 0 || points.n == 0 || !on_host || points.on_device()) return;
+  if (options.memory.bytes == 0 || points.n == 0 || !on_host || points.on_device()) return {};
   MemoryTask task;
   task.points = points;
   task.in_file = lies_in_file(points.data, points.bytes());
   task.weights = !weights.empty();
   task.k = {std::min(options.k[0], points.n)};
   task.threads = thread_count(options.threads);
-  plan_memory(task, options.memory.bytes);
+  return plan_memory(task, options.memory.bytes);
 }
 
 // Ranks compare what decides the answer in their next exchange.
@@ -633,9 +638,10 @@ TreeResult fit_tree(const PointsView& points, std::span<const double> weights, c
     check_clusters(options.k[0], shard.all);
     find_init(options.init, shard.all, options.k[0], points.d);
     check_leaf_sizes(options, shard.all);
-    check_memory(points, weights, options);
-    return or_out_of_memory("memory", "use a sample, or set a memory limit",
-                            [&] { return TreeFit({points, weights, options, hooks, comm, shard.first}, shard).run(); });
+    MemoryPlan plan = plan_flat_fit(points, weights, options);
+    return or_out_of_memory("memory", "use a sample, or set a memory limit", [&] {
+      return TreeFit({points, weights, options, hooks, comm, shard.first}, shard, std::move(plan)).run();
+    });
   });
 }
 

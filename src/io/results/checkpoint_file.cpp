@@ -22,7 +22,7 @@ namespace manymeans {
 namespace {
 
 constexpr int64_t kFormatVersion = 1;
-constexpr int64_t kStages = 4;
+constexpr int64_t kStages = 3;
 
 using States = std::vector<ModelState>;
 using Wide = unsigned __int128;

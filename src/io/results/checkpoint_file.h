@@ -24,7 +24,6 @@ enum class ModelStage : uint8_t {
   kNotBegun,     ///< nothing is known of it
   kInitialised,  ///< its initial prototypes are there
   kLabelled,     ///< a labelling pass with these prototypes is done, and what it says was not looked at yet
-  kFinished,     ///< it ended with these prototypes; of splits of a tree
 };
 
 /// One model, without anything that has a value for each row: labels and statistics follow from the prototypes.
