@@ -10,6 +10,10 @@
 // follow from the same values as in the fit that was not disturbed. A finished model finishes again in the same way, so
 // its inertia and labels need not be kept. A stop by the clock or the caller leaves the state from before it. A swap
 // search that was cut short may make one more pass, of its best state: that pass is not saved.
+//
+// A tree has a state for each split, and one for its flat fit. Splits give the labels of a level, and so the rows of the
+// nodes below. A split by another rank, or by a common pass of a device, is saved by its end alone: prototypes,
+// iterations and stop reason. The repeated pass gives its labels, and its clusters have their numbers already.
 #pragma once
 
 #include <manymeans/fit.h>
@@ -52,7 +56,7 @@ class Checkpoint {
   Checkpoint(const FitHooks& hooks, FitIdentity identity, std::span<Member> members, bool writes);
   /// Of a call of many fits with `models` models in all, which counts fits.
   Checkpoint(const FitHooks& hooks, FitIdentity identity, size_t models);
-  /// The states from number `first` on of a call of many fits: those of this fit, which restore() puts there.
+  /// Of one fit of a call of many: its states are those of `whole` from number `first` on. `whole` writes the file.
   Checkpoint(Checkpoint& whole, size_t first, std::span<Member> members);
 
   /// Takes the states that the file has, if it is to be resumed. Returns whether there are any. Throws as resume().
