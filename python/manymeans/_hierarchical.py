@@ -131,8 +131,8 @@ class HierarchicalKMeans(_Clusterer):
     )  # fmt: skip
     checkpoint: str | bytes | os.PathLike[Any] | None = parameter(
         default=None, accepts=[str, bytes, os.PathLike, None], type="path-like",
-        text="File in which `fit` writes down how far it is, also when it is stopped or fails. It stays there. No other "
-        "file than a checkpoint is replaced, and two fits cannot share one.",
+        text="File in which `fit` writes down how far it is, also when it is stopped or fails. It stays there. No "
+        "other file than a checkpoint is replaced, and two fits cannot share one.",
     )  # fmt: skip
     checkpoint_every: int = parameter(
         default=0, accepts=[at_least(0)],

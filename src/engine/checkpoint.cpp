@@ -1,6 +1,7 @@
 #include "engine/checkpoint.h"
 
 #include <manymeans/error.h>
+#include <manymeans/tree.h>
 
 #include "core/digest.h"
 #include "data/content_hash.h"
@@ -126,6 +127,14 @@ std::vector<std::pair<std::string, std::string>> deciding_options(const FitOptio
   for_each_option(options, [&](const OptionInfo& info, const auto& value) {
     if (decides_the_answer(info.name)) texts.emplace_back(info.name, text_of(value));
   });
+  return texts;
+}
+
+std::vector<std::pair<std::string, std::string>> deciding_options(const TreeOptions& options) {
+  auto texts = deciding_options(static_cast<const FitOptions&>(options));
+  texts.emplace_back("branching", text_of(options.branching));
+  texts.emplace_back("refine", text_of(options.refine));
+  texts.emplace_back("sample", text_of(options.sample));
   return texts;
 }
 
@@ -259,9 +268,9 @@ void Checkpoint::check_same(ThreadPool& pool, Comm& comm) const {
   }
 }
 
-std::span<ModelState> Checkpoint::states(size_t count) {
-  file_.models.resize(std::max(count, file_.models.size()));
-  return file_.models;
+ModelState& Checkpoint::state(size_t number) {
+  file_.models.resize(std::max(number + 1, file_.models.size()));
+  return file_.models[number];
 }
 
 ModelState& Checkpoint::state_of(const Member& member) {

@@ -11,8 +11,8 @@
 // its inertia and labels need not be kept. A stop by the clock or the caller leaves the state from before it. A swap
 // search that was cut short may make one more pass, of its best state: that pass is not saved.
 //
-// A tree has a state for each split, and one for its flat fit. Splits give the labels of a level, and so the rows of the
-// nodes below. A split by another rank, or by a common pass of a device, is saved by its end alone: prototypes,
+// A tree has a state for each split, and one for its flat fit. Splits give the labels of a level, and so the rows of
+// the nodes below. A split by another rank, or by a common pass of a device, is saved by its end alone: prototypes,
 // iterations and stop reason. The repeated pass gives its labels, and its clusters have their numbers already.
 #pragma once
 
@@ -35,6 +35,9 @@ namespace manymeans {
 
 /// Names and values of the options that can change the answer.
 std::vector<std::pair<std::string, std::string>> deciding_options(const FitOptions& options);
+
+struct TreeOptions;
+std::vector<std::pair<std::string, std::string>> deciding_options(const TreeOptions& options);
 
 /// Throws Error(kUsage) for a negative number of passes.
 void check(const CheckpointOptions& options);
@@ -63,8 +66,8 @@ class Checkpoint {
   bool load();
   /// Throws Error(kUsage) if ranks go on from different states: one may have been given another file, or none.
   void check_same(ThreadPool& pool, Comm& comm) const;
-  /// All states; a tree then has `count` at least. Not while fits report to it.
-  std::span<ModelState> states(size_t count);
+  /// A state of a tree, which has any number of them. Not while fits report to it.
+  ModelState& state(size_t number);
   /// Puts the members where the states say. Throws Error(kBadData) for states that no fit of them has.
   void restore(const FitOptions& options, const Input& input);
 

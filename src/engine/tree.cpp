@@ -127,14 +127,6 @@ struct Split {
   }
 };
 
-std::vector<std::pair<std::string, std::string>> deciding_tree_options(const TreeOptions& options) {
-  auto texts = deciding_options(options);
-  texts.emplace_back("branching", fmt::format("{}", options.branching));
-  texts.emplace_back("refine", fmt::format("{}", options.refine));
-  texts.emplace_back("sample", fmt::format("{}", options.sample));
-  return texts;
-}
-
 // Ranks of a machine take its devices in turn, as in fit().
 TreeOptions with_own_device(TreeOptions options, Comm& comm) {
   if (comm.alone()) return options;
@@ -193,22 +185,16 @@ class TreeFit {
     Input whole = whole_input();
     whole.memory = plan_;
     FitIdentity identity = identity_of(whole, weights_, options_, {}, pool_);
-    identity.options = deciding_tree_options(options_);
+    identity.options = deciding_options(options_);
     checkpoint_.emplace(hooks_, std::move(identity), std::span<Member>(), writer == comm_.rank());
     checkpoint_->load();
     checkpoint_->check_same(pool_, comm_);
   }
 
-  // To be called before a fit begins that saves its state there.
-  ModelState& state_of(int64_t number) {
-    const auto at = static_cast<size_t>(number);
-    return checkpoint_->states(at + 1)[at];
-  }
-
-  FitAmongOthers place_of(int64_t state) {
-    if (!checkpoint_) return {};
-    state_of(state);
-    return {nullptr, &*checkpoint_, static_cast<size_t>(state)};
+  FitAmongOthers place_of(int64_t number) {
+    const auto state = static_cast<size_t>(number);
+    if (checkpoint_) checkpoint_->state(state);  // is there before the fit begins
+    return {nullptr, checkpoint_ ? &*checkpoint_ : nullptr, state};
   }
 
   // A fit of one cluster. It checks all rows, also those outside the sample.
@@ -320,11 +306,10 @@ class TreeFit {
     const std::span<const int64_t> rows = rows_of(node);
     const Matrix gathered = has_all(node) ? Matrix() : gather_rows(points_, rows, pool_);
     check_mapped(points_.data);
-    std::vector<double> weights;
-    for (size_t i = 0; weighted_ && i < rows.size(); ++i) weights.push_back(weights_[static_cast<size_t>(rows[i])]);
-    if (comm_.max(int64_t{weighs(weights)}) == 0) std::ranges::fill(weights, 1.0);
-    const FitResult found = fit_on(place_of(node.id), has_all(node) ? points_ : gathered.view(), weights,
-                                   options_of(node, left), split_hooks_);
+    Matrix weights = weighted_ ? gather_rows(weight_column(), rows, pool_) : Matrix();
+    if (comm_.max(int64_t{weighs(weights.values<double>())}) == 0) std::ranges::fill(weights.values<double>(), 1.0);
+    const FitResult found = fit_on(place_of(node.id), has_all(node) ? points_ : gathered.view(),
+                                   weights.values<double>(), options_of(node, left), split_hooks_);
     require_whole(found.interrupted);
     found.models[0].labels.read(0, node.held, labels_.data() + node.first);
     return Split(found.models[0]);
@@ -358,7 +343,7 @@ class TreeFit {
     }
     share_splits(places, left, shared, found);
     if (!checkpoint_) return;
-    for (const Place& place : places) state_of(place.node->id) = place.split->state();
+    for (const Place& place : places) checkpoint_->state(static_cast<size_t>(place.node->id)) = place.split->state();
     checkpoint_->count(1);
   }
 
@@ -378,50 +363,40 @@ class TreeFit {
       saved.states.push_back(place_of(places[i].node->id).state);
     }
     const std::vector<int64_t> groups = shared.groups();
-    const Matrix gathered = shared_rows(shared, rows);
+    const Matrix gathered = shared_rows(points_, shared, rows);
     check_mapped(points_.data);
     FitHooks hooks = split_hooks_;
     hooks.comm = nullptr;
-    const std::vector<double> weights = shared_weights(shared, rows);
+    Matrix weights = weighted_ ? shared_rows(weight_column(), shared, rows) : Matrix();
+    for (size_t b = 0; weighted_ && b + 1 < groups.size(); ++b) {
+      const auto first = static_cast<size_t>(groups[b]), last = static_cast<size_t>(groups[b + 1]);
+      const std::span<double> mine = weights.values<double>().subspan(first, last - first);
+      if (!weighs(mine)) std::ranges::fill(mine, 1.0);
+    }
     EachResult found;
     if (!each.k_each.empty()) {
-      Problems problems(gathered.view(), weights, groups, each, {});
+      Problems problems(gathered.view(), weights.values<double>(), groups, each, {});
       found = fit_problems(problems, each, hooks, saved);
     }
     require_whole(comm_.max(int64_t{found.interrupted}) > 0);
     return found;
   }
 
-  Matrix shared_rows(const SharedNodes& shared, std::span<const int64_t> rows) {
-    if (comm_.alone()) return gather_rows(points_, rows, pool_);
-    Matrix all = Matrix::unwritten(shared.groups().back(), points_.d, prototype_type(points_.type));
+  // Of all ranks, for the nodes that this rank splits; `rows`: those that it has of all nodes.
+  Matrix shared_rows(const PointsView& points, const SharedNodes& shared, std::span<const int64_t> rows) {
+    if (comm_.alone()) return gather_rows(points, rows, pool_);
+    Matrix all = Matrix::unwritten(shared.groups().back(), points.d, prototype_type(points.type));
     const auto make = [&](int64_t first, int64_t last, std::byte* to) {
       const auto some = rows.subspan(static_cast<size_t>(first), static_cast<size_t>(last - first));
-      std::ranges::copy(gather_rows(points_, some, pool_).bytes(), to);
+      std::ranges::copy(gather_rows(points, some, pool_).bytes(), to);
     };
-    shared.send(static_cast<size_t>(points_.d) * size_of(all.type()), make, all.values<std::byte>().data());
+    shared.send(static_cast<size_t>(points.d) * size_of(all.type()), make, all.values<std::byte>().data());
     return all;
   }
 
-  // Rows of a node that weigh nothing count alike.
-  std::vector<double> shared_weights(const SharedNodes& shared, std::span<const int64_t> rows) const {
-    if (!weighted_) return {};
-    const std::vector<int64_t> groups = shared.groups();
-    std::vector<double> weights(static_cast<size_t>(groups.back()));
-    const auto make = [&](int64_t first, int64_t last, std::byte* to) {
-      for (; first < last; ++first, to += sizeof(double)) {
-        std::memcpy(to, &weights_[static_cast<size_t>(rows[static_cast<size_t>(first)])], sizeof(double));
-      }
-    };
-    shared.send(sizeof(double), make, std::as_writable_bytes(std::span(weights)).data());
-    for (size_t b = 0; b + 1 < groups.size(); ++b) {
-      const auto mine =
-          std::span(weights).subspan(static_cast<size_t>(groups[b]), static_cast<size_t>(groups[b + 1] - groups[b]));
-      if (!weighs(mine)) std::ranges::fill(mine, 1.0);
-    }
-    return weights;
-  }
+  PointsView weight_column() const { return {weights_.data(), std::ssize(weights_), 1, DataType::kFloat64}; }
 
+  // Rows of a fit of which none does count alike.
   static bool weighs(std::span<const double> weights) {
     return std::ranges::any_of(weights, [](double weight) { return weight > 0; });
   }
@@ -569,14 +544,12 @@ class TreeFit {
   Clock::time_point begin_ = Clock::now();
 };
 
-Error usage(const char* option, const std::string& what) {
-  return {ErrorCode::kUsage, option, what};
-}
-
 void check_hooks(const PointsView& points, const FitHooks& hooks) {
   check(hooks.checkpoint);
-  if (hooks.initial.data != nullptr) throw usage("initial", "a tree makes its own prototypes; leave them out");
-  if (is_sparse(points)) throw usage("points", "they are sparse, and a tree splits dense rows; make them dense");
+  if (hooks.initial.data != nullptr)
+    throw Error(ErrorCode::kUsage, "initial", "a tree makes its own prototypes; leave them out");
+  if (is_sparse(points))
+    throw Error(ErrorCode::kUsage, "points", "they are sparse, and a tree splits dense rows; make them dense");
 }
 
 // The flat fit needs most, and comes last.
@@ -595,36 +568,13 @@ MemoryPlan plan_flat_fit(const PointsView& points, std::span<const double> weigh
 // Ranks compare what decides the answer in their next exchange.
 void compare_options(const TreeOptions& options, Comm& comm) {
   std::string text = "tree";
-  for (const auto& [name, value] : deciding_tree_options(options)) text += "\n" + name + " " + value;
+  for (const auto& [name, value] : deciding_options(options)) text += "\n" + name + " " + value;
   ThreadPool pool(1);
   comm.set_options(
       static_cast<uint64_t>(content_hash({text.data(), 1, static_cast<int64_t>(text.size()), DataType::kUInt8}, pool)));
 }
 
 }  // namespace
-
-void check(const TreeOptions& options) {
-  check(static_cast<const FitOptions&>(options));
-  if (options.k.size() != 1) {
-    throw usage("k", fmt::format("{} numbers were given; a tree has one number of leaves", options.k.size()));
-  }
-  if (options.models != 1)
-    throw usage("models", fmt::format("is {}; a tree is one model, so 1 is right", options.models));
-  if (options.model_seed) throw usage("model_seed", "a tree has many fits; use seed");
-  if (options.time_limit > 0) throw usage("time_limit", "a tree has none; use fewer iterations or a sample");
-  if (options.empty == EmptyPolicy::kDrop || options.empty == EmptyPolicy::kError) {
-    throw usage("empty", "a tree has k leaves, of which equal rows leave some empty; use farthest or keep");
-  }
-  if (options.branching < 0 || options.branching == 1) {
-    throw usage("branching",
-                fmt::format("{} children make no tree; 2 or more are right, or 0 to choose by k", options.branching));
-  }
-  if (options.refine < 0) throw usage("refine", fmt::format("{} is negative; 0 or more is right", options.refine));
-  if (options.sample < 0 || (options.sample > 0 && options.sample < options.k[0])) {
-    throw usage("sample", fmt::format("{} rows cannot make {} leaves; at least {} are right, or 0 for all rows",
-                                      options.sample, options.k[0], options.k[0]));
-  }
-}
 
 TreeResult fit_tree(const PointsView& points, std::span<const double> weights, const TreeOptions& options,
                     const FitHooks& hooks) {
