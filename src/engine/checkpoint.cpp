@@ -131,10 +131,10 @@ std::vector<std::pair<std::string, std::string>> deciding_options(const FitOptio
 }
 
 std::vector<std::pair<std::string, std::string>> deciding_options(const TreeOptions& options) {
-  auto texts = deciding_options(static_cast<const FitOptions&>(options));
-  texts.emplace_back("branching", text_of(options.branching));
-  texts.emplace_back("refine", text_of(options.refine));
-  texts.emplace_back("sample", text_of(options.sample));
+  std::vector<std::pair<std::string, std::string>> texts;
+  for_each_tree_option(options, [&](const OptionInfo& info, const auto& value) {
+    if (decides_the_answer(info.name)) texts.emplace_back(info.name, text_of(value));
+  });
   return texts;
 }
 

@@ -191,6 +191,7 @@ class TreeFit {
     checkpoint_->check_same(pool_, comm_);
   }
 
+  // Where the fit of this number saves its state.
   FitAmongOthers place_of(int64_t number) {
     const auto state = static_cast<size_t>(number);
     if (checkpoint_) checkpoint_->state(state);  // is there before the fit begins

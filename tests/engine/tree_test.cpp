@@ -9,6 +9,7 @@
 #include "data/shards.h"
 #include "engine/small_data.h"
 #include "io/files.h"
+#include "io/results/checkpoint_file.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -523,8 +524,12 @@ TEST(Tree, AnotherCheckpointIsRefused) {
   const std::string of_fit =
       fmt::format("2: [{}] this checkpoint is of another fit: branching was unknown", plain / "c");
   EXPECT_EQ(outcome_of([&] { return tree.fit(hooks); }).substr(0, of_fit.size()), of_fit);
-  fs::resize_file(folder / "c", fs::file_size(folder / "c") - 100);
   hooks.checkpoint.path = folder / "c";
+  CheckpointFile file = load_checkpoint(folder / "c");
+  file.models[1].prototypes = Matrix(7, 4, DataType::kFloat32);
+  save_checkpoint(folder / "c", file);
+  EXPECT_NE(outcome_of([&] { return tree.fit(hooks); }).find("what it says of model k = "), std::string::npos);
+  fs::resize_file(folder / "c", fs::file_size(folder / "c") - 100);
   EXPECT_EQ(outcome_of([&] { return tree.fit(hooks); }).substr(0, 4), "3: [");
 }
 
