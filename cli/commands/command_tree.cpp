@@ -3,6 +3,7 @@
 
 #include "commands/commands.h"
 #include "fitting/fit_job.h"
+#include "flags/checkpoint_flags.h"
 #include "flags/fit_flags.h"
 #include "flags/flag_values.h"
 #include "output/fit_report.h"
@@ -29,8 +30,7 @@ const JobHelp kHelp = {
     .model = "Write the leaves as a model to this .npz file, for 'manymeans predict' and numpy.load.",
     .labels =
         "Write the leaf of each row to this .npy, .csv or .parquet file, or as csv to a pipe ('-' for standard "
-        "output).",
-    .checkpoint = false};
+        "output)."};
 
 const char* const kExamples =
     "Examples:\n"
@@ -41,7 +41,10 @@ const char* const kExamples =
     "  manymeans tree base.npy -k 1000000 --sample 20000000 --refine 1 --model m.npz\n"
     "      Makes the tree of a sample. The flat fit and the labels have all rows.\n"
     "  mpirun -n 8 manymeans tree base.fbin -k 100000 --model m.npz\n"
-    "      Shares the rows among eight processes, on one machine or on several.\n\n"
+    "      Shares the rows among eight processes, on one machine or on several.\n"
+    "  manymeans tree base.npy -k 1000000 --model m.npz --checkpoint run.ckpt \\\n"
+    "      --resume\n"
+    "      May be killed at any time: the same command continues, to the same answer.\n\n"
     "A node is split by an exact fit of its rows, and children get leaves in\n"
     "proportion to their rows. All splits of a level are one batch. The leaves then\n"
     "begin a flat fit of all rows, for --refine iterations. A tree takes a fraction\n"
@@ -50,7 +53,7 @@ const char* const kExamples =
     "The answer depends on the points, the options and the seed only: not on\n"
     "--threads, --backend, --algorithm, --memory or how many processes share it.\n"
     "Ctrl-C before the last level ends without an answer; later, the flat fit ends\n"
-    "early (exit code 5).\n"
+    "early (exit code 5). --checkpoint saves the state in both cases.\n"
     "Exit codes: 0 done, 2 usage, 3 bad data, 4 no such device, out of memory or disk\n"
     "full, 5 interrupted, 1 a bug.";
 
@@ -92,6 +95,7 @@ int run(TreeCommand& command) {
   if (command.tree.ends_with(".parquet")) check_points_path(command.tree);  // the build decides if it can be written
   if (!command.centroids.empty()) check_points_path(command.centroids);
   ProgressLine line(!job.quiet && !job.json);
+  if (!job.quiet) announce_resuming(job.checkpoint);
   JobPoints points = read_job_points(job, command.options, line);
   if (!command.centroids.empty()) check_centroids_path(command.centroids, points.view.type);
   TreeResult result;
@@ -100,6 +104,7 @@ int run(TreeCommand& command) {
   });
   add_reading(job, points, result.fit.provenance, result.fit.warnings);
   line.erase();
+  if (result.fit.interrupted && !job.quiet) announce_going_on(job.checkpoint);
   const Matrix& prototypes = result.fit.models[0].prototypes;
   write_job(
       job, result.fit.warnings,

@@ -28,9 +28,10 @@ namespace manymeans::cli {
 namespace {
 
 // Handles a fit that threw: announces its checkpoint, and names its error.
-[[noreturn]] void leave_failed_fit(const FitJob& job, bool overdue) {
+[[noreturn]] void leave_failed_fit(const FitJob& job, bool stopped, bool overdue) {
   // The fit was in good order, and its checkpoint says how far it came.
-  if ((overdue && job.leads()) || (!devices_answer() && !job.quiet)) announce_going_on(job.checkpoint);
+  const bool can_go_on = stopped || !devices_answer();
+  if ((overdue && job.leads()) || (can_go_on && !job.quiet)) announce_going_on(job.checkpoint);
   if (!overdue) throw;
   throw Error(ErrorCode::kInterrupted, "interrupted", "stopped by a signal within a pass; no output was written");
 }
@@ -296,8 +297,8 @@ void run_job(const FitJob& job, const FitOptions& options, const JobPoints& poin
   try {
     naming_job_file(job, points.dataset, [&] { work(hooks); });
   } catch (const Error& error) {
-    const bool overdue = hooks.abort != nullptr && error.code() == ErrorCode::kInterrupted && overdue_stop();
-    leave_failed_fit(job, overdue);
+    const bool stopped = error.code() == ErrorCode::kInterrupted;
+    leave_failed_fit(job, stopped, stopped && hooks.abort != nullptr && overdue_stop());
   }
 }
 

@@ -37,7 +37,7 @@ void bind_checkpoint_flags(const Command& app, CheckpointOptions& checkpoint) {
       .group("Checkpoint");
   app.add_flag("--resume", checkpoint.resume,
                "Continue from the checkpoint, or begin if there is none yet. Points and options must be the same, "
-               "except those that never change the answer and --time-limit.")
+               "except those that never change the answer and time limits.")
       .group("Checkpoint");
 }
 

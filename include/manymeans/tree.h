@@ -94,20 +94,20 @@ struct TreeResult {
 /// a flat fit of all rows. All leaves have the same depth, and siblings are neighbours.
 ///
 /// points   N x D as for fit(), but dense
-/// hooks    progress, pause, log, cancel and abort. A tree that is stopped before its last level, or before
+/// hooks    progress, pause, log, cancel, abort and checkpoint. A tree that is stopped before its last level, or before
 ///          its leaves have the sizes asked for, throws Error(kInterrupted). Else the flat fit ends early, and
-///          FitResult::interrupted says so.
+///          FitResult::interrupted says so. The checkpoint has each split and the flat fit; `every` counts their
+///          passes, and each batch of nodes.
 /// Returns the same bits for any thread count, instruction set, backend, memory limit and number of ranks.
 /// Level 0 has the inertia of all rows; other levels have the inertia of the rows that make the tree.
-/// Throws what fit() throws; Error(kUsage) for sizes that k leaves cannot have, sparse points, initial prototypes and
-/// checkpoints.
+/// Throws what fit() throws; Error(kUsage) for sizes that k leaves cannot have, sparse points and initial prototypes.
 /// Time O(N D (k^(1/levels) levels max_iter + k refine)). Memory: a copy of the rows of a level, 12 N bytes, the
 /// result. With options.memory, the copies are of some nodes at a time.
 ///
 /// With hooks.comm, each rank passes its own rows, as to fit(). Labels belong to them; all else is the same on all
 /// ranks. All ranks together split a node that has more rows than a rank has on average. They share out the others of
 /// its level, each for one rank. A rank then copies up to twice its part of the rows that make the tree. For this, it
-/// receives the rows of all others, in pieces of 16 MiB.
+/// receives the rows of all others, in pieces of 16 MiB. Checkpoints are as for fit() with ranks.
 TreeResult fit_tree(const PointsView& points, std::span<const double> weights, const TreeOptions& options,
                     const FitHooks& hooks = {});
 

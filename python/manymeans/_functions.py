@@ -108,7 +108,12 @@ def run_fit(
 
 
 def run_tree(
-    points: Points, weights: npt.NDArray[np.float64] | None, options: dict[str, Any], **shown: Any
+    points: Points,
+    weights: npt.NDArray[np.float64] | None,
+    options: dict[str, Any],
+    *,
+    checkpoint: tuple[bytes, int, bool] | None,
+    **shown: Any,
 ) -> tuple[FitResult, dict[str, Any]]:
     """Call the library to fit a tree; options have its names. Gives the leaves, and the nodes."""
     tree: dict[str, Any] = {}
@@ -119,7 +124,7 @@ def run_tree(
         return values
 
     columns = _Columns(points.names, (points.source or Source()).and_files_of(points.array, weights, None))
-    result = _run(call, columns, options, {"initial": None, "checkpoint": None, "ranks": None}, **shown)
+    result = _run(call, columns, options, {"initial": None, "checkpoint": checkpoint, "ranks": None}, **shown)
     own = {name: options.get(name) for name in ("branching", "refine", "sample")}
     return result._with_options(own), tree
 
@@ -494,7 +499,7 @@ def fit_each(
         each_of("k_each", k_each, np.int64), each_of("seed_each", seed_each, np.uint64), errors == "skip"
     )
     options = library_options(given)
-    saved = _checkpoint_of((X, sample_weight, init), checkpoint, checkpoint_every, resume)
+    saved = checkpoint_of((X, sample_weight, init), checkpoint, checkpoint_every, resume)
     problems = problems_of(opened(X), groups, sample_weight)
     initial = initial_of(init, problems, options, each.k)
     return fit_batch(
@@ -509,7 +514,7 @@ def _fitted(given: dict[str, Any], *, search: bool = False) -> FitResult:
     own = _OF_TABLES if comm is None and (is_frame(X) or isinstance(X, NAMES_OF_FILES)) else ()
     with contextlib.nullcontext() if comm is None else Ranks(comm) as ranks, _advising(own):
         check_callback(given["callback"])
-        saved = _checkpoint_of((X, sample_weight, init), *(given[name] for name in _OF_CHECKPOINTS))
+        saved = checkpoint_of((X, sample_weight, init), *(given[name] for name in _OF_CHECKPOINTS))
         if ranks is not None and isinstance(X, NAMES_OF_FILES):
             raise UsageError(f"[X] is {shown(X)}; with comm, the rows of this rank are right")
         rules = {name: given[name] for name in _OF_TABLES}
@@ -589,7 +594,7 @@ def _column_warnings(points: Points, fitted: Points, own: Container[str]) -> lis
     return [of_array(text) for text in texts]
 
 
-def _checkpoint_of(
+def checkpoint_of(
     inputs: tuple[Any, ...], checkpoint: Any, checkpoint_every: Any, resume: Any
 ) -> tuple[bytes, int, bool] | None:
     """Check what a fit is told of its checkpoint; return None if it has no checkpoint."""

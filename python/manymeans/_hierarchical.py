@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from ._base import _Clusterer, at_least, hosted
 from ._declaring import parameter, parameters
 from ._errors import UsageError
-from ._functions import run_tree
+from ._functions import checkpoint_of, run_tree
 from ._labelling import walk_points
 from ._parameters import integer
 from ._placing import Result, Room, placed
@@ -67,7 +68,7 @@ class HierarchicalKMeans(_Clusterer):
     BadDataError
         For NaN, infinity and negative weights. A ValueError.
     KeyboardInterrupt
-        On Ctrl-C, within about a second.
+        On Ctrl-C, within about a second. A `checkpoint` has what is done.
 
     See Also
     --------
@@ -128,6 +129,22 @@ class HierarchicalKMeans(_Clusterer):
         type='{"euclidean", "cosine"}',
         text="``\"cosine\"``: rows and centres are scaled to length one (spherical k-means).",
     )  # fmt: skip
+    checkpoint: str | bytes | os.PathLike[Any] | None = parameter(
+        default=None, accepts=[str, bytes, os.PathLike, None], type="path-like",
+        text="File in which `fit` writes down how far it is, also when it is stopped or fails. It stays there. No "
+        "other file than a checkpoint is replaced, and two fits cannot share one.",
+    )  # fmt: skip
+    checkpoint_every: int = parameter(
+        default=0, accepts=[at_least(0)],
+        text="Iterations between two writes; 0: every ten seconds, or as seldom as it takes to cost less than 1 % of "
+        "the time.",
+    )  # fmt: skip
+    resume: bool = parameter(
+        default=False, accepts=["boolean"],
+        text="Continue from `checkpoint`, if it exists, to the result of a fit without interruption. The points, the "
+        "weights and all parameters must be the same, but for those that never change the answer. So `random_state` "
+        "is a number.",
+    )  # fmt: skip
     verbose: int = parameter(default=0, accepts=["verbose"], text="Other than 0: print a line for each level.")
 
     @checks_parameters
@@ -158,7 +175,8 @@ class HierarchicalKMeans(_Clusterer):
         options = self._options() | {"k": [int(self.n_clusters)]}
         if self.branching != "auto":
             options["branching"] = int(self.branching)
-        result, tree = run_tree(points, weights, options, n_threads=self.n_threads)
+        saved = checkpoint_of((X, sample_weight), self.checkpoint, self.checkpoint_every, self.resume)
+        result, tree = run_tree(points, weights, options, checkpoint=saved, n_threads=self.n_threads)
         best = result.best()
         self._keep(result, best, X)
         self._answer = tree["digest"]

@@ -1,6 +1,7 @@
 #include "engine/checkpoint.h"
 
 #include <manymeans/error.h>
+#include <manymeans/tree.h>
 
 #include "core/digest.h"
 #include "data/content_hash.h"
@@ -129,6 +130,14 @@ std::vector<std::pair<std::string, std::string>> deciding_options(const FitOptio
   return texts;
 }
 
+std::vector<std::pair<std::string, std::string>> deciding_options(const TreeOptions& options) {
+  std::vector<std::pair<std::string, std::string>> texts;
+  for_each_tree_option(options, [&](const OptionInfo& info, const auto& value) {
+    if (decides_the_answer(info.name)) texts.emplace_back(info.name, text_of(value));
+  });
+  return texts;
+}
+
 FitIdentity identity_of(const Input& input, std::span<const double> weights, const FitOptions& options,
                         const PointsView& initial, ThreadPool& pool) {
   FitIdentity identity;
@@ -150,6 +159,10 @@ FitIdentity identity_of(const Input& input, std::span<const double> weights, con
   return identity;
 }
 
+int64_t writing_rank(const FitHooks& hooks, Comm& comm) {
+  return comm.min(int64_t{hooks.checkpoint.path.empty() ? comm.size() : comm.rank()});
+}
+
 Checkpoint::Checkpoint(const FitHooks& hooks, FitIdentity identity, std::span<Member> members, bool writes)
     : hooks_(hooks), how_(hooks.checkpoint), writes_(writes), members_(members), pause_(kMinPause) {
   if (writes_) {  // found out now, not after the first ten seconds
@@ -163,7 +176,11 @@ Checkpoint::Checkpoint(const FitHooks& hooks, FitIdentity identity, std::span<Me
 Checkpoint::Checkpoint(const FitHooks& hooks, FitIdentity identity, size_t models)
     : Checkpoint(hooks, std::move(identity), {}, true) {
   file_.models.resize(models);
+  counts_fits_ = true;
 }
+
+Checkpoint::Checkpoint(Checkpoint& whole, size_t first, std::span<Member> members)
+    : hooks_(whole.hooks_), how_(whole.how_), writes_(false), whole_(&whole), first_(first), members_(members) {}
 
 void Checkpoint::check_identity(const FitIdentity& found) const {
   std::vector<std::string> differences = other_options(file_.identity, found);
@@ -199,17 +216,18 @@ bool Checkpoint::load() {
   }
   CheckpointFile found = load_checkpoint(how_.path);
   check_identity(found.identity);
-  if (found.models.size() != file_.models.size()) {
+  if (!file_.models.empty() && found.models.size() != file_.models.size()) {
     throw Error(ErrorCode::kBadData, how_.path,
                 fmt::format("it has {} models; this fit has {}", found.models.size(), file_.models.size()));
   }
   file_.models = std::move(found.models);
+  if (members_.empty() && hooks_.log) hooks_.log(fmt::format("going on from checkpoint {}", how_.path));
   return true;
 }
 
 void Checkpoint::resume(const FitOptions& options, const Input& input) {
   if (!load()) return;
-  restore(std::move(file_.models), options, input);
+  restore(options, input);
   int64_t begun = 0, iterations = 0;
   for (const ModelState& state : file_.models) {
     begun += state.stage == ModelStage::kNotBegun && state.sought.best.empty() ? 0 : 1;
@@ -221,7 +239,8 @@ void Checkpoint::resume(const FitOptions& options, const Input& input) {
   }
 }
 
-void Checkpoint::restore(std::vector<ModelState> states, const FitOptions& options, const Input& input) {
+void Checkpoint::restore(const FitOptions& options, const Input& input) {
+  const std::span<const ModelState> states = own_states();
   double magnitude = input.max_magnitude();
   for (size_t i = 0; i < members_.size(); ++i) {
     const ModelState& state = states[i];
@@ -234,26 +253,32 @@ void Checkpoint::restore(std::vector<ModelState> states, const FitOptions& optio
     put_at(state, members_[i]);
   }
   check_overflow(input, magnitude);
-  file_.models = std::move(states);
 }
 
-std::vector<ModelState> Checkpoint::states(size_t first, size_t count) const {
-  const std::lock_guard lock(mutex_);
-  const auto begin = file_.models.begin() + static_cast<std::ptrdiff_t>(first);
-  return {begin, begin + static_cast<std::ptrdiff_t>(count)};
+void Checkpoint::check_same(ThreadPool& pool, Comm& comm) const {
+  ContentHash hash = 0;
+  for (const ModelState& state : file_.models) {
+    hash = 31 * hash + content_hash(state.prototypes.view(), pool) + static_cast<uint64_t>(state.iterations);
+  }
+  const std::vector<ContentHash> all = comm.gather_flat(std::span<const ContentHash>(&hash, 1));
+  for (size_t r = 1; r < all.size(); ++r) {
+    if (all[r] == all[0]) continue;
+    throw Error(ErrorCode::kUsage, "checkpoint",
+                fmt::format("rank 0 and rank {} do not continue from the same state; give all ranks the same file", r));
+  }
 }
 
-void Checkpoint::keep(size_t first, std::span<const ModelState> states) {
-  const std::lock_guard lock(mutex_);
-  std::ranges::copy(states, file_.models.begin() + static_cast<std::ptrdiff_t>(first));
+ModelState& Checkpoint::state(size_t number) {
+  file_.models.resize(std::max(number + 1, file_.models.size()));
+  return file_.models[number];
 }
 
 ModelState& Checkpoint::state_of(const Member& member) {
-  return file_.models[static_cast<size_t>(&member - members_.data())];
+  return own_states()[static_cast<size_t>(&member - members_.data())];
 }
 
 void Checkpoint::initialised(const Member& member) {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(whole().mutex_);
   ModelState& state = state_of(member);
   state.stage = ModelStage::kInitialised;
   state.prototypes = member.prototypes;
@@ -262,14 +287,14 @@ void Checkpoint::initialised(const Member& member) {
 
 void Checkpoint::searched(const Member& member) {
   {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(whole().mutex_);
     state_of(member).sought = member.sought;
   }
   count(1);
 }
 
 void Checkpoint::labelled(const Member& member, int64_t changed) {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(whole().mutex_);
   ModelState& state = state_of(member);
   const CycleFinder::Memory& cycle = member.cycle.memory();
   state.stage = ModelStage::kLabelled;
@@ -295,6 +320,7 @@ void Checkpoint::labelled(const Member& member, int64_t changed) {
 }
 
 void Checkpoint::count(int64_t passes) {
+  if (whole_ != nullptr) return whole_->count(whole_->counts_fits_ ? 0 : passes);
   const std::lock_guard lock(mutex_);
   passes_ += passes;
   if (how_.every > 0 ? passes_ >= how_.every : Clock::now() - last_ >= pause_) {
@@ -304,17 +330,20 @@ void Checkpoint::count(int64_t passes) {
 }
 
 int64_t Checkpoint::passes_left() const {
-  if (how_.every == 0) return std::numeric_limits<int64_t>::max();
+  if (whole_ != nullptr) return whole_->passes_left();
+  if (how_.every == 0 || counts_fits_) return std::numeric_limits<int64_t>::max();
   const std::lock_guard lock(mutex_);
   return std::max<int64_t>(1, how_.every - passes_);
 }
 
 void Checkpoint::write_now() {
+  if (whole_ != nullptr) return;  // which is written at its end
   const std::lock_guard lock(mutex_);
   write();
 }
 
 void Checkpoint::finish() {
+  if (whole_ != nullptr) return;
   const std::lock_guard lock(mutex_);
   check_first();
   write();

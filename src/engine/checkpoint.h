@@ -10,6 +10,10 @@
 // follow from the same values as in the fit that was not disturbed. A finished model finishes again in the same way, so
 // its inertia and labels need not be kept. A stop by the clock or the caller leaves the state from before it. A swap
 // search that was cut short may make one more pass, of its best state: that pass is not saved.
+//
+// A tree has a state for each split, and one for its flat fit. Splits give the labels of a level, and so the rows of
+// the nodes below. A split by another rank, or by a common pass of a device, is saved by its end alone: prototypes,
+// iterations and stop reason. The repeated pass gives its labels, and its clusters have their numbers already.
 #pragma once
 
 #include <manymeans/fit.h>
@@ -32,6 +36,9 @@ namespace manymeans {
 /// Names and values of the options that can change the answer.
 std::vector<std::pair<std::string, std::string>> deciding_options(const FitOptions& options);
 
+struct TreeOptions;
+std::vector<std::pair<std::string, std::string>> deciding_options(const TreeOptions& options);
+
 /// Throws Error(kUsage) for a negative number of passes.
 void check(const CheckpointOptions& options);
 
@@ -39,24 +46,30 @@ void check(const CheckpointOptions& options);
 FitIdentity identity_of(const Input& input, std::span<const double> weights, const FitOptions& options,
                         const PointsView& initial, ThreadPool& pool);
 
-/// The checkpoint of one fit, or of a call of many; several threads may report to it.
+/// The rank that writes the checkpoint: the first one that is given its path; comm.size() where none is.
+int64_t writing_rank(const FitHooks& hooks, Comm& comm);
+
+/// The checkpoint of one fit, or of a call of many, or the part of the latter that one of the fits has. Several threads
+/// may report to it.
 class Checkpoint {
  public:
-  /// `members` are all models of the ensemble and must outlive this. One of several ranks writes the file. Throws
-  /// Error(kUnavailable) if the file could not be written now. Throws Error(kUsage) where another fit has it, or it is
-  /// no checkpoint.
+  /// `members` are all models of the ensemble and must outlive this; a tree has none, and any number of states. One of
+  /// several ranks writes the file. Throws Error(kUnavailable) if the file could not be written now. Throws
+  /// Error(kUsage) where another fit has it, or it is no checkpoint.
   Checkpoint(const FitHooks& hooks, FitIdentity identity, std::span<Member> members, bool writes);
-  /// Of a call of many fits with `models` models in all.
+  /// Of a call of many fits with `models` models in all, which counts fits.
   Checkpoint(const FitHooks& hooks, FitIdentity identity, size_t models);
+  /// Of one fit of a call of many: its states are those of `whole` from number `first` on. `whole` writes the file.
+  Checkpoint(Checkpoint& whole, size_t first, std::span<Member> members);
 
   /// Takes the states that the file has, if it is to be resumed. Returns whether there are any. Throws as resume().
   bool load();
-  /// Returns `count` states from number `first` on; of a fit, all of its models.
-  std::vector<ModelState> states(size_t first, size_t count) const;
-  /// Replaces the states from number `first` on by these.
-  void keep(size_t first, std::span<const ModelState> states);
-  /// Puts the members where these states say. Throws Error(kBadData) for states that no fit of them has.
-  void restore(std::vector<ModelState> states, const FitOptions& options, const Input& input);
+  /// Throws Error(kUsage) if ranks go on from different states: one may have been given another file, or none.
+  void check_same(ThreadPool& pool, Comm& comm) const;
+  /// A state of a tree, which has any number of them. Not while fits report to it.
+  ModelState& state(size_t number);
+  /// Puts the members where the states say. Throws Error(kBadData) for states that no fit of them has.
+  void restore(const FitOptions& options, const Input& input);
 
   /// Puts the members where the file says they were. Does nothing without `resume` or without a file. Throws Error:
   /// kUsage for other options, kBadData for other points or a damaged file.
@@ -82,6 +95,8 @@ class Checkpoint {
 
  private:
   using Clock = std::chrono::steady_clock;
+  Checkpoint& whole() { return whole_ ? *whole_ : *this; }
+  std::span<ModelState> own_states() { return std::span(whole().file_.models).subspan(first_, members_.size()); }
   ModelState& state_of(const Member& member);
   void check_identity(const FitIdentity& found) const;
   void check_state(const ModelState& state, const Member& member, const FitOptions& options) const;
@@ -91,6 +106,9 @@ class Checkpoint {
   const FitHooks& hooks_;
   const CheckpointOptions& how_;
   bool writes_;
+  bool counts_fits_ = false;
+  Checkpoint* whole_ = nullptr;  // of whose states this has some, the first being number first_
+  size_t first_ = 0;
   bool tried_ = false;  // to write it
   FileLock lock_;
   std::span<Member> members_;

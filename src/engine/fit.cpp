@@ -64,7 +64,8 @@ struct FitPlace {
   RemoteShards* remote = nullptr;              // these have the rows
   bool within_another = false;                 // a fit that is a part of another one
   std::shared_ptr<Backend> backend = nullptr;  // null: one of its own
-  std::vector<ModelState>* states = nullptr;   // of a caller who saves them
+  Checkpoint* checkpoint = nullptr;            // of a caller who has one for several fits
+  size_t state = 0;                            // number of the first model there
 };
 
 // Checks options and hooks against the shape of the points, without a look at their values. All ranks have `rows` rows
@@ -149,20 +150,6 @@ void agree_about_memory(MemoryPlan& plan, Comm& comm) {
   plan.seeded_together = fewest == kAny ? 0 : fewest;
 }
 
-// A rank may have another checkpoint than the others, or none.
-void check_same_beginning(const std::vector<Member>& members, ThreadPool& pool, Comm& comm) {
-  ContentHash hash = 0;
-  for (const Member& member : members) {
-    hash = 31 * hash + content_hash(member.prototypes.view(), pool) + static_cast<uint64_t>(member.result.iterations);
-  }
-  const std::vector<ContentHash> all = comm.gather_flat(std::span<const ContentHash>(&hash, 1));
-  for (size_t r = 1; r < all.size(); ++r) {
-    if (all[r] == all[0]) continue;
-    throw Error(ErrorCode::kUsage, "checkpoint",
-                fmt::format("rank 0 and rank {} do not continue from the same state; give all ranks the same file", r));
-  }
-}
-
 // Ranks of one machine take its devices in turn, unless they are told which.
 int device_of_rank(const std::string& backend, Comm& comm) {
   if (comm.alone()) return 0;
@@ -218,7 +205,6 @@ class Fit {
     upload();
     end_phase("upload");
     const Cost cost = iterate();
-    if (place_.states != nullptr) *place_.states = checkpoint_->states(0, members_.size());
     check_mapped(task_.points.data);
     end_phase("fit");
     return report(cost);
@@ -329,21 +315,17 @@ void Fit::prepare() {
 }
 
 void Fit::open_checkpoint() {
-  if (place_.states != nullptr) {
-    checkpoint_.emplace(task_.hooks, FitIdentity{}, members_, false);
-    if (!place_.states->empty()) checkpoint_->restore(std::move(*place_.states), task_.options, input_);
-    return;
+  if (place_.checkpoint != nullptr) {
+    checkpoint_.emplace(*place_.checkpoint, place_.state, members_);
+    return checkpoint_->restore(task_.options, input_);
   }
-  const bool given = !task_.hooks.checkpoint.path.empty();
-  const int64_t writer = comm_.min(given ? comm_.rank() : comm_.size());  // all would write the same
+  const int64_t writer = writing_rank(task_.hooks, comm_);
   if (writer == comm_.size()) return;
   FitIdentity identity = identity_of(input_, task_.weights, task_.options, task_.hooks.initial, pool_);
   for (auto& text : place_.kind.deciding()) identity.options.push_back(std::move(text));
-  if (given) {
-    checkpoint_.emplace(task_.hooks, std::move(identity), members_, writer == comm_.rank());
-    checkpoint_->resume(task_.options, input_);
-  }
-  check_same_beginning(members_, pool_, comm_);
+  checkpoint_.emplace(task_.hooks, std::move(identity), members_, writer == comm_.rank());
+  checkpoint_->resume(task_.options, input_);
+  checkpoint_->check_same(pool_, comm_);
 }
 
 // Uploads the points to this rank's backend, and joins them with the points of the other ranks.
@@ -523,8 +505,7 @@ FitResult fit_at(const Task& task, const FitPlace& place) {
 
 FitResult fit(const PointsView& points, std::span<const double> weights, const FitOptions& options,
               const FitHooks& hooks) {
-  if (hooks.comm) return fit_shard(points, weights, options, hooks, *hooks.comm);
-  return fit_at({points, weights, options, hooks}, {{}, self_comm(), FitKind{}});
+  return fit_on({}, points, weights, options, hooks);
 }
 
 std::shared_ptr<Backend> backend_of_fit(const PointsView& points, const FitOptions& options, const FitHooks& hooks) {
@@ -533,8 +514,11 @@ std::shared_ptr<Backend> backend_of_fit(const PointsView& points, const FitOptio
 
 FitResult fit_on(const FitAmongOthers& place, const PointsView& points, std::span<const double> weights,
                  const FitOptions& options, const FitHooks& hooks) {
-  return fit_at({points, weights, options, hooks},
-                {{}, self_comm(), FitKind{}, nullptr, false, place.backend, place.states});
+  Comm& comm = hooks.comm ? *hooks.comm : self_comm();
+  return all_or_abort(comm, [&] {
+    return fit_at({points, weights, options, hooks},
+                  {{}, comm, FitKind{}, nullptr, false, place.backend, place.checkpoint, place.state});
+  });
 }
 
 FitResult fit_remote(RemoteShards& shards, const FitOptions& options, const FitHooks& hooks) {

@@ -29,12 +29,11 @@ namespace {
 
 class EachFit {
  public:
-  EachFit(Problems& problems, const EachOptions& options, const FitHooks& hooks)
-      : problems_(problems), options_(options), hooks_(hooks), time_(options.time_limit) {
+  EachFit(Problems& problems, const EachOptions& options, const FitHooks& hooks, const SavedProblems& saved)
+      : problems_(problems), options_(options), hooks_(hooks), saved_(saved), time_(options.time_limit) {
     fit_hooks_.cancel = hooks.cancel;
     fit_hooks_.abort = hooks.abort;
     fit_hooks_.labels = hooks.labels;
-    fit_hooks_.checkpoint.path = hooks.checkpoint.path;  // for messages: checkpoint_ has the file
   }
 
   EachResult run() {
@@ -44,12 +43,10 @@ class EachFit {
     if (!hooks_.checkpoint.path.empty()) {
       ThreadPool pool(shared->threads(), hooks_.abort);
       checkpoint_.emplace(hooks_, problems_.identity(pool), problems_.models() * result_.fits.size());
-      if (checkpoint_->load() && hooks_.log) {
-        hooks_.log(fmt::format("going on from checkpoint {}", hooks_.checkpoint.path));
-      }
+      checkpoint_->load();
     }
     const auto fit_all = [&] {
-      fit_problems(options, shared);
+      fit_all_problems(options, shared);
       if (failed_) throw *failed_;
     };
     checkpoint_ ? save_at_end(*checkpoint_, hooks_, fit_all) : fit_all();
@@ -61,7 +58,7 @@ class EachFit {
  private:
   using Order = std::vector<int64_t>;
 
-  void fit_problems(FitOptions options, std::shared_ptr<Backend> shared) {
+  void fit_all_problems(FitOptions options, std::shared_ptr<Backend> shared) {
     if (shared->max_joined_products() > 0 && !checkpoint_) join_problems(*shared);
     const PointsView& all = problems_.all_points();
     const bool on_auto = all.on_device() && !is_sparse(all) && options_.backend == "auto";
@@ -162,13 +159,11 @@ class EachFit {
     FitHooks hooks = fit_hooks_;
     hooks.initial = problems_.initial(problem);
     SparseView sparse;
-    const size_t models = problems_.models(), first = static_cast<size_t>(problem) * models;
-    std::vector<ModelState> states;
-    if (checkpoint_) states = checkpoint_->states(first, models);
+    const auto number = static_cast<size_t>(problem);
+    const FitAmongOthers place{backend, checkpoint_ ? &*checkpoint_ : saved_.checkpoint,
+                               saved_.states.empty() ? number * problems_.models() : saved_.states[number]};
     try {
-      result = fit_on({backend, checkpoint_ ? &states : nullptr}, problems_.points(problem, sparse),
-                      problems_.weights(problem), options, hooks);
-      if (checkpoint_) checkpoint_->keep(first, states);
+      result = fit_on(place, problems_.points(problem, sparse), problems_.weights(problem), options, hooks);
       result.provenance.options.time_limit = options_.time_limit;
       result.provenance.options.threads = options_.threads;
     } catch (const Error& error) {
@@ -217,6 +212,7 @@ class EachFit {
   Problems& problems_;
   const EachOptions& options_;
   const FitHooks& hooks_;
+  const SavedProblems& saved_;
   TimeLeft time_;
   FitHooks fit_hooks_;
   Order order_ = [this] {
@@ -256,8 +252,13 @@ EachResult fit_each(const PointsView& points, std::span<const double> weights, s
   return or_out_of_memory("memory", "use fewer problems at a time", [&] {
     if (is_sparse(points)) await_points(points);  // whose offsets the problems share
     Problems problems(points, weights, groups, options, hooks.initial);
-    return EachFit(problems, options, hooks).run();
+    return fit_problems(problems, options, hooks);
   });
+}
+
+EachResult fit_problems(Problems& problems, const EachOptions& options, const FitHooks& hooks,
+                        const SavedProblems& saved) {
+  return EachFit(problems, options, hooks, saved).run();
 }
 
 }  // namespace manymeans

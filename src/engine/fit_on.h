@@ -4,7 +4,7 @@
 #include <manymeans/fit.h>
 
 #include "backend/backend.h"
-#include "io/results/checkpoint_file.h"
+#include "engine/checkpoint.h"
 
 #include <memory>
 #include <span>
@@ -19,11 +19,12 @@ std::shared_ptr<Backend> backend_of_fit(const PointsView& points, const FitOptio
 struct FitAmongOthers {
   /// Made for such points, with the same threads, backend and algorithm, and the same flags of the caller. It serves
   /// one fit at a time.
-  std::shared_ptr<Backend> backend;
-  std::vector<ModelState>* states = nullptr;  ///< in: how far its models were (empty: nowhere); out: how far they are
+  std::shared_ptr<Backend> backend = nullptr;  ///< null: one of its own
+  Checkpoint* checkpoint = nullptr;            ///< of the caller, in place of that of the hooks, and maybe null
+  size_t state = 0;                            ///< number of its first model there
 };
 
-/// fit() of one rank.
+/// Does the work of fit().
 FitResult fit_on(const FitAmongOthers& place, const PointsView& points, std::span<const double> weights,
                  const FitOptions& options, const FitHooks& hooks);
 

@@ -52,4 +52,14 @@ class Problems {
   AlignedBuffer<std::byte> fetched_, fetched_initial_;  // from a device
 };
 
+/// The checkpoint of a call that fits problems as a part of its work, and the number of each problem's state there.
+struct SavedProblems {
+  Checkpoint* checkpoint = nullptr;  ///< null: none
+  std::vector<size_t> states = {};
+};
+
+/// Does the work of fit_each().
+EachResult fit_problems(Problems& problems, const EachOptions& options, const FitHooks& hooks,
+                        const SavedProblems& saved = {});
+
 }  // namespace manymeans

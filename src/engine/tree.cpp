@@ -19,8 +19,11 @@
 #include "engine/best_labels.h"
 #include "engine/check_clusters.h"
 #include "engine/checkpoint.h"
+#include "engine/fit_on.h"
 #include "engine/leaf_sizes.h"
+#include "engine/problems.h"
 #include "engine/shared_nodes.h"
+#include "engine/strategies.h"
 #include "init/choose_rows.h"
 #include "init/init.h"
 
@@ -30,8 +33,10 @@
 #include <array>
 #include <chrono>
 #include <cstring>
+#include <iterator>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 namespace manymeans {
@@ -89,19 +94,36 @@ struct Node {
 // A split without its labels.
 struct Split {
   Matrix prototypes;
-  std::vector<int64_t> counts;  // rows of all ranks
+  std::vector<int64_t> counts;   // rows of all ranks
+  std::array<int64_t, 2> end{};  // iterations, and why they ended
   double inertia = 0;
   std::string digest = std::string(32, '0');
 
   Split() = default;
   Split(int64_t k, int64_t d, DataType type) : prototypes(k, d, type), counts(static_cast<size_t>(k)) {}
   explicit Split(const ModelResult& model)
-      : prototypes(model.prototypes), counts(model.counts), inertia(model.inertia), digest(model.digest()) {}
+      : prototypes(model.prototypes),
+        counts(model.counts),
+        end{model.iterations, static_cast<int64_t>(model.stop_reason)},
+        inertia(model.inertia),
+        digest(model.digest()) {}
 
   // Travel between ranks.
-  std::array<std::span<std::byte>, 4> parts() {
+  std::array<std::span<std::byte>, 5> parts() {
     return {prototypes.values<std::byte>(), std::as_writable_bytes(std::span(counts)),
-            std::as_writable_bytes(std::span(&inertia, 1)), std::as_writable_bytes(std::span(digest))};
+            std::as_writable_bytes(std::span(end)), std::as_writable_bytes(std::span(&inertia, 1)),
+            std::as_writable_bytes(std::span(digest))};
+  }
+
+  // The last pass of the fit, before it was judged.
+  ModelState state() const {
+    ModelState state;
+    state.stage = ModelStage::kLabelled;
+    state.prototypes = prototypes;
+    state.iterations = end[0];
+    state.stop_reason = static_cast<StopReason>(end[1]);
+    state.stopping = state.stop_reason != StopReason::kStrict;
+    return state;
   }
 };
 
@@ -122,16 +144,18 @@ int64_t memory_of_all(const TreeOptions& options, Comm& comm) {
 
 class TreeFit {
  public:
-  TreeFit(const LeafRows& rows, const Shard& shard)
+  TreeFit(const LeafRows& rows, const Shard& shard, MemoryPlan plan)
       : points_(rows.points),
         weights_(rows.weights),
         hooks_(rows.hooks),
         comm_(rows.comm),
         shard_(shard),
+        plan_(std::move(plan)),
         options_(with_own_device(rows.options, comm_)),
         memory_(memory_of_all(options_, comm_)),
         weighted_(comm_.max(std::ssize(weights_)) > 0) {
     result_.options = rows.options;
+    split_hooks_.checkpoint = {};
     split_hooks_.log = {};  // warnings of the flat fit are for all rows
     split_.k = {1};
     split_.min_size = split_.max_size = 0;
@@ -139,10 +163,7 @@ class TreeFit {
 
   TreeResult run() {
     fit_root();
-    const int64_t levels = levels_of(options_);
-    for (int64_t left = levels; left > 0; --left) split_level(left);
-    fit_leaves();
-    bound_sizes();
+    checkpoint_ ? save_at_end(*checkpoint_, hooks_, [&] { make_leaves(); }) : make_leaves();
     tell_warnings();
     keep_vectors();
     end_phase("sizes");
@@ -150,6 +171,33 @@ class TreeFit {
   }
 
  private:
+  void make_leaves() {
+    const int64_t levels = levels_of(options_);
+    for (int64_t left = levels; left > 0; --left) split_level(left);
+    fit_leaves();
+    bound_sizes();
+  }
+
+  // It has a state for each split, whose number is its node's, and then one for the flat fit.
+  void open_checkpoint() {
+    const int64_t writer = writing_rank(hooks_, comm_);
+    if (writer == comm_.size()) return;
+    Input whole = whole_input();
+    whole.memory = plan_;
+    FitIdentity identity = identity_of(whole, weights_, options_, {}, pool_);
+    identity.options = deciding_options(options_);
+    checkpoint_.emplace(hooks_, std::move(identity), std::span<Member>(), writer == comm_.rank());
+    checkpoint_->load();
+    checkpoint_->check_same(pool_, comm_);
+  }
+
+  // Where the fit of this number saves its state.
+  FitAmongOthers place_of(int64_t number) {
+    const auto state = static_cast<size_t>(number);
+    if (checkpoint_) checkpoint_->state(state);  // is there before the fit begins
+    return {nullptr, checkpoint_ ? &*checkpoint_ : nullptr, state};
+  }
+
   // A fit of one cluster. It checks all rows, also those outside the sample.
   void fit_root() {
     FitOptions one = split_;
@@ -164,6 +212,7 @@ class TreeFit {
     result_.splits = {root.models[0].digest()};
     order_ = training_rows();
     nodes_ = {{0, all_rows(), 0, std::ssize(order_), options_.k[0]}};
+    open_checkpoint();
     end_phase("root");
   }
 
@@ -176,26 +225,31 @@ class TreeFit {
       std::iota(rows.begin(), rows.end(), int64_t{0});
       return rows;
     }
-    Input all;
-    all.shard = shard_;
-    all.points.n = points_.n;
-    all.comm = &comm_;
     const RowWish wish{options_.sample, member_seed(options_.seed, options_.sample, 0)};
-    std::vector<int64_t> rows = random_rows(all, wish, pool_);
+    std::vector<int64_t> rows = random_rows(whole_input(), wish, pool_);
     std::erase_if(rows, [&](int64_t row) { return !shard_.has(row); });
     for (int64_t& row : rows) row -= shard_.first;
     std::ranges::sort(rows);
     return rows;
   }
 
-  // A node with more rows than a rank has on average is split by all ranks together. They share out the others.
+  Input whole_input() const {
+    Input all;
+    all.shard = shard_;
+    all.points = points_;
+    all.comm = &comm_;
+    return all;
+  }
+
+  // The root, and each node with more rows than a rank has on average, is split by all ranks together. They share out
+  // the others.
   void split_level(int64_t left) {
     const std::vector<Node> parents = std::exchange(nodes_, {});
     std::vector<Split> splits(parents.size());
     std::vector<Place> apart;
     labels_.resize(order_.size());
     for (size_t i = 0; i < parents.size(); ++i) {
-      if (!comm_.alone() && parents[i].rows > all_rows() / comm_.size()) {
+      if (parents[i].id == 0 || parents[i].rows > all_rows() / comm_.size()) {
         splits[i] = split_together(parents[i], left);
       } else {
         apart.push_back({&parents[i], &splits[i]});
@@ -253,11 +307,10 @@ class TreeFit {
     const std::span<const int64_t> rows = rows_of(node);
     const Matrix gathered = has_all(node) ? Matrix() : gather_rows(points_, rows, pool_);
     check_mapped(points_.data);
-    std::vector<double> weights;
-    for (size_t i = 0; weighted_ && i < rows.size(); ++i) weights.push_back(weights_[static_cast<size_t>(rows[i])]);
-    if (comm_.max(int64_t{weighs(weights)}) == 0) std::ranges::fill(weights, 1.0);
-    const FitResult found =
-        fit(has_all(node) ? points_ : gathered.view(), weights, options_of(node, left), split_hooks_);
+    Matrix weights = weighted_ ? gather_rows(weight_column(), rows, pool_) : Matrix();
+    if (comm_.max(int64_t{weighs(weights.values<double>())}) == 0) std::ranges::fill(weights.values<double>(), 1.0);
+    const FitResult found = fit_on(place_of(node.id), has_all(node) ? points_ : gathered.view(),
+                                   weights.values<double>(), options_of(node, left), split_hooks_);
     require_whole(found.interrupted);
     found.models[0].labels.read(0, node.held, labels_.data() + node.first);
     return Split(found.models[0]);
@@ -290,6 +343,9 @@ class TreeFit {
       at += place.node->held;
     }
     share_splits(places, left, shared, found);
+    if (!checkpoint_) return;
+    for (const Place& place : places) checkpoint_->state(static_cast<size_t>(place.node->id)) = place.split->state();
+    checkpoint_->count(1);
   }
 
   // Fits the nodes that this rank splits, whose rows come from all ranks. `rows`: those that this rank has of all
@@ -298,56 +354,50 @@ class TreeFit {
                      std::span<const int64_t> rows) {
     EachOptions each;
     static_cast<FitOptions&>(each) = split_;
+    SavedProblems saved{checkpoint_ ? &*checkpoint_ : nullptr};
     for (size_t i = 0; i < places.size(); ++i) {
       if (!shared.is_mine(i)) continue;
       const FitOptions options = options_of(*places[i].node, left);
       each.init = options.init;
       each.k_each.push_back(options.k[0]);
       each.seed_each.push_back(options.seed);
+      saved.states.push_back(place_of(places[i].node->id).state);
     }
     const std::vector<int64_t> groups = shared.groups();
-    const bool all = has_all(*places[0].node);
-    const Matrix gathered = all ? Matrix() : shared_rows(shared, rows);
+    const Matrix gathered = shared_rows(points_, shared, rows);
     check_mapped(points_.data);
     FitHooks hooks = split_hooks_;
     hooks.comm = nullptr;
-    const std::vector<double> weights = shared_weights(shared, rows);
+    Matrix weights = weighted_ ? shared_rows(weight_column(), shared, rows) : Matrix();
+    for (size_t b = 0; weighted_ && b + 1 < groups.size(); ++b) {
+      const auto first = static_cast<size_t>(groups[b]), last = static_cast<size_t>(groups[b + 1]);
+      const std::span<double> mine = weights.values<double>().subspan(first, last - first);
+      if (!weighs(mine)) std::ranges::fill(mine, 1.0);
+    }
     EachResult found;
-    if (!each.k_each.empty()) found = fit_each(all ? points_ : gathered.view(), weights, groups, each, hooks);
+    if (!each.k_each.empty()) {
+      Problems problems(gathered.view(), weights.values<double>(), groups, each, {});
+      found = fit_problems(problems, each, hooks, saved);
+    }
     require_whole(comm_.max(int64_t{found.interrupted}) > 0);
     return found;
   }
 
-  Matrix shared_rows(const SharedNodes& shared, std::span<const int64_t> rows) {
-    if (comm_.alone()) return gather_rows(points_, rows, pool_);
-    Matrix all = Matrix::unwritten(shared.groups().back(), points_.d, prototype_type(points_.type));
+  // Of all ranks, for the nodes that this rank splits; `rows`: those that it has of all nodes.
+  Matrix shared_rows(const PointsView& points, const SharedNodes& shared, std::span<const int64_t> rows) {
+    if (comm_.alone()) return gather_rows(points, rows, pool_);
+    Matrix all = Matrix::unwritten(shared.groups().back(), points.d, prototype_type(points.type));
     const auto make = [&](int64_t first, int64_t last, std::byte* to) {
       const auto some = rows.subspan(static_cast<size_t>(first), static_cast<size_t>(last - first));
-      std::ranges::copy(gather_rows(points_, some, pool_).bytes(), to);
+      std::ranges::copy(gather_rows(points, some, pool_).bytes(), to);
     };
-    shared.send(static_cast<size_t>(points_.d) * size_of(all.type()), make, all.values<std::byte>().data());
+    shared.send(static_cast<size_t>(points.d) * size_of(all.type()), make, all.values<std::byte>().data());
     return all;
   }
 
-  // Rows of a node that weigh nothing count alike.
-  std::vector<double> shared_weights(const SharedNodes& shared, std::span<const int64_t> rows) const {
-    if (!weighted_) return {};
-    const std::vector<int64_t> groups = shared.groups();
-    std::vector<double> weights(static_cast<size_t>(groups.back()));
-    const auto make = [&](int64_t first, int64_t last, std::byte* to) {
-      for (; first < last; ++first, to += sizeof(double)) {
-        std::memcpy(to, &weights_[static_cast<size_t>(rows[static_cast<size_t>(first)])], sizeof(double));
-      }
-    };
-    shared.send(sizeof(double), make, std::as_writable_bytes(std::span(weights)).data());
-    for (size_t b = 0; b + 1 < groups.size(); ++b) {
-      const auto mine =
-          std::span(weights).subspan(static_cast<size_t>(groups[b]), static_cast<size_t>(groups[b + 1] - groups[b]));
-      if (!weighs(mine)) std::ranges::fill(mine, 1.0);
-    }
-    return weights;
-  }
+  PointsView weight_column() const { return {weights_.data(), std::ssize(weights_), 1, DataType::kFloat64}; }
 
+  // Rows of a fit of which none does count alike.
   static bool weighs(std::span<const double> weights) {
     return std::ranges::any_of(weights, [](double weight) { return weight > 0; });
   }
@@ -419,8 +469,9 @@ class TreeFit {
     flat.max_iter = options_.refine;
     FitHooks hooks = hooks_;
     hooks.initial = leaf_vectors();
+    hooks.checkpoint = {};
     hooks.log = {};  // sizes of leaves may change what is true
-    result_.fit = fit(points_, weights_, flat, hooks);
+    result_.fit = fit_on(place_of(std::ssize(result_.parents) - options_.k[0]), points_, weights_, flat, hooks);
     require_whole(result_.fit.models[0].stop_reason == StopReason::kNotBegun);
     result_.fit.models[0].init = "tree";
     Provenance& provenance = result_.fit.provenance;
@@ -440,6 +491,10 @@ class TreeFit {
   // The flat fit counts empty leaves before they have the sizes asked for.
   void tell_warnings() {
     std::vector<std::string>& warnings = result_.fit.warnings;
+    if (checkpoint_) {
+      std::ranges::copy(checkpoint_->warnings(), std::back_inserter(warnings));
+      std::ranges::copy(checkpoint_->warnings(), std::back_inserter(result_.fit.provenance.warnings));
+    }
     if (options_.balanced()) {
       std::erase_if(warnings, [](const std::string& text) { return text.ends_with("clusters are empty at the end"); });
       const int64_t empty = std::ranges::count(result_.fit.models[0].counts, 0);
@@ -473,6 +528,7 @@ class TreeFit {
   const FitHooks& hooks_;
   Comm& comm_;
   const Shard& shard_;
+  const MemoryPlan plan_;  // of the flat fit
   const TreeOptions options_;
   const int64_t memory_;           // of each rank
   const bool weighted_;            // though a rank without rows has no weights
@@ -480,6 +536,7 @@ class TreeFit {
   FitHooks split_hooks_ = hooks_;  // likewise
   ThreadPool pool_{thread_count(options_.threads), hooks_.abort};
   TreeResult result_;
+  std::optional<Checkpoint> checkpoint_;
   std::vector<std::byte> vectors_;  // of the nodes so far
   std::vector<int64_t> order_;      // rows that make the tree, node after node
   std::vector<uint32_t> labels_;    // of the rows in order_, by the splits of a level
@@ -488,32 +545,30 @@ class TreeFit {
   Clock::time_point begin_ = Clock::now();
 };
 
-Error usage(const char* option, const std::string& what) {
-  return {ErrorCode::kUsage, option, what};
-}
-
 void check_hooks(const PointsView& points, const FitHooks& hooks) {
-  if (!hooks.checkpoint.path.empty()) throw usage("checkpoint", "a tree has none; leave it out");
-  if (hooks.initial.data != nullptr) throw usage("initial", "a tree makes its own prototypes; leave them out");
-  if (is_sparse(points)) throw usage("points", "they are sparse, and a tree splits dense rows; make them dense");
+  check(hooks.checkpoint);
+  if (hooks.initial.data != nullptr)
+    throw Error(ErrorCode::kUsage, "initial", "a tree makes its own prototypes; leave them out");
+  if (is_sparse(points))
+    throw Error(ErrorCode::kUsage, "points", "they are sparse, and a tree splits dense rows; make them dense");
 }
 
 // The flat fit needs most, and comes last.
-void check_memory(const PointsView& points, std::span<const double> weights, const TreeOptions& options) {
+MemoryPlan plan_flat_fit(const PointsView& points, std::span<const double> weights, const TreeOptions& options) {
   const bool on_host = options.backend == "auto" || options.backend == "cpu" || options.backend == "reference";
-  if (options.memory.bytes == 0 || points.n == 0 || !on_host || points.on_device()) return;
+  if (options.memory.bytes == 0 || points.n == 0 || !on_host || points.on_device()) return {};
   MemoryTask task;
   task.points = points;
   task.in_file = lies_in_file(points.data, points.bytes());
   task.weights = !weights.empty();
   task.k = {std::min(options.k[0], points.n)};
   task.threads = thread_count(options.threads);
-  plan_memory(task, options.memory.bytes);
+  return plan_memory(task, options.memory.bytes);
 }
 
 // Ranks compare what decides the answer in their next exchange.
 void compare_options(const TreeOptions& options, Comm& comm) {
-  std::string text = fmt::format("tree {} {} {}", options.branching, options.refine, options.sample);
+  std::string text = "tree";
   for (const auto& [name, value] : deciding_options(options)) text += "\n" + name + " " + value;
   ThreadPool pool(1);
   comm.set_options(
@@ -521,29 +576,6 @@ void compare_options(const TreeOptions& options, Comm& comm) {
 }
 
 }  // namespace
-
-void check(const TreeOptions& options) {
-  check(static_cast<const FitOptions&>(options));
-  if (options.k.size() != 1) {
-    throw usage("k", fmt::format("{} numbers were given; a tree has one number of leaves", options.k.size()));
-  }
-  if (options.models != 1)
-    throw usage("models", fmt::format("is {}; a tree is one model, so 1 is right", options.models));
-  if (options.model_seed) throw usage("model_seed", "a tree has many fits; use seed");
-  if (options.time_limit > 0) throw usage("time_limit", "a tree has none; use fewer iterations or a sample");
-  if (options.empty == EmptyPolicy::kDrop || options.empty == EmptyPolicy::kError) {
-    throw usage("empty", "a tree has k leaves, of which equal rows leave some empty; use farthest or keep");
-  }
-  if (options.branching < 0 || options.branching == 1) {
-    throw usage("branching",
-                fmt::format("{} children make no tree; 2 or more are right, or 0 to choose by k", options.branching));
-  }
-  if (options.refine < 0) throw usage("refine", fmt::format("{} is negative; 0 or more is right", options.refine));
-  if (options.sample < 0 || (options.sample > 0 && options.sample < options.k[0])) {
-    throw usage("sample", fmt::format("{} rows cannot make {} leaves; at least {} are right, or 0 for all rows",
-                                      options.sample, options.k[0], options.k[0]));
-  }
-}
 
 TreeResult fit_tree(const PointsView& points, std::span<const double> weights, const TreeOptions& options,
                     const FitHooks& hooks) {
@@ -557,9 +589,10 @@ TreeResult fit_tree(const PointsView& points, std::span<const double> weights, c
     check_clusters(options.k[0], shard.all);
     find_init(options.init, shard.all, options.k[0], points.d);
     check_leaf_sizes(options, shard.all);
-    check_memory(points, weights, options);
-    return or_out_of_memory("memory", "use a sample, or set a memory limit",
-                            [&] { return TreeFit({points, weights, options, hooks, comm, shard.first}, shard).run(); });
+    MemoryPlan plan = plan_flat_fit(points, weights, options);
+    return or_out_of_memory("memory", "use a sample, or set a memory limit", [&] {
+      return TreeFit({points, weights, options, hooks, comm, shard.first}, shard, std::move(plan)).run();
+    });
   });
 }
 

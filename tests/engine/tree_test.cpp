@@ -8,6 +8,8 @@
 #include "conformance/variants.h"
 #include "data/shards.h"
 #include "engine/small_data.h"
+#include "io/files.h"
+#include "io/results/checkpoint_file.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -15,6 +17,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <filesystem>
+#include <fstream>
 #include <memory>
 #include <numeric>
 #include <random>
@@ -226,7 +230,7 @@ TEST(Tree, AnErrorOfOneRankIsAnErrorOfAll) {
       {[](auto& options, auto&) { options.branching = 3; }, "2: [ranks] rank 0 was given other options"},
       {[](auto& options, auto&) { options.max_size = 30; }, "2: [ranks] rank 0 was given other options"},
       {[](auto& options, auto&) { options.refine = -1; }, "2: [refine] -1 is negative"},
-      {[](auto&, auto& hooks) { hooks.checkpoint.path = "/tmp/none"; }, "2: [checkpoint]"},
+      {[](auto&, auto& hooks) { hooks.checkpoint.path = "/nowhere/c"; }, "4: [/nowhere/c]"},
       {[&](auto&, auto& hooks) { hooks.cancel = &set; }, "5: [tree] it was stopped before all of its levels"},
       {[](auto&, auto& hooks) {
          hooks.progress = [](const Progress& progress) { return progress.phase != "problems"; };
@@ -357,8 +361,8 @@ TEST(Tree, ErrorsSayWhatWouldBeRight) {
   hooks.cancel = &set;
   EXPECT_EQ(error_of(nothing, hooks), "5 [tree] it was stopped before all of its levels were split");
   hooks = {};
-  hooks.checkpoint.path = "/tmp/none";
-  EXPECT_EQ(error_of(nothing, hooks).substr(0, 14), "2 [checkpoint]");
+  hooks.checkpoint.every = -1;
+  EXPECT_EQ(error_of(nothing, hooks).substr(0, 9), "2 [every]");
   hooks = {};
   hooks.initial = PointsView(x.data(), 20, 2);
   EXPECT_EQ(error_of(nothing, hooks).substr(0, 11), "2 [initial]");
@@ -383,6 +387,150 @@ TEST(Tree, AStopEndsTheFlatFitEarly) {
   EXPECT_EQ(result.fit.models[0].labels.size(), 2000);
   hooks.progress = [](const Progress&) { return false; };
   EXPECT_THROW(fit_tree(PointsView(x.data(), 2000, 4), {}, options, hooks), Error);
+}
+
+namespace fs = std::filesystem;
+
+// Copies of the checkpoint while the tree is made, up to `most` of them, and of the one at its end.
+std::vector<std::string> moments_of(const Tree& tree, const test::Folder& folder, const std::string& expected) {
+  const std::string path = folder / "run";
+  std::vector<std::string> moments;
+  const auto take = [&] {
+    if (!fs::exists(path)) return;
+    moments.push_back(folder / std::to_string(moments.size()));
+    fs::copy_file(path, moments.back());
+  };
+  FitHooks hooks;
+  hooks.checkpoint = {path, 1, false};
+  hooks.progress = [&](const Progress&) {
+    take();
+    return true;
+  };
+  EXPECT_EQ(outcome_of([&] { return tree.fit(hooks); }), expected) << tree.rows.name;
+  if (expected.find(" rows, ") != std::string::npos) take();
+  return moments;
+}
+
+TEST(Tree, GoesOnFromEveryMoment) {
+  int64_t resumed = 0, refused = 0;
+  for (uint64_t seed = 600; seed < 630 && !testing::Test::HasFailure(); ++seed) {
+    Tree tree = random_tree(seed);
+    if (seed % 3 == 0) tree.options.metric = Metric::kCosine;
+    const std::string expected = outcome_of([&] { return tree.fit(); });
+    const test::Folder folder;
+    std::mt19937_64 random(seed);
+    std::vector<std::string> moments = moments_of(tree, folder, expected);
+    refused += moments.empty();
+    std::shuffle(moments.begin(), moments.end(), random);
+    for (size_t i = 0; i < std::min<size_t>(moments.size(), 5); ++i) {
+      const int ranks = 1 + static_cast<int>(random() % 3);
+      const std::vector<int64_t> ends = test::shard_ends(tree.rows.shape.n, ranks, seed);
+      const auto errors = test::run_ranks(ranks, [&](Comm& comm) {
+        TreeOptions options = tree.options;
+        options.threads = 1 + static_cast<int>((seed + i) % 3);
+        options.backend = (seed + i) % 4 == 0 ? "reference" : "cpu";
+        if (i % 2 == 0) options.memory.bytes = int64_t{64} << 20;
+        const test::Part part = test::part_of(tree.rows, ends, comm.rank());
+        FitHooks hooks;
+        hooks.checkpoint = {moments[i], static_cast<int64_t>(i), true};
+        hooks.comm = shared(comm);
+        EXPECT_EQ(outcome_of([&] { return fit_tree(part.points, part.weights, options, hooks); }), expected)
+            << seed << " " << tree.rows.name << " " << moments[i] << " with " << ranks << " ranks";
+      });
+      for (const std::string& error : errors) EXPECT_EQ(error, "");
+      ++resumed;
+    }
+  }
+  EXPECT_GT(resumed, 100);
+  EXPECT_LT(refused, 10);
+}
+
+// Ranks stop at any moment, and others go on.
+TEST(Tree, RanksLeaveACheckpointForOthers) {
+  const Tree tree{
+      test::make_case(test::Family::kNormal, DataType::kFloat32, test::Weighting::kRanges, {600, 3, {40}}, 5),
+      leaves(40)};
+  const std::string expected = outcome_of([&] { return tree.fit(); });
+  const test::Folder folder;
+  const std::string path = folder / "c";
+  std::string last;
+  for (int run = 0; run < 40 && last != expected; ++run) {
+    const int ranks = 1 + run % 3;
+    std::vector<std::string> found(static_cast<size_t>(ranks));
+    test::run_ranks(ranks, [&](Comm& comm) {
+      const std::vector<int64_t> ends = test::shard_ends(600, ranks, 3);
+      const test::Part part = test::part_of(tree.rows, ends, comm.rank());
+      FitHooks hooks;
+      hooks.comm = shared(comm);
+      hooks.checkpoint = {path, 0, true};
+      int64_t reports = 0;
+      hooks.progress = [&](const Progress&) { return comm.rank() > 0 || ++reports < 3 + run; };
+      found[static_cast<size_t>(comm.rank())] =
+          outcome_of([&] { return fit_tree(part.points, part.weights, tree.options, hooks); });
+    });
+    last = found[0];
+  }
+  EXPECT_EQ(last, expected);
+}
+
+TEST(Tree, ACheckpointSavesPasses) {
+  Tree tree{test::make_case(test::Family::kNormal, DataType::kFloat32, test::Weighting::kNone, {4000, 4, {100}}, 5),
+            leaves(100)};
+  tree.options.max_iter = tree.options.refine = 50;
+  tree.options.tol = 0;
+  const test::Folder folder;
+  int64_t iterations = 0;
+  FitHooks hooks;
+  hooks.checkpoint = {folder / "c", 0, true};
+  hooks.progress = [&](const Progress& progress) {
+    iterations += progress.phase == "iterate";
+    return true;
+  };
+  tree.fit(hooks);
+  EXPECT_GT(std::exchange(iterations, 0), 50);
+  tree.fit(hooks);
+  EXPECT_LT(iterations, 10);
+}
+
+TEST(Tree, AnotherCheckpointIsRefused) {
+  Tree tree{test::make_case(test::Family::kNormal, DataType::kFloat32, test::Weighting::kRanges, {500, 4, {30}}, 5),
+            leaves(30)};
+  const test::Folder folder;
+  FitHooks hooks;
+  hooks.checkpoint = {folder / "c", 0, true};
+  const std::string expected = outcome_of([&] { return tree.fit(hooks); });
+  EXPECT_EQ(outcome_of([&] { return tree.fit(hooks); }), expected);
+  const auto refused = [&](const std::function<void(Tree&)>& change) {
+    Tree other = tree;
+    change(other);
+    return outcome_of([&] { return other.fit(hooks); });
+  };
+  const std::string of = fmt::format("[{}] this checkpoint is of another fit: ", folder / "c");
+  const std::vector<std::pair<std::function<void(Tree&)>, std::string>> all = {
+      {[](Tree& t) { t.options.seed = 9; }, "2: " + of + "seed was 0 and is 9"},
+      {[](Tree& t) { t.options.k = {31}; }, "2: " + of + "k was 30 and is 31"},
+      {[](Tree& t) { t.options.refine = 3; }, "2: " + of + "refine was 2 and is 3"},
+      {[](Tree& t) { t.options.sample = 400; }, "2: " + of + "sample was 0 and is 400"},
+      {[](Tree& t) { t.options.branching = 4; }, "2: " + of + "branching was 0 and is 4"},
+      {[](Tree& t) { t.options.max_size = 40; }, "2: " + of + "max_size was 0 and is 40"},
+      {[](Tree& t) { t.rows.weights.clear(); }, "3: " + of + "there were weights"},
+      {[](Tree& t) { t.rows.shape.n = 499, t.rows.weights.pop_back(); }, "3: " + of + "the rows were 500 and are 499"},
+  };
+  for (const auto& [change, text] : all) EXPECT_EQ(refused(change).substr(0, text.size()), text);
+  EXPECT_THROW(fit(tree.rows.points(), tree.rows.weights, tree.options, hooks), Error);
+  const test::Folder plain;
+  hooks.checkpoint.path = plain / "c";
+  fit(tree.rows.points(), tree.rows.weights, tree.options, hooks);
+  const std::string of_fit =
+      fmt::format("2: [{}] this checkpoint is of another fit: branching was unknown", plain / "c");
+  EXPECT_EQ(outcome_of([&] { return tree.fit(hooks); }).substr(0, of_fit.size()), of_fit);
+  hooks.checkpoint.path = folder / "c";
+  CheckpointFile file = load_checkpoint(folder / "c");
+  file.models[1].prototypes = Matrix(7, 4, DataType::kFloat32);
+  save_checkpoint(folder / "c", file);
+  EXPECT_NE(outcome_of([&] { return tree.fit(hooks); }).find("what it says of model k = "), std::string::npos);
+  fs::resize_file(folder / "c", fs::file_size(folder / "c") - 100);
+  EXPECT_EQ(outcome_of([&] { return tree.fit(hooks); }).substr(0, 4), "3: [");
 }
 
 }  // namespace

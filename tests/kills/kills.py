@@ -27,6 +27,7 @@ FITS = {
     "drop": ["-k", "3..6", "--models", "2", "--init", "random", "--empty", "drop", "--stop", "shift:1e-9"],
     "weights": ["-k", "25", "--models", "3", "--weights", "weights.npy", "--stop", "labels:0.0001", "--max-iter", "50"],
     "float64": ["-k", "7,16", "--dtype", "float64", "--scale", "standard", "--tol", "0", "--max-iter", "40"],
+    "tree": ["-k", "300", "--branching", "7", "--tol", "0", "--max-iter", "60", "--refine", "8", "--max-size", "400"],
 }
 FILES = ("m.npz", "l.csv")
 
@@ -37,10 +38,11 @@ def write_npy(path, kind, shape, content):
     path.write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode() + content)
 
 
-def speed(rng):
+def speed(fit, rng):
     """Flags that never change the answer."""
+    strategy = ["--strategy", rng.choice(["concatenated", "data", "task"])] if fit.kind == "fit" else []
     return [
-        "--threads", str(rng.randint(1, 3)), "--strategy", rng.choice(["concatenated", "data", "task"]),
+        "--threads", str(rng.randint(1, 3)), *strategy,
         "--algorithm", rng.choice(["auto", "matrix", "bounds", "kdtree", "brute"]),
     ]  # fmt: skip
 
@@ -59,6 +61,7 @@ class Fit:
 
     def __init__(self, program, data, name):
         self.program, self.data, self.name = program, data, name
+        self.kind = "tree" if name == "tree" else "fit"
         self.flags = [str(data / flag) if flag.endswith(".npy") else flag for flag in FITS[name]]
         with tempfile.TemporaryDirectory(dir=data.parent) as folder:
             place = pathlib.Path(folder)
@@ -94,7 +97,7 @@ class Fit:
             time.sleep(0.0002)
 
     def command(self, more, flags=("--threads", "2")):
-        return [str(self.program), "fit", str(self.data / "points.npy"), *self.flags, "--seed", "5", "--json",
+        return [str(self.program), self.kind, str(self.data / "points.npy"), *self.flags, "--seed", "5", "--json",
                 "--model", "m.npz", "--labels", "l.csv", *flags, *more]  # fmt: skip
 
     def run(self, place, more):
@@ -140,7 +143,7 @@ def one_round(fit, rng, ending, count):
             (place / "c").write_bytes(fit.last)
         for attempt in range(3):  # the last one may run to its end
             more = ["--checkpoint", "c", "--every", str(rng.choice([1, 2, 7])), "--resume"]
-            running = subprocess.Popen(fit.command(more, speed(rng)), cwd=place, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            running = subprocess.Popen(fit.command(more, speed(fit, rng)), cwd=place, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
             killed = attempt == 0 or (attempt == 1 and rng.random() < 0.5)
             if killed:
                 wait_for_the_moment(fit, rng, running, place, ending)

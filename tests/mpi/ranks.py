@@ -467,11 +467,12 @@ def kills(at):
 
 
 def random_kills(at, count, seed):
-    """Kills any rank of fits of 2 to 4 ranks at any moment; after some kills, other ranks go on to the right answer."""
+    """Kills any rank of fits and trees of 2 to 4 ranks at any moment; after some kills, others go on to the answer."""
     rng = random.Random(seed)
     killed = 0
     while killed < count:
-        flags = ["fit", "large.npy", "-k", "200", "--models", "2", "--stop", "strict", "--max-iter", "40", "--seed",
+        kind = rng.choice([["fit", "--models", "2"], ["tree", "--refine", "20", "--branching", "6"]])
+        flags = [kind[0], "large.npy", "-k", "200", *kind[1:], "--stop", "strict", "--max-iter", "40", "--seed",
                  str(rng.randrange(1000)), "--init", rng.choice(["k-means||", "random", "k-means++"]), "--labels",
                  "labels.npy"]  # fmt: skip
         begin = time.monotonic()

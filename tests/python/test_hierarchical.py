@@ -1,7 +1,10 @@
 """HierarchicalKMeans: one answer, hard sizes, nodes, and the lists of faiss."""
 
 import copy
+import os
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -31,6 +34,37 @@ def test_same_bits_however_it_is_computed(sizes, mixture):
     same(copy.deepcopy(expected), expected)
     same(sklearn.base.clone(expected).fit(mixture), expected)
     assert HierarchicalKMeans(50, random_state=8, **sizes).fit(mixture).answer_ != expected.answer_
+
+
+def test_a_tree_goes_on_from_its_checkpoint(mixture, tmp_path):
+    def fit(X=mixture, **options):
+        return HierarchicalKMeans(**({"n_clusters": 300, "random_state": 7, "max_size": 30} | options)).fit(X)
+
+    code = (
+        "import signal, sys, numpy as np, manymeans\n"
+        "X = np.load(sys.argv[1])\n"
+        "signal.setitimer(signal.ITIMER_REAL, float(sys.argv[3]))\n"
+        "manymeans.HierarchicalKMeans(300, random_state=7, max_size=30, checkpoint=sys.argv[2], checkpoint_every=1,\n"
+        "                             resume=True).fit(X)\n"
+    )
+    np.save(tmp_path / "x.npy", mixture)
+    path = tmp_path / "c.ckpt"
+    for seconds in 0.001, 0.004, 0.016, 0.064:  # then SIGALRM kills the process
+        subprocess.run([sys.executable, "-c", code, tmp_path / "x.npy", path, str(seconds)], check=False)
+    whole = fit()
+    same(fit(checkpoint=path, resume=True, n_threads=3), whole)
+    same(fit(checkpoint=os.fsencode(path), checkpoint_every=5), whole)
+    with pytest.raises(manymeans.UsageError, match="seed was 7 and is 8"):
+        fit(checkpoint=path, resume=True, random_state=8)
+    with pytest.raises(manymeans.UsageError, match="max_size was 30 and is 0"):
+        fit(checkpoint=path, resume=True, max_size=None)
+    with pytest.raises(manymeans.BadDataError, match="other values"):
+        fit(mixture + 1, checkpoint=path, resume=True)
+    with pytest.raises(manymeans.UsageError, match="need checkpoint"):
+        fit(resume=True)
+    manymeans.fit(mixture, 3, checkpoint=path)
+    with pytest.raises(manymeans.UsageError, match="branching was unknown and is 0"):
+        fit(checkpoint=path, resume=True)
 
 
 def test_the_leaves_are_a_model(mixture, tmp_path):
