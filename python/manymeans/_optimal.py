@@ -81,7 +81,8 @@ def optimal_1d(
     """Find the k clusters of numbers with the lowest inertia that any k clusters can have.
 
     `fit` finds a local optimum; this is the global one, decided in exact arithmetic. A fit that begins with these
-    centres keeps their bits, unless values differ in their last bits only. Rows of a matrix are problems of their own.
+    centres keeps their bits. Rounding may move values that differ in their last bits only, and centres of values that
+    are 1e100 times smaller than others; a warning says so. Rows of a matrix are problems of their own.
 
     Parameters
     ----------
