@@ -234,7 +234,7 @@ void write_summary(const FitJob& job, const Clusters& clusters) {
   if (!clusters.report) {
     throw Error(ErrorCode::kInterrupted, job.summary, "there are no clusters: the model of this k had not begun");
   }
-  write_clusters(job.summary, *clusters.report);
+  write_clusters(job.summary, {&*clusters.report, 1});
 }
 
 // The points of a fit get the labels of that fit, so that only their distances are new.
