@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _manymeans, _threads
-from ._errors import BadDataError, warn
+from ._errors import BadDataError, UsageError, warn
 from ._functions import k_list
 from ._input import array_of, plain_numbers, plain_points, refuse_files
 
@@ -118,7 +118,10 @@ def optimal_1d(
         raise BadDataError("values is empty; at least one number is needed")
     points = plain_points(given.reshape((1, -1)) if flat else given, "values")
     n = points.array.shape[1]
-    asked = list(_AUTO)[:n] if isinstance(k, str) and k == "auto" else k_list(k)
+    auto = isinstance(k, str) and k == "auto"
+    asked = list(_AUTO)[:n] if auto else k_list(k)
+    if n == 1 < points.array.shape[0] and (auto or max(asked, default=0) > 1):
+        raise UsageError("[values] has rows of one value each: optimal_1d(values.ravel(), k) clusters a column")
     wanted = {"k": asked, "threads": _threads.effective(n_threads)}
     try:
         found = _manymeans.optimal_1d(points.array, points.bfloat16, _weights_of(weights, points.array.shape), wanted)

@@ -36,11 +36,10 @@ struct OneRow {
 };
 
 void check_optimal_options(const Optimal1dOptions& options, int64_t n) {
-  if (options.k.empty()) throw Error(ErrorCode::kUsage, "k", "the list is empty; at least one number is needed");
-  for (const int64_t k : options.k) {
-    if (k < 1) throw Error(ErrorCode::kUsage, "k", fmt::format("{} is below 1; there is at least one cluster", k));
-    check_clusters(k, n);
-  }
+  FitOptions fit;
+  fit.k = options.k;
+  check(fit);
+  for (const int64_t k : options.k) check_clusters(k, n);
 }
 
 double squared(double x, double c) {

@@ -116,9 +116,13 @@ def test_bad_input():
         manymeans.optimal_1d([], 1)
     with pytest.raises(manymeans.BadDataError):
         manymeans.optimal_1d(np.ones((2, 2, 2)), 1)
+    with pytest.raises(manymeans.UsageError, match=r"one value each: optimal_1d\(values.ravel\(\), k\)"):
+        manymeans.optimal_1d(np.arange(5.0)[:, None], 5)
+    with pytest.raises(manymeans.UsageError, match="one value each"):
+        manymeans.optimal_1d(np.arange(5.0)[:, None], "auto")
     with pytest.raises(manymeans.UsageError, match="only 2 rows"):
         manymeans.optimal_1d([1, 2], 3)
-    with pytest.raises(manymeans.UsageError, match="below 1"):
+    with pytest.raises(manymeans.UsageError, match="0 is out of range"):
         manymeans.optimal_1d([1, 2], 0)
 
 
