@@ -197,7 +197,7 @@ TEST(Optimal1d, RefusesBadInput) {
   expect_error(ErrorCode::kUsage, {"4 clusters", "3 rows"}, solve(batch, {}, 4));
   expect_error(ErrorCode::kUsage, {"0 is out of range"}, solve(batch, {}, 0));
   expect_error(ErrorCode::kUsage, {"2 is given twice"}, [&] { optimal_1d(batch, {}, with_k({2, 2})); });
-  expect_error(ErrorCode::kUsage, {"the list is empty"}, [&] { optimal_1d(batch, {}, with_k({})); });
+  expect_error(ErrorCode::kUsage, {"the list of k is empty"}, [&] { optimal_1d(batch, {}, with_k({})); });
   expect_error(ErrorCode::kBadData, {"there are no rows"}, solve({values.data(), 0, 3}, {}, 1));
   expect_error(ErrorCode::kBadData, {"there are no columns"}, solve({values.data(), 2, 0}, {}, 1));
   expect_error(ErrorCode::kBadData, {"4 weights", "2 rows of 3"}, solve(batch, {1, 1, 1, 1}, 1));
