@@ -85,9 +85,11 @@ void add_fit_command(Program& program, int& exit_code) {
     *column = text;
     if (text.empty()) throw Error(ErrorCode::kUsage, "--group-by", "is empty; the name or number of a column is right");
   };
-  app.add_option("--group-by", set_column,
-                 "Column of groups: a fit of the rows of each of its values alone, with the same options and seed. It "
-                 "is no column of the points. Outputs are --labels, --json and --model 'NAME-{group}.npz'.")
+  app.add_option(
+         "--group-by", set_column,
+         "Column of groups: a fit of the rows of each of its values alone, with the same options and seed. It "
+         "is no column of the points. Outputs are --labels, --summary, --json and --model 'NAME-{group}.npz'. Not with "
+         "--append, --id, --init FILE, --optimal, --profile, --report, --search and --shard.")
       .type_name("COLUMN")
       .group("Reading");
   app.footer(kExamples);

@@ -258,7 +258,7 @@ std::optional<ClusterReport> summarise_best(const RegressCommand& command, const
 }
 
 void write_summary(const FitJob& job, const std::optional<ClusterReport>& clusters) {
-  if (clusters) return write_clusters(job.summary, *clusters);
+  if (clusters) return write_clusters(job.summary, {&*clusters, 1});
   throw Error(ErrorCode::kInterrupted, job.summary, "there are no clusters: the model of this k had not begun");
 }
 

@@ -109,6 +109,9 @@ void check_optimal(const FitCommand& command) {
   if (command.job.ranks) refuse("mpirun", "one process needs all rows");
   if (options.models > 1) refuse("--models", "no model is better than the optimum");
   if (options.init != "auto") refuse("--init", "the optimum is what the fit begins with");
+  if (options.empty == EmptyPolicy::kKeep || options.empty == EmptyPolicy::kError) {
+    refuse("--empty", "clusters that distinct values are too few for are dropped");
+  }
   if (options.balanced()) refuse("--min-size and --max-size", "the optimal clusters have any size");
   if (options.metric != Metric::kEuclidean) refuse("--metric", "the optimum is of Euclidean distances");
 }
@@ -122,7 +125,13 @@ FitResult fit_optimal(const FitCommand& command, const JobPoints& points, const 
   }
   SearchOptions options = command.options;
   options.empty = EmptyPolicy::kDrop;
-  return search(points.view, points.dataset.weights, options, hooks).fit;
+  FitResult result = search(points.view, points.dataset.weights, options, hooks).fit;
+  for (const ModelResult& model : result.models) {
+    if (model.init == "optimal" || model.stop_reason == StopReason::kNotBegun) continue;
+    result.warnings.push_back(fmt::format("the optimum of k = {} was not found in time; this model begins with {}",
+                                          model.k_requested, model.init));
+  }
+  return result;
 }
 
 Found run_fit(FitCommand& command, JobPoints& points, bool initial_file, ProgressLine& line) {
@@ -225,7 +234,7 @@ void write_summary(const FitJob& job, const Clusters& clusters) {
   if (!clusters.report) {
     throw Error(ErrorCode::kInterrupted, job.summary, "there are no clusters: the model of this k had not begun");
   }
-  write_clusters(job.summary, *clusters.report);
+  write_clusters(job.summary, {&*clusters.report, 1});
 }
 
 // The points of a fit get the labels of that fit, so that only their distances are new.

@@ -4,6 +4,7 @@
 
 #include "flags/checkpoint_flags.h"
 #include "flags/initial_file.h"
+#include "output/cluster_report.h"
 #include "output/output_files.h"
 #include "output/progress_line.h"
 #include "output/text_table.h"
@@ -33,25 +34,35 @@ struct GroupedTable {
   std::vector<int64_t> rows;          // of the points, from 0
   std::vector<std::byte> values;
   std::vector<double> weights;
+  std::vector<size_t> fitted = {};  // the groups that have models
 
   PointsView view(const PointsView& points) const { return {values.data(), points.n, points.d, points.type}; }
   int64_t count(size_t group) const { return groups[group + 1] - groups[group]; }
+  PointsView view_of(size_t group, const PointsView& points) const {
+    const auto first = static_cast<size_t>(groups[group] * points.d) * size_of(points.type);
+    return {values.data() + first, count(group), points.d, points.type};
+  }
+  std::span<const double> weights_of(size_t group) const {
+    if (weights.empty()) return {};
+    return std::span(weights).subspan(static_cast<size_t>(groups[group]), static_cast<size_t>(count(group)));
+  }
 };
 
 void refuse_flags(const FitCommand& command, bool initial_file) {
   const FitJob& job = command.job;
   const std::vector<std::pair<const char*, bool>> one_fit = {{"--append", !job.append.path.empty()},
-                                                             {"--summary", !job.summary.empty()},
                                                              {"--report", !job.page.empty()},
                                                              {"--profile", !job.profile.empty()},
                                                              {"--init FILE", initial_file},
                                                              {"--search", command.task == FitTask::kSearch},
                                                              {"--optimal", command.task == FitTask::kOptimal},
-                                                             {"--id", !job.reading.id.empty()},
-                                                             {"--shard", !job.data.shards.empty()}};
+                                                             {"--id", !job.reading.id.empty()}};
   for (const auto& [flag, given] : one_fit) {
     if (given)
       throw Error(ErrorCode::kUsage, flag, "is for one fit, and --group-by makes one of each group; leave it out");
+  }
+  if (!job.data.shards.empty()) {
+    throw Error(ErrorCode::kUsage, "--shard", "does not go together with --group-by, whose column is read in one file");
   }
   if (job.ranks) throw Error(ErrorCode::kUsage, kFlag, "is for one process; several share the rows here");
   const size_t name = job.model.rfind('/') + 1;  // 0 without a folder
@@ -91,7 +102,7 @@ void check_models(const FitJob& job, const GroupedTable& table) {
 void write_models(const FitJob& job, const JobPoints& points, const GroupedTable& table, const EachResult& result) {
   size_t failed = 0;
   std::optional<Error> first;
-  for (size_t g = 0; g < result.fits.size(); ++g) {
+  for (const size_t g : table.fitted) {
     try {
       save_model(model_path(job.model, table.names[g]), result.fits[g], points.scaling, points.dataset.column_names,
                  points.dataset.source);
@@ -158,12 +169,50 @@ Error about_group(const ProblemError& error, const GroupedTable& table) {
   return {error.code(), kFlag, fmt::format("group '{}': {}", table.names[group], error.text())};
 }
 
+bool has_models(const FitResult& fit) {
+  return !fit.models.empty() && std::ranges::all_of(models_by_k(fit), [](const ModelsOfK& of) { return of.best >= 0; });
+}
+
+// Finds the groups that have models. If a signal came before others began, their rows are left out as rows of gaps are.
+void find_fitted(GroupedTable& table, EachResult& result, Dataset& data) {
+  std::vector<int64_t> number(table.rows.size(), -1);  // of the rows that have labels
+  for (size_t g = 0; g < result.fits.size(); ++g) {
+    if (!has_models(result.fits[g])) continue;
+    table.fitted.push_back(g);
+    for (int64_t i = table.groups[g]; i < table.groups[g + 1]; ++i) {
+      number[static_cast<size_t>(table.rows[static_cast<size_t>(i)])] = 0;
+    }
+  }
+  if (table.fitted.size() == result.fits.size()) return;
+  const std::string when =
+      fmt::format("stopped when {} of {} groups had models", table.fitted.size(), table.names.size());
+  if (table.fitted.empty()) throw Error(ErrorCode::kInterrupted, "interrupted", when + "; no output was written");
+  result.warnings.push_back(when + "; the outputs have these");
+  std::vector<int64_t> dropped;
+  int64_t labelled = 0;
+  auto row = number.begin();
+  auto gap = data.dropped.begin();
+  for (int64_t at = 0; at < std::ssize(data.ids); ++at) {
+    const bool is_gap = gap != data.dropped.end() && *gap == at;
+    if (is_gap || *row < 0) {
+      dropped.push_back(at);
+    } else {
+      *row = labelled++;
+    }
+    is_gap ? void(++gap) : void(++row);
+  }
+  for (int64_t& of_points : table.rows) of_points = number[static_cast<size_t>(of_points)];
+  data.dropped = std::move(dropped);
+}
+
 // As if one fit had made the labels, in the order of the points.
 FitResult joined_labels(const GroupedTable& table, const EachResult& result) {
   FitResult joined;
-  std::vector<uint32_t> labels(table.rows.size());
-  for (const ModelsOfK& of : models_by_k(result.fits[0])) {
-    for (size_t g = 0; g < result.fits.size(); ++g) {
+  int64_t count = 0;
+  for (const size_t g : table.fitted) count += table.count(g);
+  std::vector<uint32_t> labels(static_cast<size_t>(count));
+  for (const ModelsOfK& of : models_by_k(result.fits[table.fitted[0]])) {
+    for (const size_t g : table.fitted) {
       const FitResult& fit = result.fits[g];
       const Labels& mine = fit.models[static_cast<size_t>(fit.best(of.k))].labels;
       for (int64_t i = 0; i < mine.size(); ++i) {
@@ -185,10 +234,28 @@ void write_group_labels(const FitJob& job, const JobPoints& points, const FitRes
   write_labels(job.labels, joined, self_comm(), rows);
 }
 
+void write_summaries(const FitCommand& command, const JobPoints& points, const GroupedTable& table,
+                     const EachResult& result) {
+  const FitOptions& options = command.options;
+  std::vector<ClusterReport> reports;
+  for (const size_t g : table.fitted) {
+    const FitResult& fit = result.fits[g];
+    const ModelResult& model = fit.models[static_cast<size_t>(fit.best(options.k[0]))];
+    ClusterReport& report = reports.emplace_back();
+    report.summary = summarise(table.view_of(g, points.view), table.weights_of(g), model,
+                               {points.scaling, options.threads, options.memory.bytes, options.metric});
+    report.group = table.names[g];
+    report.k = model.k_requested;
+    report.seed = model.seed;
+    report.columns = names_of_columns(points);
+  }
+  write_clusters(command.job.summary, reports, points.dataset.id_name);
+}
+
 std::string table_of(const GroupedTable& table, const EachResult& result) {
   std::vector<std::vector<std::string>> cells = {
       {"group", "rows", "k", "best seed", "inertia", "iterations", "digest"}};
-  for (size_t g = 0; g < result.fits.size(); ++g) {
+  for (const size_t g : table.fitted) {
     for (const ModelsOfK& of : models_by_k(result.fits[g])) {
       const ModelResult& best = result.fits[g].models[static_cast<size_t>(of.best)];
       cells.push_back({table.names[g], fmt::format("{}", table.count(g)), fmt::format("{}", best.k),
@@ -205,8 +272,8 @@ std::string json_of(const GroupedTable& table, const EachResult& result, const s
   using Json = nlohmann::ordered_json;
   const auto dump = [](const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace); };
   std::string text = "{\"warnings\": " + dump(warnings) + ",\n\"groups\": [";
-  for (size_t g = 0; g < result.fits.size(); ++g) {
-    text += fmt::format("{}\n{{\n  \"group\": {},", g == 0 ? "" : ",", dump(table.names[g]));
+  for (const size_t g : table.fitted) {
+    text += fmt::format("{}\n{{\n  \"group\": {},", g == table.fitted[0] ? "" : ",", dump(table.names[g]));
     if (!model.empty()) text += fmt::format("\n  \"model_file\": {},", dump(model_path(model, table.names[g])));
     text.append(to_json(result.fits[g]).substr(1));
   }
@@ -225,7 +292,9 @@ JobPoints read_groups(FitJob& job, const std::string& column, const FitOptions& 
   }
   job.reading.id = column;
   try {
-    return read_job_points(job, options, line);
+    JobPoints points = read_job_points(job, options, line);
+    if (points.dataset.id_name.empty()) points.dataset.id_name = "column " + column;  // a number, where it has no name
+    return points;
   } catch (const Error& error) {
     constexpr std::string_view kId = "[id] ";
     const std::string text = error.what();
@@ -247,14 +316,24 @@ EachResult fit_groups(const FitCommand& command, const JobPoints& points, const 
       throw about_group(error, table);
     }
   });
-  const auto fitted = std::ranges::count_if(result.fits, [&](const FitResult& fit) {
-    return !fit.models.empty() &&
-           std::ranges::all_of(models_by_k(fit), [](const ModelsOfK& of) { return of.best >= 0; });
-  });
-  if (fitted == std::ssize(result.fits)) return result;
-  throw Error(
-      ErrorCode::kInterrupted, "interrupted",
-      fmt::format("stopped when {} of {} groups had models; no output was written", fitted, result.fits.size()));
+  return result;
+}
+
+// With those of some groups. JSON has all, each in the object of its group.
+std::vector<std::string> warnings_of(const JobPoints& points, const GroupedTable& table, const EachResult& result) {
+  constexpr size_t kMaxOfGroups = 5;
+  std::vector<std::string> warnings = points.dataset.warnings;
+  warnings.insert(warnings.end(), result.warnings.begin(), result.warnings.end());
+  size_t count = 0;
+  for (const size_t g : table.fitted) {
+    for (const std::string& text : result.fits[g].warnings) {
+      if (++count <= kMaxOfGroups) warnings.push_back(fmt::format("group '{}': {}", table.names[g], text));
+    }
+  }
+  if (count > kMaxOfGroups) {
+    warnings.push_back(fmt::format("{} more warnings of groups; --json has all", count - kMaxOfGroups));
+  }
+  return warnings;
 }
 
 }  // namespace
@@ -269,22 +348,18 @@ int run_group_fits(FitCommand& command, const std::string& column) {
   check_job(job, command.options, false);
   ProgressLine line(!job.quiet && !job.json);
   if (!job.quiet) announce_resuming(job.checkpoint);
-  const JobPoints points = read_groups(job, column, command.options, line);
-  const GroupedTable table = group_rows(points);
+  JobPoints points = read_groups(job, column, command.options, line);
+  GroupedTable table = group_rows(points);
   if (!job.model.empty()) check_models(job, table);
-  const EachResult result = fit_groups(command, points, table, line);
+  EachResult result = fit_groups(command, points, table, line);
   line.erase();
   if (result.interrupted && !job.quiet) announce_going_on(job.checkpoint);
-  std::vector<std::string> warnings = points.dataset.warnings;
-  warnings.insert(warnings.end(), result.warnings.begin(), result.warnings.end());
-  for (size_t g = 0; g < result.fits.size(); ++g) {
-    for (const std::string& text : result.fits[g].warnings) {
-      warnings.push_back(fmt::format("group '{}': {}", table.names[g], text));
-    }
-  }
+  find_fitted(table, result, points.dataset);
+  const std::vector<std::string> warnings = warnings_of(points, table, result);
   write_job(job, warnings,
             {.model = [&] { write_models(job, points, table, result); },
              .labels = [&] { write_group_labels(job, points, joined_labels(table, result)); },
+             .summary = [&] { write_summaries(command, points, table, result); },
              .json = [&] { return json_of(table, result, warnings, job.model); },
              .report =
                  [&](const std::vector<std::string>& files) {

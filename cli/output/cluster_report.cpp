@@ -173,12 +173,32 @@ std::string text_of(const Json& json) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace);
 }
 
-void write_csv(const std::string& path, const ClusterReport& report) {
+void fill_cells(const ClusterReport& report, double* to) {
   const ModelSummary& summary = report.summary;
+  const size_t d = report.columns.size();
+  for (size_t k = 0; k < summary.clusters.size(); ++k) {
+    const ClusterTraits& cluster = summary.clusters[k];
+    for (const double value :
+         {static_cast<double>(k), static_cast<double>(cluster.rows), cluster.weight, cluster.share, cluster.spread}) {
+      *to++ = value;
+    }
+    for (const ClusterColumn& column : report.more) *to++ = column.values[k];
+    to = std::ranges::copy(summary.centroids.values<double>().subspan(k * d, d), to).out;
+    to = std::ranges::copy(summary.differences.values<double>().subspan(k * d, d), to).out;
+    for (const Trait& trait : report.traits) {
+      const ColumnOfClusters& column = trait.columns;
+      *to++ = column.means[k];
+      if (trait.is_text) *to++ = column.means[k] / column.all.mean;
+      *to++ = column.surprise[k];
+    }
+  }
+}
+
+void write_csv(const std::string& path, std::span<const ClusterReport> reports, const std::string& group_column) {
+  const ClusterReport& report = reports[0];
   Dataset table;
   table.column_names = {"cluster", "rows", "weight", "share", "spread"};
   for (const ClusterColumn& column : report.more) table.column_names.push_back(column.name);
-  const size_t first = table.column_names.size(), d = report.columns.size();
   for (const std::string& name : report.columns) table.column_names.push_back(name);
   for (const std::string& name : report.columns) table.column_names.push_back(name + " difference");
   for (const Trait& trait : report.traits) {
@@ -186,23 +206,17 @@ void write_csv(const std::string& path, const ClusterReport& report) {
     if (trait.is_text) table.column_names.push_back(trait.name + " (lift)");
     table.column_names.push_back(trait.name + " (z)");
   }
-  Matrix cells(std::ssize(summary.clusters), std::ssize(table.column_names), DataType::kFloat64);
+  int64_t rows = 0;
+  for (const ClusterReport& each : reports) {
+    rows += std::ssize(each.summary.clusters);
+    if (!group_column.empty()) table.ids.resize(static_cast<size_t>(rows), each.group);
+  }
+  table.id_name = group_column;
+  Matrix cells(rows, std::ssize(table.column_names), DataType::kFloat64);
   double* to = cells.values<double>().data();
-  for (size_t k = 0; k < summary.clusters.size(); ++k, to += table.column_names.size()) {
-    const ClusterTraits& cluster = summary.clusters[k];
-    const double begin[] = {static_cast<double>(k), static_cast<double>(cluster.rows), cluster.weight, cluster.share,
-                            cluster.spread};
-    std::ranges::copy(begin, to);
-    for (size_t i = 0; i < report.more.size(); ++i) to[std::size(begin) + i] = report.more[i].values[k];
-    std::ranges::copy(summary.centroids.values<double>().subspan(k * d, d), to + first);
-    std::ranges::copy(summary.differences.values<double>().subspan(k * d, d), to + first + d);
-    double* next = to + first + 2 * d;
-    for (const Trait& trait : report.traits) {
-      const ColumnOfClusters& column = trait.columns;
-      *next++ = column.means[k];
-      if (trait.is_text) *next++ = column.means[k] / column.all.mean;
-      *next++ = column.surprise[k];
-    }
+  for (const ClusterReport& each : reports) {
+    fill_cells(each, to);
+    to += each.summary.clusters.size() * table.column_names.size();
   }
   table.view = cells.view();
   write_points(path, table);
@@ -235,12 +249,14 @@ std::string clusters_json(const ClusterReport* report) {
   return text_of({{"summary", std::move(summary)}});
 }
 
-void write_clusters(const std::string& path, const ClusterReport& report) {
-  if (path.ends_with(".json")) {
-    write_text(path, text_of(report_json(report, true)) + "\n");
-  } else {
-    write_csv(path, report);
+void write_clusters(const std::string& path, std::span<const ClusterReport> reports, const std::string& group_column) {
+  if (!path.ends_with(".json")) return write_csv(path, reports, group_column);
+  Json json = Json::array();
+  for (const ClusterReport& report : reports) {
+    json.push_back(group_column.empty() ? Json::object() : Json{{"group", report.group}});
+    json.back().update(report_json(report, true));
   }
+  write_text(path, text_of(group_column.empty() ? json[0] : json) + "\n");
 }
 
 }  // namespace manymeans::cli

@@ -20,9 +20,10 @@ struct ClusterColumn {
 /// A summary, whose it is, and what its columns are called.
 struct ClusterReport {
   ModelSummary summary;
-  int64_t k = 0;      ///< that was asked for
-  int64_t ks = 1;     ///< how many different k there are
-  uint64_t seed = 0;  ///< of the model
+  std::string group = {};  ///< of rows, where each has a summary
+  int64_t k = 0;           ///< that was asked for
+  int64_t ks = 1;          ///< how many different k there are
+  uint64_t seed = 0;       ///< of the model
   std::vector<std::string> columns;
   std::vector<Trait> traits = {};  ///< of columns that were not fitted
   std::string id_name = {};        ///< of the column that names the rows; empty: they have numbers, from 1
@@ -40,7 +41,9 @@ std::string profile_table(std::span<const Trait> traits, const ModelResult& mode
 /// A JSON object whose member `summary` is null without a report. Of very many cells it has no whole centroids.
 std::string clusters_json(const ClusterReport* report);
 
-/// All clusters and all columns, to a .csv (or a pipe) or a .json.
-void write_clusters(const std::string& path, const ClusterReport& report);
+/// All clusters and all columns, to a .csv (or a pipe) or a .json. Summaries of several groups have the same columns;
+/// `group_column` names the first column of the .csv. Without it there is one summary.
+void write_clusters(const std::string& path, std::span<const ClusterReport> reports,
+                    const std::string& group_column = {});
 
 }  // namespace manymeans::cli

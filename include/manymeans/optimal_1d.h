@@ -25,6 +25,7 @@ struct Optimal1d {
   std::vector<ModelResult> models;
   std::vector<double> bic;  ///< of several k: rows x options.k, infinite for more clusters than distinct values
   std::vector<std::string> warnings;
+  int64_t rounded = 0;  ///< rows in which rounding moves values or centres from the optimum; the last warning says so
 };
 
 /// Finds the k clusters of each row's values that have the lowest possible inertia.
@@ -34,7 +35,8 @@ struct Optimal1d {
 /// weights  empty, n weights for all rows, or B x n. They are quantised as in a fit, row by row.
 /// The BIC is the one of criteria(). Its weights are scaled to a sum of n.
 /// fit() of a row that begins with these centres keeps their bits. It keeps the labels and the inertia, too. Where
-/// values differ in their last bits only, rounding may move some: then the answer is the one with which that fit ends.
+/// values differ in their last bits only, or some are far larger than others, rounding may move values or centres. Then
+/// the answer is the one with which that fit ends, and there is a warning.
 /// Throws Error: kUsage (k, k > n), kBadData (NaN, infinity, weights; it names the row and the column), kUnavailable
 /// (memory), kInterrupted. Expected time O(n log n) a row and k. Memory: some 200 n bytes a thread, and the result.
 /// Source: Aggarwal, Schieber and Tokuyama (1994), Finding a minimum-weight k-link path in graphs with the concave

@@ -122,7 +122,9 @@ class EachFits {
 
   nb::dict errors() const {
     nb::dict all;
-    for (const ProblemError& error : result_.errors) all[nb::int_(error.problem())] = to_text(error.text());
+    for (const ProblemError& error : result_.errors) {
+      all[nb::int_(error.problem())] = nb::make_tuple(static_cast<int>(error.code()), to_text(error.text()));
+    }
     return all;
   }
 

@@ -22,7 +22,7 @@ struct PackedModels {
   std::vector<int64_t> k = {}, sizes = {};
   std::vector<double> inertia = {};
   std::vector<int64_t> iterations = {};
-  std::vector<std::string> stop_reasons = {};
+  std::vector<std::string> stop_reasons = {}, digests = {};
   Matrix centres;
   Labels labels;
 
@@ -40,6 +40,7 @@ struct PackedModels {
       inertia.push_back(model.inertia);
       iterations.push_back(model.iterations);
       stop_reasons.emplace_back(name_of(model.stop_reason));
+      digests.push_back(model.digest());
       std::ranges::copy(model.counts, sizes.begin() + b * most);
       model.labels.read(0, n, row.data());
       labels.write(b * n, n, row.data());
@@ -75,6 +76,7 @@ nb::dict optimal_dict(const nb::object& values, bool bfloat16, const nb::object&
   result["labels"] = to_numpy(std::move(packed->labels));
   result["n_iter"] = to_numpy(std::move(packed->iterations));
   result["stop_reasons"] = packed->stop_reasons;
+  result["digests"] = packed->digests;
   result["bic"] = to_numpy(std::move(found.bic));
   result["warnings"] = found.warnings;
   return result;

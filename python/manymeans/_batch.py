@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _manymeans, _threads
-from ._errors import BadDataError, UsageError, warn, warn_of_stop
+from ._errors import BadDataError, Error, OutOfMemoryError, StoppedError, UsageError, exception_of, warn, warn_of_stop
 from ._input import (
     Points,
     array_of,
@@ -24,6 +24,7 @@ from ._input import (
 )
 from ._opening import weights_of
 from ._parameters import integer
+from ._profile import NOTHING
 from ._progress import Callback, Reporter
 from ._result import FitResult
 from ._tables import naming
@@ -55,6 +56,13 @@ class Problems(NamedTuple):
     def number(self) -> int:
         """Return how many problems there are."""
         return len(self.groups) - 1
+
+
+class Initial(NamedTuple):
+    """Initial centres of all problems, and the errors of those that have wrong ones; None: `init` is a method."""
+
+    rows: npt.NDArray[Any] | None
+    errors: dict[int, Error]
 
 
 class EachProblem(NamedTuple):
@@ -124,14 +132,15 @@ def problems_of(X: Any, groups: Any, sample_weight: Any) -> Problems:
     if not hasattr(X, "reshape"):
         raise BadDataError(f"X is a {type(X).__name__}, which has no reshape; give its rows with groups")
     count, rows, columns = shape
-    if count == 0:
-        raise BadDataError(f"X has the shape {shape}: there is no problem; at least one is needed")
+    if count == 0 or columns == 0:
+        raise BadDataError(f"X has the shape {shape}: at least one problem and one column are needed")
     try:
         points = plain_points(X.reshape(count * rows, columns), empty=True)
-    except ValueError as error:
-        if isinstance(error, BadDataError):
+    except (MemoryError, ValueError) as error:
+        if isinstance(error, Error):
             raise
-        raise BadDataError(f"X has the shape {shape}, and its rows cannot be joined: {error}") from None
+        kind = OutOfMemoryError if isinstance(error, MemoryError) else BadDataError
+        raise kind(f"X has the shape {shape}, and its rows cannot be joined: {error}") from None
     weights = None if sample_weight is None else plain_numbers(sample_weight, "sample_weight")
     if weights is not None and weights.shape != (count, rows):
         raise BadDataError(f"sample_weight has the shape {weights.shape}; {(count, rows)} is right")
@@ -153,41 +162,57 @@ def _offsets(groups: Any, rows: int) -> npt.NDArray[np.int64]:
     )
 
 
-def initial_of(init: Any, problems: Problems, options: dict[str, Any], k: npt.NDArray[np.int64]) -> Any:
-    """Give the initial centres of all problems, one below the other; None: `init` is a method.
+def initial_of(init: Any, problems: Problems, options: dict[str, Any], each: EachProblem) -> Initial:
+    """Give the initial centres of all problems, one below the other.
 
     Raises
     ------
-    UsageError
-        Unless there are k centres for each problem, of one model.
+    UsageError, BadDataError
+        Unless there are k centres for each problem, of one model. If problems are skipped, a wrong one has NaN.
 
     """
     if isinstance(init, str):
-        return None
+        return Initial(None, {})
     if len(options["k"]) > 1 or options["models"] not in (None, 1):
         raise UsageError("[init] centres are for one model of each problem; give one k and models=1, or a method")
-    if getattr(init, "ndim", 0) == 3:
-        stacked = plain_numbers(on_host(init), "init")
-        sizes, rows = [stacked.shape[1]] * len(stacked), stacked.reshape(-1, stacked.shape[2])
-    else:
-        all_centers = [plain_centers(one, f"init[{b}]") for b, one in enumerate(init)]
-        sizes = [len(centers) for centers in all_centers]
-        rows = np.concatenate(all_centers) if all_centers else np.empty((0, 1))
-    right = k.tolist() or options["k"] * problems.number
-    if sizes == right:
-        return readable(rows)
-    if len(sizes) != problems.number:
-        raise UsageError(f"[init] has centres of {len(sizes)} problems; there are {problems.number}")
-    wrong = next(b for b, size in enumerate(sizes) if size != right[b])
-    raise UsageError(f"[init] problem {wrong} has {sizes[wrong]} centres; its k is {right[wrong]}")
+    stacked = plain_numbers(on_host(init), "init") if getattr(init, "ndim", 0) == 3 else None
+    if stacked is None and not (hasattr(init, "__len__") and hasattr(init, "__iter__")):
+        raise UsageError(f"[init] is {shown(init)}; a method, or initial centres of each problem, are right")
+    given = init if stacked is None else stacked
+    if len(given) != problems.number:
+        raise UsageError(f"[init] has centres of {len(given)} problems; there are {problems.number}")
+    k, columns = each.k.tolist() or options["k"] * problems.number, problems.points.array.shape[1]
+    if stacked is not None and set(k) == {stacked.shape[1]} and stacked.shape[2] == columns:
+        return Initial(readable(stacked.reshape(-1, columns)), {})
+    rows: list[npt.NDArray[Any]] = []
+    wrong: dict[int, Error] = {}
+    for b, one in enumerate(given):
+        try:
+            centers = plain_centers(one, "init")
+            if centers.shape != (k[b], columns):
+                raise UsageError(f"[init] has the shape {centers.shape}; {(k[b], columns)} is right")
+        except (UsageError, BadDataError) as error:
+            if not each.skip:
+                raise of_problem(error, b) from None
+            centers, wrong[b] = np.full((max(0, k[b]), columns), np.nan), error
+        rows.append(centers)
+    return Initial(readable(np.concatenate(rows)), wrong)
+
+
+def of_problem(error: Error, problem: int) -> Error:
+    """Give the error of a problem, which names it."""
+    named = type(error)(f"[problem {problem}] {error}")
+    named.problem = problem
+    return named
 
 
 class BatchResult:
     """The models of many problems.
 
-    ``len(result)`` is the number of problems. ``result[b]`` is the `FitResult` of problem b, and raises its error if it
-    was skipped. Iterating gives each `FitResult`, or None for a problem without models. The arrays hold the best model
-    of each problem; they need a fit with one k for each.
+    ``len(result)`` is the number of problems. ``result[b]`` is the `FitResult` of problem b. It raises the error of a
+    skipped problem, and `StoppedError` if the call was stopped before the problem began. Iterating gives each
+    `FitResult`, or None for a problem without models. The arrays hold the best model of each problem; they need a fit
+    with one k for each.
 
     Attributes
     ----------
@@ -200,16 +225,21 @@ class BatchResult:
 
     """
 
-    def __init__(self, fits: _manymeans.EachFits, problems: Problems, options: dict[str, Any]) -> None:
+    def __init__(
+        self, fits: _manymeans.EachFits, problems: Problems, k: npt.ArrayLike, several: bool, wrong: dict[int, Error]
+    ) -> None:
         self._fits = fits
+        self._k = k
+        self._fitted_to = NOTHING
         self._groups, self._rows = problems.groups, problems.rows
         self._columns: int = problems.points.array.shape[1]
         self._wide, self._names = problems.points.wide, problems.points.names
-        self._several = len(options["k"]) > 1
+        self._several = several
         self._labels: npt.NDArray[np.int32] | None = None
         self._centers: npt.NDArray[Any] | list[npt.NDArray[Any] | None] | None = None
         self._digests: list[str | None] | None = None
-        self.errors: dict[int, str] = {problem: in_python(text) for problem, text in fits.errors().items()}
+        self._exceptions = {b: exception_of(code, text) for b, (code, text) in fits.errors().items()} | wrong
+        self.errors: dict[int, str] = {b: str(error) for b, error in self._exceptions.items()}
         self.warnings: list[str] = [in_python(text) for text in fits.warnings()]
         self.interrupted: bool = fits.interrupted
 
@@ -236,7 +266,7 @@ class BatchResult:
         """
         if self._centers is None:
             clusters = self._one_k().clusters()
-            found = np.unique(clusters[clusters > 0])
+            found = np.unique(clusters[clusters > 0] if clusters.any() else self._k)
             if len(found) == 1:
                 stacked = self._fits.stacked_centers(int(found[0]), self._columns, self._wide)
                 self._centers = stacked.reshape(len(self), -1, self._columns)
@@ -274,15 +304,27 @@ class BatchResult:
         b += len(self) if b < 0 else 0
         if not 0 <= b < len(self):
             raise IndexError(f"there is no problem {problem}; there are {len(self)}")
-        if b in self.errors:
-            raise BadDataError(self.errors[b])
+        found = self._result(b)
+        if isinstance(found, Error):
+            raise found
+        return found
+
+    def _result(self, b: int) -> FitResult | Error:
+        if b in self._exceptions:
+            return of_problem(self._exceptions[b], b)
         values = self._fits.result(b)
+        if not values["models"]:
+            return of_problem(StoppedError("the call was stopped before it began"), b)
         values["warnings"] = [in_python(text) for text in values["warnings"]]
-        return FitResult(values, self._names)
+        result = FitResult(values, self._names)
+        rows = slice(*self._groups[b : b + 2].tolist()) if self._rows is None else b
+        result._remember(self._fitted_to.part(rows))
+        return result
 
     def __iter__(self) -> Iterator[FitResult | None]:
         for b in range(len(self)):
-            yield None if b in self.errors else self[b]
+            found = self._result(b)
+            yield None if isinstance(found, Error) else found
 
     def __repr__(self) -> str:
         rows = f"{self._groups[-1]} rows" if self._rows is None else f"{self._rows} rows each"
@@ -295,7 +337,7 @@ def fit_batch(
     options: dict[str, Any],
     each: EachProblem,
     *,
-    initial: npt.NDArray[Any] | None,
+    initial: Initial,
     n_threads: int | None,
     callback: Callback | None,
     progress: bool,
@@ -303,7 +345,7 @@ def fit_batch(
 ) -> BatchResult:
     """Fit all problems; options have the library's names."""
     reporter = Reporter(callback, progress)
-    hooks = {"initial": initial, "checkpoint": checkpoint, "ranks": None, "callback": reporter.hook}
+    hooks = {"initial": initial.rows, "checkpoint": checkpoint, "ranks": None, "callback": reporter.hook}
     given = {name: value for name, value in options.items() if value is not None}
     given["threads"] = _threads.effective(n_threads)
     points = problems.points
@@ -311,7 +353,8 @@ def fit_batch(
         fits = _manymeans.fit_each(
             (points.array, points.bfloat16, problems.weights, problems.groups), given, each._asdict(), hooks
         )
-    result = BatchResult(fits, problems, options)
+    k = each.k if each.k.size else options["k"]
+    result = BatchResult(fits, problems, k, len(options["k"]) > 1, initial.errors)
     if result.interrupted and options["time_limit"]:
         warn_of_stop(
             f"time_limit={options['time_limit']:g} ended the call before the models of all problems had converged"

@@ -14,12 +14,12 @@ from sklearn.utils.validation import check_is_fitted
 from . import _manymeans
 from ._base import _FittingEstimator, _WithoutResult, at_least, hosted
 from ._declaring import parameter, parameters
-from ._errors import BadDataError, UsageError, warn
+from ._errors import BadDataError, Error, UsageError, warn
 from ._functions import fit_each, run_fit
 from ._input import Points, on_host
 from ._labelling import PreparedCenters, predict_points, transform_points
 from ._profile import check_finite, check_weights
-from ._sklearn import TransformerMixin, checks_parameters
+from ._sklearn import ClassNamePrefixFeaturesOutMixin, TransformerMixin, checks_parameters
 from ._wording import shown
 
 _MOST_COSTS = 1 << 27  # rows times clusters of a fit with sizes
@@ -27,7 +27,7 @@ _CHUNK = 1 << 26  # bytes that coding takes beside its input and its codes
 
 
 @parameters
-class _Codebooks(TransformerMixin, _FittingEstimator):
+class _Codebooks(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _FittingEstimator):
     """Both quantisers choose rows of training, check codes, and work in chunks."""
 
     codebooks_: npt.NDArray[Any]
@@ -78,7 +78,8 @@ class _Codebooks(TransformerMixin, _FittingEstimator):
 
     def _keep(self, codebooks: npt.NDArray[Any], iterations: Any, digests: list[str]) -> None:
         self.codebooks_ = codebooks
-        self.n_iter_ = np.asarray(iterations, dtype=np.int64)
+        self.n_iter_each_ = np.asarray(iterations, dtype=np.int64)
+        self.n_iter_ = int(self.n_iter_each_.max())
         self._answer = _manymeans.combined_digest(digests)
         self._prepared = [PreparedCenters() for _ in codebooks]
 
@@ -89,6 +90,7 @@ class _Codebooks(TransformerMixin, _FittingEstimator):
 
     # --- codes --------------------------------------------------------------------------------------------------
 
+    @checks_parameters  # `beam` may be another one than when it was fitted
     def transform(self, X: Any) -> npt.NDArray[Any]:
         """Give the codes of points.
 
@@ -167,11 +169,18 @@ class _Codebooks(TransformerMixin, _FittingEstimator):
         predictor = self._prepared[number].predictor_of(book)
         return predict_points(Points(rows), book, predictor, n_threads=self.n_threads, backend=self.backend)[0]
 
-    def _check_for_faiss(self) -> None:
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.codebooks_)
+
+    def _for_faiss(self) -> npt.NDArray[np.float32]:
         check_is_fitted(self)
         size = self.codebooks_.shape[1]
         if size & (size - 1):
             raise UsageError(f"[n_codes] is {size}; codes of faiss have whole bits: {1 << size.bit_length()} would do")
+        if not np.abs(self.codebooks_).max() <= np.finfo(np.float32).max:
+            raise UsageError("[X] has values beyond 3.4e38, which the float32 of faiss cannot hold; scale the points")
+        return np.array(self.codebooks_, np.float32)
 
     def __sklearn_tags__(self) -> Any:
         """Say that codes have a type of their own."""
@@ -194,7 +203,9 @@ class ProductQuantizer(_Codebooks):
         The centres of each block; float64 for float64 points, else float32.
     inertia_ : float
         Weighted sum of squared errors over the rows of training.
-    n_iter_ : ndarray of shape (n_subspaces,)
+    n_iter_ : int
+        The most iterations of a block.
+    n_iter_each_ : ndarray of shape (n_subspaces,)
         Iterations of each block.
     answer_ : str
         Digest of the fits of all blocks: 32 hexadecimal digits, equal for equal answers, on every machine.
@@ -274,10 +285,13 @@ class ProductQuantizer(_Codebooks):
             raise UsageError(f"[n_subspaces] is {number}; the {columns} features can be cut into {right} blocks")
         blocks = np.ascontiguousarray(rows.reshape(n, number, -1).swapaxes(0, 1))
         del rows
-        found = fit_each(
-            blocks, self.n_codes, n_threads=self.n_threads, **options,
-            sample_weight=None if weights is None else np.broadcast_to(weights, (number, n)),
-        )  # fmt: skip
+        try:
+            found = fit_each(
+                blocks, self.n_codes, n_threads=self.n_threads, **options,
+                sample_weight=None if weights is None else np.broadcast_to(weights, (number, n)),
+            )  # fmt: skip
+        except Error as error:
+            raise type(error)(str(error).replace("[problem ", "[block ", 1)) from None
         self.inertia_ = math.fsum(found.inertia_)
         self._keep(found.cluster_centers_, found.n_iter_, [str(digest) for digest in found.digests])
         self._tell("Block", found.inertia_, found.n_iter_)
@@ -297,7 +311,7 @@ class ProductQuantizer(_Codebooks):
         rows = np.empty((len(codes), number, width), self.codebooks_.dtype)
         for m, book in enumerate(self.codebooks_):
             rows[:, m] = book[codes[:, m]]
-        return rows.reshape(len(codes), -1)
+        return rows.reshape(len(codes), number * width)
 
     def to_faiss(self) -> npt.NDArray[np.float32]:
         """Give the codebooks as ``faiss.ProductQuantizer(n_features, n_subspaces, log2(n_codes))`` has them.
@@ -312,11 +326,10 @@ class ProductQuantizer(_Codebooks):
         Raises
         ------
         UsageError
-            Unless `n_codes` is a power of two.
+            Unless `n_codes` is a power of two, and the centres are within the range of float32.
 
         """
-        self._check_for_faiss()
-        return np.array(self.codebooks_, np.float32)
+        return self._for_faiss()
 
 
 @parameters
@@ -334,7 +347,9 @@ class ResidualQuantizer(_Codebooks):
         The centres of each level; float64 for float64 points, else float32.
     inertia_ : float
         Weighted sum of squared errors over the rows of training, with the labels of the fits.
-    n_iter_ : ndarray of shape (n_levels,)
+    n_iter_ : int
+        The most iterations of a level.
+    n_iter_each_ : ndarray of shape (n_levels,)
         Iterations of each level.
     answer_ : str
         Digest of the fits of all levels: 32 hexadecimal digits, equal for equal answers, on every machine.
@@ -499,11 +514,10 @@ class ResidualQuantizer(_Codebooks):
         Raises
         ------
         UsageError
-            Unless `n_codes` is a power of two.
+            Unless `n_codes` is a power of two, and the centres are within the range of float32.
 
         """
-        self._check_for_faiss()
-        return np.array(self.codebooks_, np.float32).reshape(-1, self.codebooks_.shape[2])
+        return self._for_faiss().reshape(-1, self.codebooks_.shape[2])
 
 
 def _sampled(n: int, size: int, seed: int) -> npt.NDArray[np.int64]:

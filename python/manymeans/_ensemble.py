@@ -26,7 +26,7 @@ from ._errors import UsageError
 from ._functions import k_list, library_options, run_fit
 from ._initial import initial_models
 from ._kmeans import _describe_input
-from ._profile import Profile
+from ._profile import Profile, Remembered
 from ._result import Criterion, FitResult
 from ._sklearn import checks_parameters
 
@@ -201,7 +201,7 @@ class EnsembleKMeans(Clustering, _BaseEstimator):
             options = given.in_options(options)
             initial = initial_of(given.rows, np.float64 if points.wide else np.float32)
         result = run_fit(points, weights, options, initial=initial, search=bool(search), **self._shown())
-        result._remember(X, sample_weight)
+        result._remember(Remembered(X, sample_weight))
         self._keep_all(result, X)
         self._warn(result.warnings)
         return self

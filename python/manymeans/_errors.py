@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 import sys
 import warnings
 
@@ -60,6 +61,9 @@ class OutsideWarning(UserWarning):
 _BY_CODE = {1: InternalError, 2: UsageError, 3: BadDataError, 4: UnavailableError, 5: StoppedError}
 
 
+_OF_MEMORY = re.compile(r"(\[problem \d+\] )?\[memory\]|.*\] there is not enough memory")
+
+
 def warn(text: str, category: type[Warning] = UserWarning) -> None:
     """Warn at the line of the user's program that has called this package, also by way of scikit-learn."""
     level, frame = 2, sys._getframe(1)
@@ -83,7 +87,7 @@ def _both_warnings(convergence: type[Warning]) -> type[Warning]:
 def exception_of(code: int, message: str) -> Error:
     """Return the exception for an error of the library; the numbers are as in include/manymeans/error.h."""
     message = in_python(message)
-    if code == 4 and message.startswith("[memory]"):  # with another code it is the parameter of that name
+    if code == 4 and _OF_MEMORY.match(message):  # with another code it is the parameter of that name
         return OutOfMemoryError(message)
     return _BY_CODE.get(code, InternalError)(message)
 

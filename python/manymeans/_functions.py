@@ -18,6 +18,7 @@ from ._input import OF_TEXT, Points, Target, in_order, plain_centers, plain_poin
 from ._labelling import predict_points, scaled
 from ._opening import NAMES_OF_FILES, is_frame, opened, weights_of
 from ._parameters import Check, between, check_callback, integer, optional, path_of, real, switch, text_of
+from ._profile import Remembered
 from ._progress import Callback, Reporter
 from ._ranks import Ranks
 from ._reading import rules_of
@@ -271,7 +272,8 @@ def fit(
     k : int, str or iterable of int, default=8
         Numbers of clusters: ``8``, ``[8, 16]``, ``range(2, 21)``, ``"8,16"`` or ``"2..20:2"``.
     groups, errors : optional
-        Of many problems: `X` of three dimensions, or rows with `groups`. See `fit_each`.
+        Of many problems: `X` of three dimensions, or rows with `groups`. See `fit_each`, which also has `k_each` and
+        `seed_each`. A list for `k` still means a model of each k, for every problem.
     models : int, optional
         Models for each k, from different seeds; by default as many as `init` has, else 1.
     seed : int, default=0
@@ -439,9 +441,9 @@ def fit_each(
     groups : array-like of shape (n_problems + 1,), optional
         Offsets: problem b has the rows ``X[groups[b]:groups[b + 1]]``. They ascend from 0 to n_samples.
     k_each : array-like of shape (n_problems,), optional
-        The number of clusters of each problem, instead of `k`.
+        The number of clusters of each problem, instead of `k`: not beside it.
     seed_each : array-like of shape (n_problems,), optional
-        The seed of each problem, instead of `seed`.
+        The seed of each problem, instead of `seed`: not beside it.
     errors : {"raise", "skip"}, default="raise"
         ``"raise"``: a problem that cannot be fitted raises its error. ``"skip"``: it is left out, and
         `BatchResult.errors` has its message.
@@ -495,17 +497,22 @@ def fit_each(
     check_callback(callback)
     if errors not in ("raise", "skip"):
         raise UsageError(f"[errors] is {shown(errors)}; 'raise' or 'skip' is right")
+    for name, default in (("k", 8), ("seed", 0)):
+        if given[f"{name}_each"] is not None and (type(given[name]) is not int or given[name] != default):
+            raise UsageError(f"[{name}] stands beside {name}_each, which takes its place; leave one of them out")
     each = EachProblem(
         each_of("k_each", k_each, np.int64), each_of("seed_each", seed_each, np.uint64), errors == "skip"
     )
     options = library_options(given)
     saved = checkpoint_of((X, sample_weight, init), checkpoint, checkpoint_every, resume)
     problems = problems_of(opened(X), groups, sample_weight)
-    initial = initial_of(init, problems, options, each.k)
-    return fit_batch(
-        problems, options | {"init": init if initial is None else None}, each, initial=initial, n_threads=n_threads,
-        callback=callback, progress=switch("progress", progress), checkpoint=saved,
+    initial = initial_of(init, problems, options, each)
+    result = fit_batch(
+        problems, options | {"init": init if initial.rows is None else None}, each, initial=initial,
+        n_threads=n_threads, callback=callback, progress=switch("progress", progress), checkpoint=saved,
     )  # fmt: skip
+    result._fitted_to = Remembered(X, sample_weight)
+    return result
 
 
 def _fitted(given: dict[str, Any], *, search: bool = False) -> FitResult:
@@ -537,7 +544,7 @@ def _fitted(given: dict[str, Any], *, search: bool = False) -> FitResult:
     if ranks is None and not search:
         result.warnings[:0] = _column_warnings(given_points, points, own)
     if ranks is None:  # one rank does not have all rows
-        result._remember(given["X"], sample_weight)
+        result._remember(Remembered(given["X"], sample_weight))
     for text in result.warnings:
         warn(text)
     return result

@@ -534,9 +534,10 @@ def _from_tensor(X: Any) -> Points:
         X = X.detach()
     try:
         return Points(np.from_dlpack(X))
-    except (BufferError, RuntimeError, TypeError):
-        if "bfloat16" not in str(getattr(X, "dtype", "")):
-            raise
+    except (BufferError, RuntimeError, TypeError) as error:
+        dtype = str(getattr(X, "dtype", ""))
+        if "bfloat16" not in dtype:
+            raise BadDataError(f"X of type {dtype} cannot be read: {error}; make it float32 first") from None
     if hasattr(X, "contiguous"):
         X = X.contiguous()
     return Points(_manymeans.bfloat16_bits(X), bfloat16=True)
@@ -817,7 +818,10 @@ def _watch_mapping(array: npt.NDArray[Any]) -> None:
 
 def readable(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Give the array itself where it is contiguous and aligned, else a copy that is."""
-    array = np.require(array, requirements=["C", "A"])
+    try:
+        array = np.require(array, requirements=["C", "A"])
+    except MemoryError as error:
+        raise OutOfMemoryError(f"there is not enough memory for a contiguous copy: {error}") from None
     _watch_mapping(array)
     return array
 

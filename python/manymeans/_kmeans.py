@@ -27,6 +27,7 @@ from ._declaring import parameter, parameters
 from ._functions import run_fit
 from ._input import Points, in_order
 from ._parameters import real
+from ._profile import Remembered
 from ._result import Criterion, FitResult
 from ._sklearn import checks_parameters
 
@@ -150,7 +151,7 @@ class KMeans(Clustering, _Clusterer):
         best = result.best()
         self._keep(result, best, X)
         self.n_iter_ = best.n_iter + (best.stop_reason == "strict")
-        self._fitted_to = result._remember(X, sample_weight)
+        self._fitted_to = result._remember(Remembered(X, sample_weight))
         warn_of_weights(result.warnings)
         warn_of_few(int(np.count_nonzero(best.counts)), self.n_clusters)
         return self

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _manymeans, _threads
-from ._errors import BadDataError, warn
+from ._errors import BadDataError, UsageError, warn
 from ._functions import k_list
 from ._input import array_of, plain_numbers, plain_points, refuse_files
 
@@ -38,6 +38,9 @@ class Optimal1d(NamedTuple):
         Messages for the user.
     n_iter, stop_reason : ndarray of shape (B,) and list of str, or int and str
         Iterations and stop reason of the fit from these centres: 1 and ``"strict"``, unless rounding moves a value.
+    digest : list of str, or str
+        Of each row the 32 hexadecimal digits of ``fit(values[:, None], n_clusters, init=centers[:, None], tol=0)`` with
+        the weights of the row.
 
     """
 
@@ -50,29 +53,13 @@ class Optimal1d(NamedTuple):
     warnings: list[str]
     n_iter: Any
     stop_reason: Any
+    digest: Any
 
     def __repr__(self) -> str:
         if self.labels.ndim == 1:
             return f"Optimal1d({self.n_clusters} clusters of {len(self.labels)} values, inertia={self.inertia:g})"
         rows, n = self.labels.shape
         return f"Optimal1d({rows} rows of {n} values, {self.centers.shape[1]} clusters)"
-
-    @property
-    def digest(self) -> Any:
-        """Of each row the 32 hexadecimal digits of the fit that begins with these centres. O(n) a row."""
-        rows = np.atleast_2d(self.labels)
-        digests = [self._digest_of(row) for row in range(len(rows))]
-        return digests if self.labels.ndim == 2 else digests[0]
-
-    def _digest_of(self, row: int) -> str:
-        centers, labels = np.atleast_2d(self.centers)[row], np.atleast_2d(self.labels)[row]
-        k = int(np.atleast_1d(self.n_clusters)[row])
-        return _manymeans.digest({
-            "k": k, "k_requested": k, "seed": 0, "inertia": float(np.atleast_1d(self.inertia)[row]),
-            "n_iter": int(np.atleast_1d(self.n_iter)[row]), "stop_reason": np.atleast_1d(self.stop_reason)[row],
-            "cluster_centers": np.ascontiguousarray(centers[:k, None]), "counts": np.zeros(k, np.int64),
-            "weights": np.zeros(k), "labels": np.ascontiguousarray(labels, dtype=np.uint32),
-        })  # fmt: skip
 
 
 def optimal_1d(
@@ -81,7 +68,8 @@ def optimal_1d(
     """Find the k clusters of numbers with the lowest inertia that any k clusters can have.
 
     `fit` finds a local optimum; this is the global one, decided in exact arithmetic. A fit that begins with these
-    centres keeps their bits, unless values differ in their last bits only. Rows of a matrix are problems of their own.
+    centres keeps their bits. Rounding may move values that differ in their last bits only, and centres of values that
+    are 1e100 times smaller than others; a warning says so. Rows of a matrix are problems of their own.
 
     Parameters
     ----------
@@ -130,7 +118,10 @@ def optimal_1d(
         raise BadDataError("values is empty; at least one number is needed")
     points = plain_points(given.reshape((1, -1)) if flat else given, "values")
     n = points.array.shape[1]
-    asked = list(_AUTO)[:n] if isinstance(k, str) and k == "auto" else k_list(k)
+    auto = isinstance(k, str) and k == "auto"
+    asked = list(_AUTO)[:n] if auto else k_list(k)
+    if n == 1 < points.array.shape[0] and (auto or max(asked, default=0) > 1):
+        raise UsageError("[values] has rows of one value each: optimal_1d(values.ravel(), k) clusters a column")
     wanted = {"k": asked, "threads": _threads.effective(n_threads)}
     try:
         found = _manymeans.optimal_1d(points.array, points.bfloat16, _weights_of(weights, points.array.shape), wanted)
@@ -144,13 +135,14 @@ def optimal_1d(
         centers=found["centers"], labels=found["labels"].reshape(rows, n), inertia=found["inertia"],
         sizes=found["sizes"].reshape(rows, -1), n_clusters=found["k"],
         bic=found["bic"].reshape(rows, -1) if len(asked) > 1 else None, warnings=found["warnings"],
-        n_iter=found["n_iter"], stop_reason=found["stop_reasons"],
+        n_iter=found["n_iter"], stop_reason=found["stop_reasons"], digest=found["digests"],
     )  # fmt: skip
     if not flat:
         return answer
     return Optimal1d(
         answer.centers[0], answer.labels[0], float(answer.inertia[0]), answer.sizes[0], int(answer.n_clusters[0]),
         None if answer.bic is None else answer.bic[0], answer.warnings, int(answer.n_iter[0]), answer.stop_reason[0],
+        answer.digest[0],
     )  # fmt: skip
 
 

@@ -116,10 +116,17 @@ class Remembered:
 
     def __init__(self, *objects: Any) -> None:
         self._references: list[Any] | None
+        self._part: int | slice | None = None
         try:
             self._references = [_reference(one) for one in objects]
         except TypeError:  # a long list, for instance
             self._references = None
+
+    def part(self, rows: int | slice) -> Remembered:
+        """Give the same of some rows."""
+        some = Remembered([])
+        some._references, some._part = self._references, rows
+        return some
 
     def __reduce__(self) -> tuple[type[Remembered], tuple[Any, ...]]:
         return Remembered, ([],)  # of an empty list nothing is kept
@@ -130,7 +137,7 @@ class Remembered:
         Raises
         ------
         UsageError
-            Where one of them is gone.
+            Where one of them is gone, or has no rows to take.
 
         """
         references = self._references
@@ -140,7 +147,16 @@ class Remembered:
                 f"[X] the points of the fit or their weights are gone (a fit keeps {_KEPT >> 20} MiB or less); pass "
                 "them: summary(X), or summary(X, sample_weight=weights); and y, where there is a target"
             )
-        return found
+        return found if self._part is None else [_rows_of(one, self._part) for one in found]
+
+
+def _rows_of(one: Any, rows: int | slice) -> Any:
+    try:
+        if not isinstance(one, NAMES_OF_FILES):
+            return None if one is None else getattr(one, "iloc", one)[rows]
+    except (TypeError, KeyError):
+        pass
+    raise UsageError(f"[X] the rows of a problem are not at hand in a {type(one).__name__}; pass them: summary(rows)")
 
 
 def _reference(one: Any) -> Callable[[], Any] | None:

@@ -386,9 +386,9 @@ class FitResult:
         found = labelled(measured, weights, centers, (best.labels, best.inertia), None if own else predict)
         return self._describe(Profile(X, weights, found, centers), points, measured, self.column_names or points.names)
 
-    def _remember(self, X: Any, sample_weight: Any) -> Remembered:
+    def _remember(self, fitted_to: Remembered) -> Remembered:
         """Know the points of the fit, large ones as long as the caller keeps them."""
-        self._fitted_to = Remembered(X, sample_weight)
+        self._fitted_to = fitted_to
         for model in self.models:
             model._fitted_to = self._fitted_to
         return self._fitted_to

@@ -170,10 +170,23 @@ class EachFit {
       const bool of_problem = error.code() == ErrorCode::kUsage || error.code() == ErrorCode::kBadData ||
                               error.code() == ErrorCode::kUnavailable;
       if (!of_problem || !devices_answer()) throw;
+      if (error.code() != ErrorCode::kBadData) check_for_any(options);
       add({problem, error});
     }
     if (checkpoint_) checkpoint_->count(1);
     report(problem, result);
+  }
+
+  // Throws what is wrong with options that no problem can have.
+  void check_for_any(FitOptions options) const {
+    const float one = 1;
+    options.k = {1};
+    options.models = 1;
+    options.threads = 1;  // more need more memory
+    options.min_size = options.max_size = 0;
+    FitHooks hooks;
+    hooks.abort = hooks_.abort;
+    fit({&one, 1, 1}, {}, options, hooks);
   }
 
   bool is_over(int64_t problem) {

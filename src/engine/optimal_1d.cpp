@@ -36,11 +36,10 @@ struct OneRow {
 };
 
 void check_optimal_options(const Optimal1dOptions& options, int64_t n) {
-  if (options.k.empty()) throw Error(ErrorCode::kUsage, "k", "the list is empty; at least one number is needed");
-  for (const int64_t k : options.k) {
-    if (k < 1) throw Error(ErrorCode::kUsage, "k", fmt::format("{} is below 1; there is at least one cluster", k));
-    check_clusters(k, n);
-  }
+  FitOptions fit;
+  fit.k = options.k;
+  check(fit);
+  for (const int64_t k : options.k) check_clusters(k, n);
 }
 
 double squared(double x, double c) {
@@ -56,6 +55,7 @@ class RowClusters {
       : row_(row), pool_(pool), input_(prepare_input(row.points, row.weights, pool)) {
     std::vector<T> space(static_cast<size_t>(row.points.n));
     sorted_ = sorted_values(std::span(rows_as(row.points, 0, row.points.n, space.data()), space.size()));
+    line_.abort = pool.abort();
     const double to_integer = std::ldexp(1.0, input_.weight_shift);
     for (const SortedValue<T>& value : sorted_) {
       const auto weight = input_.weights.empty() ? int64_t{1} : static_cast<int64_t>(weight_of(value) * to_integer);
@@ -70,15 +70,25 @@ class RowClusters {
 
   int64_t distinct() const { return static_cast<int64_t>(line_.size()); }
   const Input& input() const { return input_; }
+  /// Whether rounding moved values or centres of the last model from the optimum.
+  bool rounded() const { return rounded_; }
 
   ModelResult solve(int64_t k) {
     ModelResult model;
     model.k_requested = k;
     model.k = std::min(k, distinct());
     model.init = "optimal";
-    label(optimal_parts(line_, static_cast<size_t>(model.k)));
+    ends_ = optimal_parts(line_, static_cast<size_t>(model.k));
+    label();
     find_centres(model);
-    if (!judge(model)) return continued(model);
+    rounded_ = has_rounded_centres(model);
+    if (!judge(model)) {
+      model = continued(model);
+      for (size_t i = 0; i < sorted_.size(); ++i) {
+        rounded_ |= weight_of(sorted_[i]) > 0 && model.labels[static_cast<int64_t>(sorted_[i].row)] != labels_[i];
+      }
+      return model;
+    }
     std::vector<uint32_t> labels(sorted_.size());
     for (size_t i = 0; i < sorted_.size(); ++i) {
       labels[sorted_[i].row] = labels_[i];
@@ -110,13 +120,13 @@ class RowClusters {
   }
 
   // Values of weight zero get the label of the part before or at them; judge() corrects it.
-  void label(const std::vector<size_t>& ends) {
+  void label() {
     labels_.resize(sorted_.size());
     size_t at = 0;
     uint32_t part = 0;
     for (size_t i = 0; i < sorted_.size(); ++i) {
       while (at + 1 < line_.size() && static_cast<double>(sorted_[i].value) >= line_.values[at + 1]) ++at;
-      while (at >= ends[part]) ++part;
+      while (at >= ends_[part]) ++part;
       labels_[i] = part;
     }
   }
@@ -137,6 +147,26 @@ class RowClusters {
     for (const int64_t weight : statistics.weights) {
       model.weights.push_back(std::ldexp(static_cast<double>(weight), exponent));
     }
+  }
+
+  // Whether centres are not the means of the parts, but for the rounding to their type: sums are rounded at a bit that
+  // the largest of all values decides.
+  bool has_rounded_centres(const ModelResult& model) const {
+    constexpr double kSpread = 1e-6;  // of a part, which is less than its inertia shows
+    size_t i = 0;
+    for (size_t part = 0; part < ends_.size(); ++part) {
+      const double first = line_.values[i], last = line_.values[ends_[part] - 1];
+      double sum = 0, weight = 0;
+      for (; i < ends_[part]; ++i) {
+        sum += static_cast<double>(line_.weights[i]) * (line_.values[i] - first);
+        weight += static_cast<double>(line_.weights[i]);
+      }
+      const double rounding = 4 * std::numeric_limits<T>::epsilon() * std::max(std::fabs(first), std::fabs(last));
+      const double allowed = kSpread * (last - first) + rounding + std::numeric_limits<T>::denorm_min();
+      const double centre = model.prototypes.at(static_cast<int64_t>(part), 0);
+      if (std::fabs(centre - (first + sum / weight)) > allowed) return true;
+    }
+    return false;
   }
 
   // Labels values of weight zero, and computes the inertia. Returns false if some value of an optimal cluster has
@@ -187,6 +217,8 @@ class RowClusters {
   Input input_;
   std::vector<SortedValue<T>> sorted_;
   WeightedLine line_;
+  std::vector<size_t> ends_;       // of the optimal parts of the line
+  bool rounded_ = false;           // whether the last model is not that of these parts
   std::vector<uint32_t> labels_;   // of the sorted values
   std::vector<double> distances_;  // likewise, to their centres
 };
@@ -199,6 +231,7 @@ class Problem {
     answer_.models.resize(rows);
     if (options.k.size() > 1) answer_.bic.resize(rows * options.k.size());
     warnings_.resize(rows);
+    rounded_.resize(rows);
     errors_.resize(rows);
   }
 
@@ -217,17 +250,23 @@ class Problem {
     }
     int64_t fewer = 0;
     for (const ModelResult& model : answer_.models) fewer += model.k < model.k_requested;
-    if (fewer > 0) {
-      const std::string where = values_.n > 1 ? fmt::format("in {} of {} rows, ", fewer, values_.n) : "";
-      answer_.warnings.push_back(where + "there are fewer distinct values than k; each has its own cluster");
-    }
+    answer_.rounded = std::ranges::count(rounded_, char{1});
+    warn_of(fewer, "there are fewer distinct values than k; each has its own cluster");
     for (const auto& warning : warnings_) {
       if (warning) answer_.warnings.push_back(*warning);
     }
+    warn_of(answer_.rounded,
+            "rounding moves values or centres from the optimum: values differ in their last bits only, or some are far "
+            "larger than others; cluster these apart, or take logarithms");
     return std::move(answer_);
   }
 
  private:
+  void warn_of(int64_t rows, const char* text) {
+    if (rows == 0) return;
+    answer_.warnings.push_back((values_.n > 1 ? fmt::format("in {} of {} rows, ", rows, values_.n) : "") + text);
+  }
+
   // Of a single row, values are rows of a column, as fit() calls them. Messages about others name row and column.
   OneRow checked(int64_t row, std::vector<std::byte>& space) const {
     const int64_t n = values_.d;
@@ -274,7 +313,6 @@ class Problem {
     ModelResult& best = answer_.models[static_cast<size_t>(row)];
     double lowest = kInfinity;
     for (size_t i = 0; i < options_.k.size(); ++i) {
-      check_abort(options_.abort);
       ModelResult model = clusters.solve(options_.k[i]);
       double bic = kInfinity;
       if (!answer_.bic.empty()) {
@@ -283,6 +321,7 @@ class Problem {
       if (i > 0 && (bic > lowest || (bic == lowest && model.k_requested >= best.k_requested))) continue;
       lowest = bic;
       best = std::move(model);
+      rounded_[static_cast<size_t>(row)] = clusters.rounded();
     }
   }
 
@@ -291,6 +330,7 @@ class Problem {
   const Optimal1dOptions& options_;
   Optimal1d answer_;
   std::vector<std::optional<std::string>> warnings_;  // of each row, about its weights
+  std::vector<char> rounded_;                         // of each row, whether rounding moved its answer
   std::vector<std::exception_ptr> errors_;            // of each row: the first row's is thrown, whoever came first
 };
 

@@ -11,6 +11,8 @@
 #include "engine/search_models.h"
 #include "engine/search_task.h"
 #include "engine/search_walk.h"
+#include "engine/stop_flag.h"
+#include "engine/time_left.h"
 #include "engine/tuned.h"
 #include "prototype/prototype.h"
 
@@ -405,7 +407,8 @@ Matrix dense_column(const SparseView& sparse) {
   return column;
 }
 
-// The best prototypes of one column. Where there are fewer distinct values than prototypes, the last one repeats.
+// The best prototypes of one column, or none where somebody stops it. Where there are fewer distinct values than
+// prototypes, the last one repeats.
 void find_optimum(const SearchTask& task, const FitContext& fit, Member& member) {
   const double begin = fit.control.seconds();
   Matrix column;
@@ -415,14 +418,23 @@ void find_optimum(const SearchTask& task, const FitContext& fit, Member& member)
     row = column.view();
   }
   std::swap(row.n, row.d);
-  const ModelResult optimum =
-      optimal_1d(row, task.weights, {.k = {member.result.k}, .threads = 1, .abort = fit.hooks.abort}).models[0];
+  const double limit = task.options.time_limit;
+  const TimeLeft time(limit > 0 ? std::max(1e-9, limit - begin) : 0);
+  const StopFlag stop(fit.hooks, time);
+  Optimal1d found;
+  if (!stop.run([&] {
+        found = optimal_1d(row, task.weights, {.k = {member.result.k}, .threads = 1, .abort = &stop.flag()});
+      })) {
+    return;
+  }
+  const ModelResult& optimum = found.models[0];
+  if (found.rounded > 0) member.warnings.push_back(found.warnings.back());
   member.prototypes = Matrix(member.result.k, 1, optimum.prototypes.type());
   as_float_type(optimum.prototypes.type(), [&]<class T>(T) {
-    const std::span<const T> found = optimum.prototypes.values<T>();
+    const std::span<const T> centres = optimum.prototypes.values<T>();
     const std::span<T> all = member.prototypes.values<T>();
-    std::ranges::fill(all, found.back());
-    std::ranges::copy(found, all.begin());
+    std::ranges::fill(all, centres.back());
+    std::ranges::copy(centres, all.begin());
   });
   member.sought.best = member.prototypes;
   member.sought.inertia = optimum.inertia;
@@ -483,6 +495,7 @@ void search_prototypes(const SearchTask& task, const FitContext& fit, std::span<
       task.summaries[i] = member.sought.summary;
     } else if (one_column) {
       find_optimum(task, fit, member);
+      member.sought_anew = member.prototypes.empty();
       task.summaries[i] = member.sought.summary;
     } else {
       Search search(task, fit, member, pool);

@@ -2,6 +2,7 @@
 
 #include "core/dyadic.h"
 #include "core/fixed_point.h"
+#include "core/threads.h"
 
 #include <algorithm>
 #include <cmath>
@@ -41,6 +42,7 @@ class ExactSearch {
   bool is_exactly_cheaper(size_t layer, size_t i, size_t a, size_t b) const;
   void extend(size_t layer, Range paths, Range candidates);
 
+  const std::atomic<bool>* abort_;
   std::vector<size_t> cuts_;  // all cuts of layers, ascending; everywhere else here, a cut is its number among these
   std::vector<Sums> sums_;    // of each
   std::vector<std::vector<Path>> layers_;
@@ -49,7 +51,8 @@ class ExactSearch {
 };
 
 ExactSearch::ExactSearch(const WeightedLine& line, const std::vector<std::vector<size_t>>& layers)
-    : shift_(-2 * exponent(std::max(std::fabs(line.values.front()), std::fabs(line.values.back())))),
+    : abort_(line.abort),
+      shift_(-2 * exponent(std::max(std::fabs(line.values.front()), std::fabs(line.values.back())))),
       relative_error_(0x1p-52 * static_cast<double>(layers.size() + 8)) {
   for (const auto& cuts : layers) cuts_.insert(cuts_.end(), cuts.begin(), cuts.end());
   std::ranges::sort(cuts_);
@@ -123,6 +126,7 @@ bool ExactSearch::is_exactly_cheaper(size_t layer, size_t i, size_t a, size_t b)
 
 // Finds the paths of a layer from the candidates of the layer below, by halves: a later cut has a later cut before it.
 void ExactSearch::extend(size_t layer, Range paths, Range candidates) {
+  check_abort(abort_);
   const size_t middle = paths.first + (paths.last - paths.first) / 2;
   const auto& below = layers_[layer - 1];
   Path& path = layers_[layer][middle];

@@ -1,3 +1,4 @@
+#include "core/threads.h"
 #include "optimal/exact_parts.h"
 #include "optimal/penalised_line.h"
 #include "optimal/weighted_line.h"
@@ -91,7 +92,7 @@ struct LikelyCut {
 };
 
 // Follows all paths that are not too long, from the last cut down.
-std::vector<LikelyCut> likely_cuts(const PenalisedLine& paths, size_t k, double gap) {
+std::vector<LikelyCut> likely_cuts(const PenalisedLine& paths, size_t k, double gap, const std::atomic<bool>* abort) {
   const double loss = paths.loss() + 3 * paths.error();  // with the rounding of a detour, and of the gap
   const double slack = gap + static_cast<double>(k) * loss;
   const double far = slack + paths.penalty() + 2 * loss;  // no earlier cut has a shorter detour than this one less that
@@ -106,6 +107,7 @@ std::vector<LikelyCut> likely_cuts(const PenalisedLine& paths, size_t k, double 
       if (i == 0) return found;
       continue;
     }
+    check_abort(abort);
     found.push_back({i, parts[i].first, std::min(parts[i].second, k)});
     if (i == 0) return found;
     for (size_t j = i; j-- > 0;) {
@@ -146,7 +148,7 @@ std::vector<size_t> optimal_parts(const WeightedLine& line, size_t k) {
   PenalisedLine paths(line, k);
   const double gap = settle(paths, k, likely_penalty(line, k));
   if (paths.sure() && paths.parts() == k) return paths.ends();
-  const std::vector<LikelyCut> cuts = likely_cuts(paths, k, gap);
+  const std::vector<LikelyCut> cuts = likely_cuts(paths, k, gap, line.abort);
   if (cuts.size() > k + 1) return exact_parts(line, layers_of(cuts, k));
   std::vector<size_t> ends;  // no other path is left
   for (size_t c = k; c-- > 0;) ends.push_back(cuts[c].cut);

@@ -1,5 +1,7 @@
 #include "optimal/penalised_line.h"
 
+#include "core/threads.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -21,7 +23,7 @@ struct Running {
 
 }  // namespace
 
-PenalisedLine::PenalisedLine(const WeightedLine& line, size_t k) : before_(line.size() + 1) {
+PenalisedLine::PenalisedLine(const WeightedLine& line, size_t k) : abort_(line.abort), before_(line.size() + 1) {
   cuts_.reserve(line.size() + 1);
   reigns_.reserve(line.size() + 1);
   double sum = 0, weight = 0;
@@ -104,7 +106,9 @@ void PenalisedLine::relax(double penalty) {
   hint_ = 0;
   reign_ = 0;
   reigns_.assign(1, {0, 1});
+  constexpr size_t kLook = 1 << 16;
   for (size_t i = 1; i <= size(); ++i) {
+    if (i % kLook == 1) check_abort(abort_);
     while (reign_ + 1 < reigns_.size() && reigns_[reign_ + 1].first <= i) ++reign_;
     before_[i] = reigns_[reign_].from;
     cuts_[i].length = through(before_[i], i) + penalty;

@@ -3,6 +3,7 @@
 
 #include "optimal/weighted_line.h"
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -61,6 +62,7 @@ class PenalisedLine {
   double least_detour(Range cuts, Range before) const;
   void challenge(size_t challenger);
 
+  const std::atomic<bool>* abort_;
   std::vector<Cut> cuts_;
   std::vector<size_t> before_;  // each cut: the one before it on its path
   std::vector<Reign> reigns_;   // those from `reign_` on are to come

@@ -1,6 +1,7 @@
 // Weighted values on a line, and the parts into which they are cut.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -11,6 +12,7 @@ namespace manymeans {
 struct WeightedLine {
   std::vector<double> values = {};
   std::vector<int64_t> weights = {};
+  const std::atomic<bool>* abort = nullptr;  ///< check_abort() looks at it while the line is cut
 
   size_t size() const { return values.size(); }
 };

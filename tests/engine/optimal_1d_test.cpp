@@ -111,6 +111,26 @@ TEST(Optimal1d, OfValuesThatRoundingMovesIsWhatAFitEndsWith) {
   EXPECT_GT(moved, 0);
 }
 
+// Sums are rounded where one value is 2^360 times as large as others, and so are squares of denormal numbers.
+TEST(Optimal1d, WarnsWhereRoundingMovesTheOptimum) {
+  const auto warnings_of = [](std::vector<double> values, int64_t rows, int64_t k) {
+    const auto n = static_cast<int64_t>(values.size()) / rows;
+    const Optimal1d found = optimal_1d({values.data(), rows, n}, {}, with_k({k}));
+    EXPECT_EQ(found.rounded, std::ssize(found.warnings));
+    return found.warnings.empty() ? "" : found.warnings[0].substr(0, 23);
+  };
+  const std::string moved = "rounding moves values o";
+  EXPECT_EQ(warnings_of({1, 2, 3, 1e110}, 1, 3), moved);
+  EXPECT_EQ(warnings_of({1, 1e140}, 1, 2), moved);
+  EXPECT_EQ(warnings_of({0, 1, 2, 3, 1e140}, 1, 4), moved);
+  EXPECT_EQ(warnings_of({1e-310, 5e-324}, 1, 2), moved);
+  EXPECT_EQ(warnings_of({1, 1e140, 1, 2}, 2, 2), "in 1 of 2 rows, roundin");
+  EXPECT_EQ(warnings_of({1, 2, 3, 1e80}, 1, 3), "");
+  EXPECT_EQ(warnings_of({1e-300, 1e-200, 0.25, 1}, 1, 2), "") << "small values in a cluster of larger ones";
+  const std::vector<float> narrow = {1e-45F, 3e-45F, 3e38F};
+  EXPECT_EQ(optimal_1d({narrow.data(), 1, 3}, {}, with_k({3})).rounded, 1);
+}
+
 TEST(Optimal1d, HasTheLowestInertia) {
   const Batch batch(1, 300, 3);
   const ModelResult model = optimal_1d(batch.view(), batch.weights, with_k({9})).models[0];
@@ -175,8 +195,9 @@ TEST(Optimal1d, RefusesBadInput) {
     return [points, weights, k] { optimal_1d(points, weights, with_k({k})); };
   };
   expect_error(ErrorCode::kUsage, {"4 clusters", "3 rows"}, solve(batch, {}, 4));
-  expect_error(ErrorCode::kUsage, {"0 is below 1"}, solve(batch, {}, 0));
-  expect_error(ErrorCode::kUsage, {"the list is empty"}, [&] { optimal_1d(batch, {}, with_k({})); });
+  expect_error(ErrorCode::kUsage, {"0 is out of range"}, solve(batch, {}, 0));
+  expect_error(ErrorCode::kUsage, {"2 is given twice"}, [&] { optimal_1d(batch, {}, with_k({2, 2})); });
+  expect_error(ErrorCode::kUsage, {"the list of k is empty"}, [&] { optimal_1d(batch, {}, with_k({})); });
   expect_error(ErrorCode::kBadData, {"there are no rows"}, solve({values.data(), 0, 3}, {}, 1));
   expect_error(ErrorCode::kBadData, {"there are no columns"}, solve({values.data(), 2, 0}, {}, 1));
   expect_error(ErrorCode::kBadData, {"4 weights", "2 rows of 3"}, solve(batch, {1, 1, 1, 1}, 1));

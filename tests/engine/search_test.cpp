@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <numeric>
 #include <string>
@@ -200,6 +201,24 @@ TEST(Search, OneColumnGoesOnFromItsCheckpoint) {
   EXPECT_EQ(again.fit.models[0].init, "optimal");
   EXPECT_TRUE(again.searches[0].ended);
   EXPECT_EQ(again.searches[0].steps.size(), 1U);
+}
+
+// Evenly spaced values take seconds.
+TEST(Search, ATimeLimitEndsTheSearchForTheOptimum) {
+  std::vector<float> x(400'000);
+  std::iota(x.begin(), x.end(), 0.0F);
+  SearchOptions options = rounds(255, 3);
+  options.time_limit = 0.05;
+  const SearchResult found = search({x.data(), std::ssize(x), 1}, {}, options);
+  EXPECT_EQ(found.fit.models[0].stop_reason, StopReason::kTimeLimit);
+  EXPECT_EQ(found.fit.models[0].init, "k-means++");
+}
+
+TEST(Search, WarnsWhereRoundingMovesTheOptimum) {
+  const std::vector<double> x = {1, 2, 3, 1e110};
+  const std::vector<std::string> warnings = search({x.data(), 4, 1}, {}, rounds(3, 3)).fit.warnings;
+  const auto is_wanted = [](const std::string& text) { return text.find("rounding moves val") != std::string::npos; };
+  EXPECT_EQ(std::ranges::count_if(warnings, is_wanted), 1);
 }
 
 TEST(Search, FindsMoreThanManyFits) {

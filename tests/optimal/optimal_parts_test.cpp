@@ -1,4 +1,6 @@
 // Optimal parts against the plain dynamic program in exact rationals.
+#include "io/files.h"
+#include "optimal/exact_parts.h"
 #include "optimal/penalised_line.h"
 #include "optimal/weighted_line.h"
 
@@ -6,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstdint>
 #include <functional>
@@ -133,6 +136,13 @@ TEST(OptimalParts, OfLightValuesAreThoseOfTheTextbook) {
   WeightedLine line = line_of(values, random, [](Random& r) { return static_cast<int64_t>(r() % 3) + 1; });
   line.weights[10] = line.weights[30] = line.weights[31] = int64_t{1} << 58;
   for (const size_t k : {2, 3, 4, 9}) EXPECT_EQ(optimal_parts(line, k), textbook_parts(line, k)) << k;
+}
+
+TEST(OptimalParts, AreGivenUpWhereSomebodyAborts) {
+  const std::atomic<bool> abort = true;
+  const WeightedLine line{{1, 2, 3, 4, 5}, {1, 1, 1, 1, 1}, &abort};
+  test::expect_error(ErrorCode::kInterrupted, {}, [&] { optimal_parts(line, 2); });
+  test::expect_error(ErrorCode::kInterrupted, {}, [&] { exact_parts(line, {{0}, {1, 2, 3, 4}, {5}}); });
 }
 
 // The proof rests on this bound; a path of exact costs may not be further away.

@@ -31,7 +31,7 @@ def squared_error(fitted, X, codes=None):
 
 def same(one, two, X):
     assert one.answer_ == two.answer_ and one.inertia_ == two.inertia_
-    assert np.array_equal(one.codebooks_, two.codebooks_) and np.array_equal(one.n_iter_, two.n_iter_)
+    assert np.array_equal(one.codebooks_, two.codebooks_) and np.array_equal(one.n_iter_each_, two.n_iter_each_)
     assert np.array_equal(one.transform(X), two.transform(X))
 
 
@@ -58,7 +58,7 @@ def test_blocks_are_fits_of_their_columns(mixture):
     assert np.array_equal(fitted.codebooks_, [model.cluster_centers for model in models])
     assert np.array_equal(fitted.transform(mixture), np.stack([model.labels for model in models], axis=1))
     assert fitted.inertia_ == pytest.approx(sum(model.inertia for model in models), rel=1e-12)
-    assert fitted.n_iter_.tolist() == [model.n_iter for model in models]
+    assert fitted.n_iter_each_.tolist() == [model.n_iter for model in models]
     assert fitted.answer_ == manymeans._manymeans.combined_digest([result.digest for result in fits])
 
 
@@ -238,6 +238,34 @@ def test_wrong_codes(kind, codes, text, mixture):
     fitted = quantizer(kind).fit(mixture)
     with pytest.raises(manymeans.BadDataError, match=text):
         fitted.inverse_transform(codes)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_conventions_after_the_fit(kind, mixture):
+    fitted = quantizer(kind).fit(mixture)
+    empty = fitted.inverse_transform(fitted.transform(mixture)[:0])
+    assert empty.shape == (0, 6) and empty.dtype == np.float32
+    assert fitted.n_iter_ == max(fitted.n_iter_each_)
+    names = fitted.get_feature_names_out().tolist()
+    assert names == [f"{type(fitted).__name__.lower()}{i}" for i in range(3)]
+    assert list(fitted.set_output(transform="pandas").transform(mixture).columns) == names
+    with pytest.raises(manymeans.UsageError, match=r"beyond 3.4e38"):
+        quantizer(kind).fit(mixture.astype(np.float64) * 1e100).to_faiss()
+
+
+@pytest.mark.parametrize("beam", [0, 1.5, None, "x", -1])
+def test_beam_may_be_set_after_the_fit(beam, mixture):
+    fitted = ResidualQuantizer(2, 16, random_state=0).fit(mixture)
+    with pytest.raises(ValueError, match="'beam' parameter"):
+        fitted.set_params(beam=beam).transform(mixture)
+
+
+def test_errors_name_blocks(mixture):
+    X = mixture.astype(np.float64)
+    X[:, 4] *= 1e200
+    with pytest.raises(manymeans.BadDataError, match=r"^\[block 2\] \[X\]") as raised:
+        ProductQuantizer(3, 16).fit(X)
+    assert raised.value.problem is None
 
 
 def test_faiss_has_whole_bits(mixture):

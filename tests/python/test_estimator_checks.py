@@ -51,16 +51,12 @@ def test_checks_of_scikit_learn_for_regressors():
     assert set(found["skipped"]) <= set(outcomes(sklearn.linear_model.LinearRegression(), {})["skipped"])
 
 
-def test_checks_of_scikit_learn_for_trees():
-    expected = PER_ESTIMATOR_XFAIL_CHECKS[sklearn.cluster.KMeans]
-    found = outcomes(manymeans.HierarchicalKMeans(), expected)
-    assert not found["failed"]
-    assert set(found["skipped"]) <= {"check_array_api_input"}
-
-
-@pytest.mark.parametrize("kind", [manymeans.ProductQuantizer, manymeans.ResidualQuantizer])
-def test_checks_of_scikit_learn_for_codebooks(kind):
+@pytest.mark.parametrize(
+    "estimator",  # one block divides any number of features, and few rows have two codes
+    [manymeans.ProductQuantizer(1, 2), manymeans.ResidualQuantizer(1, 2), manymeans.ResidualQuantizer(2, 2)],
+)
+def test_checks_of_scikit_learn_for_codebooks(estimator):
     expected = PER_ESTIMATOR_XFAIL_CHECKS[sklearn.cluster.KMeans]  # a row of weight 2 is drawn otherwise than two rows
-    found = outcomes(kind(1, 2), expected)  # one block divides any number of features, and few rows have two codes
+    found = outcomes(estimator, expected)
     assert not found["failed"]
     assert set(found["skipped"]) <= {"check_array_api_input"}

@@ -238,3 +238,12 @@ def test_without_pyarrow(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(manymeans.UnavailableError, match="pip install pyarrow"):
         manymeans.read(tmp_path / "a.parquet")
+
+
+@pytest.mark.usefixtures("arrow")
+def test_names_of_other_encodings_are_bytes_in_parquet(program, tmp_path):
+    for text, expected in ((b"K\xf6ln", b"K\xf6ln"), ("Köln".encode(), "Köln")):
+        (tmp_path / "latin.csv").write_bytes(b"g,x\n" + text + b",1\nBonn,2\n")
+        subprocess.run([program, "fit", "latin.csv", "--group-by", "g", "-k", "1", "--labels", "l.parquet", "--quiet"],
+                       check=True, cwd=tmp_path)  # fmt: skip
+        assert pyarrow.parquet.read_table(tmp_path / "l.parquet")["g"].to_pylist()[0] == expected

@@ -99,8 +99,17 @@ def test_weights_and_initial_centres(X):
     ks = [1 + b % 3 for b in range(12)]
     ragged = manymeans.fit_each(X, k_each=ks, init=[X[b, :k] for b, k in enumerate(ks)])
     assert ragged.digests == [manymeans.fit(X[b], k, init=X[b, :k]).digest for b, k in enumerate(ks)]
-    with pytest.raises(manymeans.UsageError, match=r"\[init\] problem 2 has 3 centres; its k is 4"):
+    with pytest.raises(
+        manymeans.UsageError, match=r"^\[problem 2\] \[init\] has the shape \(3, 4\); \(4, 4\)"
+    ) as raised:
         manymeans.fit_each(X, k_each=[3, 3, 4, *[3] * 9], init=init)
+    assert raised.value.problem == 2
+    for wrong in (init[2, :2], init[2, :, :1], init[2, 0], [["a"]]):
+        skipped = manymeans.fit_each(X, 3, init=[*init[:2], wrong, *init[3:]], errors="skip")
+        assert list(skipped.errors) == [2] and "NaN" not in skipped.errors[2] and "init" in skipped.errors[2]
+        assert skipped.digests[3] == manymeans.fit(X[3], 3, init=init[3]).digest
+    with pytest.raises(manymeans.UsageError, match=r"\[init\] is None; a method, or initial centres"):
+        manymeans.fit_each(X, 3, init=None)
     with pytest.raises(manymeans.UsageError, match=r"\[init\] has centres of 11 problems; there are 12"):
         manymeans.fit_each(X, 3, init=init[1:])
     with pytest.raises(manymeans.UsageError, match="one model of each problem"):
@@ -126,8 +135,18 @@ def test_errors_name_the_problem(X):
     with pytest.raises(manymeans.UsageError, match=r"^\[problem 4\] \[k\] 31 clusters were asked for") as raised:
         manymeans.fit_each(X, k_each=[3, 3, 3, 3, 31, *[3] * 7])
     assert raised.value.problem == pickle.loads(pickle.dumps(raised.value)).problem == 4
-    with pytest.raises(manymeans.UsageError) as raised:
-        manymeans.fit_each(X, 0)
+    with pytest.raises(manymeans.OutOfMemoryError, match=r"^\[problem 3\] \[memory\]") as raised:
+        many = np.random.default_rng(2).random((200_060, 64), dtype=np.float32)
+        manymeans.fit_each(many, groups=[0, 20, 40, 60, len(many)], k_each=[3, 3, 3, 5000], memory="13MiB")
+    assert raised.value.problem == 3
+
+
+@pytest.mark.parametrize("errors", ["raise", "skip"])
+@pytest.mark.parametrize("wrong", [{"k": 0}, {"algorithm": "x"}, {"init": "foo"}, {"memory": 1}, {"backend": "x"}])
+def test_options_that_no_problem_can_have_are_errors_of_the_call(X, errors, wrong):
+    X[:, 0] = 0
+    with pytest.raises((manymeans.UsageError, manymeans.OutOfMemoryError), match=rf"^\[{list(wrong)[0]}\]") as raised:
+        manymeans.fit_each(X, **{"k": 3} | wrong, errors=errors)
     assert raised.value.problem is None
 
 
@@ -159,8 +178,10 @@ def test_skipped_problems(X):
     assert (result.labels_[[4, 7]] == -1).all() and (result.labels_[5] >= 0).all()
     assert np.isnan(result.cluster_centers_[4]).all() and np.isnan(result.inertia_[7])
     assert "12 problems" in repr(result) and "2 skipped" in repr(result)
-    with pytest.raises(manymeans.BadDataError, match="31 clusters"):
+    with pytest.raises(manymeans.UsageError, match=r"^\[problem 4\] \[k\] 31 clusters") as raised:
         result[4]
+    assert raised.value.problem == 4
+    assert np.isnan(manymeans.fit_each(X[7:8], 3, errors="skip").cluster_centers_).all()
     ragged = manymeans.fit_each(X, k_each=[2, 3, 3, 3, 31, *[3] * 7], errors="skip")
     assert ragged.cluster_centers_[4] is None and ragged.cluster_centers_[0].shape == (2, 4)
 
@@ -178,7 +199,8 @@ def test_indices(X):
     [
         ({"X": np.zeros((4, 3))}, "problems, rows and columns are needed, or rows and columns with groups"),
         ({"X": np.zeros((2, 3, 4, 5))}, r"X.reshape\(-1, 4, 5\) makes a problem of each"),
-        ({"X": np.zeros((0, 3, 4))}, r"X has the shape \(0, 3, 4\): there is no problem"),
+        ({"X": np.zeros((0, 3, 4))}, r"X has the shape \(0, 3, 4\): at least one problem"),
+        ({"X": np.zeros((2, 3, 0))}, r"X has the shape \(2, 3, 0\): at least one problem and one column"),
         ({"X": np.zeros((2, 0, 4))}, r"\[problem 0\] \[X\]"),
         ({"X": np.zeros((4, 3)), "groups": [0, 2]}, r"\[groups\] goes from 0 to 2; offsets go from 0 to 4"),
         ({"X": np.zeros((4, 3)), "groups": [0, 0, 1, 1]}, "the group of each row is something else"),
@@ -190,7 +212,12 @@ def test_indices(X):
         ({"X": np.zeros((4, 3)), "groups": [[0, 4]]}, r"\[groups\]"),
         ({"X": np.zeros((4, 3)), "groups": 4}, r"\[groups\] has the shape \(\)"),
         ({"X": np.zeros((2, 3, 4)), "groups": [0, 2]}, "rows and columns"),
-        ({"X": np.zeros((2, 3, 4)), "k_each": [1]}, r"\[k_each\] has 1 numbers; one for each of the 2 problems"),
+        (
+            {"X": np.zeros((2, 3, 4)), "k": 8, "k_each": [1]},
+            r"\[k_each\] has 1 numbers; one for each of the 2",
+        ),
+        ({"X": np.zeros((2, 3, 4)), "k": 2, "k_each": [1, 1]}, r"\[k\] stands beside k_each"),
+        ({"X": np.zeros((2, 3, 4)), "seed": 2, "seed_each": [1, 1]}, r"\[seed\] stands beside seed_each"),
         ({"X": np.zeros((2, 3, 4)), "seed_each": [1, -1]}, r"\[seed_each\]"),
         ({"X": np.zeros((2, 3, 4)), "seed_each": "12"}, r"\[seed_each\]"),
         ({"X": np.zeros((2, 3, 4)), "errors": "ignore"}, r"\[errors\] is 'ignore'; 'raise' or 'skip' is right"),
@@ -205,8 +232,9 @@ def test_wrong_input(given, text):
 
 
 def test_what_is_too_large_is_an_error():
-    with pytest.raises((manymeans.Error, MemoryError)):
-        manymeans.fit_each(np.broadcast_to(np.float32(1), (2**40, 2**10, 1)), 2)
+    for huge in (np.broadcast_to(np.float32(1), (2**40, 2**10, 1)), np.broadcast_to(np.float32(0), (2**50, 8))):
+        with pytest.raises(manymeans.OutOfMemoryError):
+            manymeans.fit(huge, 2)
 
 
 def test_callback_and_time_limit(X):
@@ -219,8 +247,9 @@ def test_callback_and_time_limit(X):
     assert stopped.interrupted and "interrupted" in repr(stopped)
     assert thread == [threading.current_thread()]
     assert stopped.digests[0] is not None and stopped.digests[-1] is None
-    with pytest.raises(manymeans.StoppedError):
-        stopped[-1].best()
+    assert list(stopped)[-1] is None
+    with pytest.raises(manymeans.StoppedError, match=r"^\[problem 11\] the call was stopped before it began"):
+        stopped[-1]
     with pytest.raises(ZeroDivisionError):
         manymeans.fit_each(X, 3, callback=lambda _: 1 / 0)
     with pytest.warns(manymeans.StoppedWarning, match="ended the call"):
@@ -241,3 +270,39 @@ def test_results_of_problems_can_be_kept(X, tmp_path):
     assert pickle.loads(pickle.dumps(one)).digest == one.digest
     one.save(tmp_path / "two.npz")
     assert np.array_equal(manymeans.FitResult.load(tmp_path / "two.npz").predict(X[2]), one.best().labels)
+
+
+@pytest.mark.parametrize("size", [30, 40_000])  # also of more than 64 MiB
+def test_results_describe_their_rows(size):
+    X = np.random.default_rng(0).normal(size=(12, size, 4)).astype(np.float64)
+    weights = np.random.default_rng(1).random((12, size))
+    expected = repr(manymeans.fit(X[2], 3, sample_weight=weights[2]).summary())
+    assert repr(manymeans.fit_each(X, 3, sample_weight=weights)[2].summary()) == expected
+    rows, groups = X.reshape(-1, 4), np.arange(13) * size
+    one = manymeans.fit_each(rows, 3, groups=groups, sample_weight=weights.reshape(-1))[2]
+    assert repr(one.summary()) == repr(one.best().summary()) == expected
+
+
+def test_results_of_frames_describe_their_rows(X, tmp_path):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(X.reshape(-1, 4), columns=list("abcd"))
+    groups = np.arange(13) * 30
+    assert repr(manymeans.fit_each(frame, 3, groups=groups)[2].summary()) == repr(
+        manymeans.fit(frame[60:90], 3).summary()
+    )
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    one = manymeans.fit_each(tmp_path / "rows.csv", 3, groups=groups)[2]
+    with pytest.raises(manymeans.UsageError, match=r"pass them: summary\(rows\)"):
+        one.summary()
+
+
+def test_errors_of_memory_are_one_type():
+    from manymeans._errors import exception_of
+
+    for text in (
+        "[memory] 1",
+        "[problem 3] [memory] 1",
+        "[optimal_1d] there is not enough memory; do",
+        "[a.npz] row 2: x",
+    ):
+        assert isinstance(exception_of(4, text), manymeans.OutOfMemoryError) == ("row 2" not in text)

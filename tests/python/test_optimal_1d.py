@@ -116,10 +116,24 @@ def test_bad_input():
         manymeans.optimal_1d([], 1)
     with pytest.raises(manymeans.BadDataError):
         manymeans.optimal_1d(np.ones((2, 2, 2)), 1)
+    with pytest.raises(manymeans.UsageError, match=r"one value each: optimal_1d\(values.ravel\(\), k\)"):
+        manymeans.optimal_1d(np.arange(5.0)[:, None], 5)
+    with pytest.raises(manymeans.UsageError, match="one value each"):
+        manymeans.optimal_1d(np.arange(5.0)[:, None], "auto")
     with pytest.raises(manymeans.UsageError, match="only 2 rows"):
         manymeans.optimal_1d([1, 2], 3)
-    with pytest.raises(manymeans.UsageError, match="below 1"):
+    with pytest.raises(manymeans.UsageError, match="0 is out of range"):
         manymeans.optimal_1d([1, 2], 0)
+
+
+def test_digests_are_computed_once():
+    found = manymeans.optimal_1d(VALUES, 5)
+    assert found.digest is found.digest  # computed on each access, those of 20,000 rows took 90 s
+
+
+def test_rounding_of_huge_spans_is_told():
+    with pytest.warns(UserWarning, match="rounding moves values or centres from the optimum"):
+        manymeans.optimal_1d([1.0, 2, 3, 1e110], 3)
 
 
 def test_shown_in_one_line():

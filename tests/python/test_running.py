@@ -133,6 +133,8 @@ sys.exit(1)
         "manymeans.predict(X[:60_000], X, n_threads=1)",  # of 8000 centres a fast machine is done before the signal
         "manymeans.compare(np.arange(400_000) % 6000, np.random.permutation(400_000) % 6000)",
         "manymeans.criteria(X, np.arange(400_000) % 2, sample=400_000)",
+        "manymeans.optimal_1d(np.arange(1e6), 255)",
+        "manymeans.search(np.arange(1e6)[:, None], 255)",
         "manymeans.choose_k(X[:100_000], [2, 3], models=1, max_iter=2, sample=100_000, references=0, bootstraps=0)",
     ],
 )

@@ -3,6 +3,7 @@
 #include "io/arrow/arrow_source.h"
 #include "io/arrow/column_cells.h"
 #include "io/arrow/fields_writer.h"
+#include "io/numpy/unicode.h"
 #include "io/table/writer.h"
 
 #include <arrow/array.h>
@@ -43,9 +44,14 @@ std::shared_ptr<arrow::DataType> list_type(const Table& table) {
   return arrow::fixed_size_list(cell, static_cast<int32_t>(table.columns));
 }
 
+// Names in other encodings are bytes: readers refuse a string that is no UTF-8.
+std::shared_ptr<arrow::DataType> type_of_ids(const Table& table) {
+  return std::ranges::all_of(table.ids, is_utf8) ? arrow::utf8() : arrow::binary();
+}
+
 std::shared_ptr<arrow::Schema> schema_of(const Table& table) {
   arrow::FieldVector fields;
-  if (!table.ids.empty()) fields.push_back(arrow::field(table.id_name, arrow::utf8(), /*nullable=*/false));
+  if (!table.ids.empty()) fields.push_back(arrow::field(table.id_name, type_of_ids(table), /*nullable=*/false));
   for (const NumberField& field : table.numbers) {
     fields.push_back(arrow::field(field.name, arrow::int64(), field.has_gaps()));
   }
@@ -64,10 +70,13 @@ std::shared_ptr<arrow::Buffer> validity_of(CellType type, int64_t count, const a
   return valid;
 }
 
-std::shared_ptr<arrow::ArrayData> column_of_ids(std::span<const std::string> ids, const Sink& sink) {
+std::shared_ptr<arrow::ArrayData> column_of_ids(std::span<const std::string> ids,
+                                                const std::shared_ptr<arrow::DataType>& type, const Sink& sink) {
   arrow::StringBuilder builder;
   for (const std::string& id : ids) sink.check(builder.Append(id));
-  return sink.check(builder.Finish())->data();
+  std::shared_ptr<arrow::ArrayData> data = sink.check(builder.Finish())->data();
+  data->type = type;
+  return data;
 }
 
 std::shared_ptr<arrow::ArrayData> column_of_numbers(std::span<const int64_t> numbers, const Sink& sink) {
@@ -96,7 +105,7 @@ void for_each_batch(const Table& table, const std::shared_ptr<arrow::Schema>& sc
     std::vector<std::shared_ptr<arrow::ArrayData>> columns;
     if (!table.ids.empty()) {
       const auto ids = table.ids.subspan(static_cast<size_t>(first), static_cast<size_t>(count));
-      columns.push_back(column_of_ids(ids, sink));
+      columns.push_back(column_of_ids(ids, schema->field(0)->type(), sink));
     }
     for (const NumberField& field : table.numbers) {
       const auto some = field.values.subspan(static_cast<size_t>(first), static_cast<size_t>(count));

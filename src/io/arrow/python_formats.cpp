@@ -7,6 +7,7 @@
 #include "io/arrow/python_process.h"
 #include "io/arrow/python_source.h"
 #include "io/arrow/text_kinds.h"
+#include "io/numpy/unicode.h"
 #include "io/table/column_selection.h"
 
 #include <fmt/format.h>
@@ -146,7 +147,9 @@ void write_by_python(const Table& table, FieldsFormat format, OutputFile& file) 
   PythonProcess process(file.path());
   PythonRequest create("create");
   create.add(name_of(format));
-  if (!table.ids.empty()) create.add(table.id_name).add("string").add(int64_t{0});
+  if (!table.ids.empty()) {
+    create.add(table.id_name).add(std::ranges::all_of(table.ids, is_utf8) ? "string" : "binary").add(int64_t{0});
+  }
   for (const NumberField& field : table.numbers) create.add(field.name).add("int64").add(int64_t{field.has_gaps()});
   if (!table.list_name.empty()) {
     create.add(table.list_name).add(fmt::format("{}[{}]", name_in_arrow(table.type), table.columns)).add(int64_t{0});

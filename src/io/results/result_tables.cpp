@@ -204,6 +204,8 @@ Table table_of(const Dataset& points) {
   table.rows = view.n;
   table.columns = view.d;
   table.names = points.column_names;
+  table.ids = points.ids;
+  table.id_name = points.id_name;
   table.type = cell_type(view.type);
   table.is_matrix = true;
   await_points(view);

@@ -106,7 +106,7 @@ RawTable read_raw_by(const Reader& reader, const std::string& path, const ReadOp
 
 // The column that names the rows, alone.
 RawTable read_id_column(const Reader& reader, const std::string& path, const ReadOptions& options) {
-  ReadOptions alone{.columns = {options.id}};
+  ReadOptions alone{.columns = {options.id}, .names = options.names};
   alone.rules = {.one_hot = true, .max_categories = std::numeric_limits<int32_t>::max()};
   alone.threads = options.threads;
   alone.memory = options.memory;
