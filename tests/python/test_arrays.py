@@ -660,3 +660,17 @@ def test_a_series_of_numbers_is_no_matrix_for_estimators():
             manymeans.KMeans(2).fit(pandas.Series(values))
     with pytest.raises(manymeans.BadDataError, match="datetime64.*numbers are needed"):
         manymeans.KMeans(2).fit(pandas.Series(pandas.to_datetime(["2024-02-29"] * 3)))
+
+
+def test_types_that_dlpack_lacks_are_bad_data():
+    class Eighth:  # as JAX's float8
+        shape, ndim, dtype = (10, 2), 2, "float8_e4m3fn"
+
+        def __dlpack_device__(self):
+            return (1, 0)
+
+        def __dlpack__(self, **_):
+            raise RuntimeError("Unsupported dtype in DLTensor")
+
+    with pytest.raises(manymeans.BadDataError, match="X of type float8_e4m3fn cannot be read: .*; make it float32"):
+        manymeans.fit(Eighth(), 2)
