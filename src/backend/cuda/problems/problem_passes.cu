@@ -50,30 +50,26 @@ struct MovedRow {
   int32_t row;  // from the tile's first
   uint16_t from, to;
 };
+// Listed rows, and the warp or block that moves them.
 struct MovedRows {
   const MovedRow* at;
   int count;
+  int thread, threads;
 };
 constexpr int kMaxMoved = 128;          // of a warp
 constexpr uint16_t kFromNone = 0xffff;  // in a first pass
-
-// The warp or block that a thread works with.
-struct Crew {
-  int thread, threads;
-};
 
 // Values of listed rows that a thread reads at once.
 constexpr int kAtOnce = 4;
 
 template <int kLimbs, class S, class Sums>
-__device__ void add_values(const ProblemTask& task, const S* first, const Sums& sums, const MovedRows& moved,
-                           const Crew& crew) {
+__device__ void add_values(const ProblemTask& task, const S* first, const Sums& sums, const MovedRows& moved) {
   const auto d = static_cast<int>(task.points.d);
   const int of_cluster = task.terms.limbs * d;
-  const int teams = crew.threads / kLanes;
-  for (int j = crew.thread % kLanes; j < d; j += kLanes) {
+  const int teams = moved.threads / kLanes;
+  for (int j = moved.thread % kLanes; j < d; j += kLanes) {
     const double top = top_of(task.terms, j);
-    for (int i = crew.thread / kLanes; i < moved.count; i += teams * kAtOnce) {
+    for (int i = moved.thread / kLanes; i < moved.count; i += teams * kAtOnce) {
       MovedRow rows[kAtOnce];
       S values[kAtOnce];
 #pragma unroll
@@ -94,16 +90,16 @@ __device__ void add_values(const ProblemTask& task, const S* first, const Sums& 
   }
 }
 
-// Takes the listed rows from their clusters and adds them to others. All threads of the crew call it.
+// Takes the listed rows from their clusters and adds them to others. All these threads call it.
 template <class Sums>
 __device__ void add_moved(const ProblemTask& task, const Block& here, const Sums& sums, const MovedRows& moved,
-                          const Crew& crew, LabelSumWords& hash) {
+                          LabelSumWords& hash) {
   const int64_t first = (here.model.first_row + here.tile.first) * task.points.d;
   with_values(task.points, [&](const auto* values) {
-    task.terms.limbs == 1 ? add_values<1>(task, values + first, sums, moved, crew)
-                          : add_values<0>(task, values + first, sums, moved, crew);
+    task.terms.limbs == 1 ? add_values<1>(task, values + first, sums, moved)
+                          : add_values<0>(task, values + first, sums, moved);
   });
-  for (int i = crew.thread; i < moved.count; i += crew.threads) {
+  for (int i = moved.thread; i < moved.count; i += moved.threads) {
     const MovedRow row = moved.at[i];
     sums.add_weight(row.to, 1);
     sums.add_count(row.to, 1);
@@ -193,7 +189,7 @@ __global__ void __launch_bounds__(kThreads, blocks_of(kWidth)) pass_kernel(const
     listed += __popc(moves);
     if (listed <= kMaxMoved - kWarpRows && start + kProblemRows < here.tile.last) continue;
     __syncwarp();
-    add_moved(task, here, sums, {moved, listed}, {lane, 32}, hash);
+    add_moved(task, here, sums, {moved, listed, lane, 32}, hash);
     changed += listed;
     listed = 0;
     __syncwarp();
@@ -236,8 +232,8 @@ __device__ bool relocate(const ProblemTask& task, int model) {
   }
   __syncthreads();
   LabelSumWords hash;
-  add_moved(task, here, GlobalSums{here.range.sums, here.range.weights, here.range.counts}, {moved, shared.count},
-            {static_cast<int>(threadIdx.x), kThreads}, hash);
+  add_moved(task, here, GlobalSums{here.range.sums, here.range.weights, here.range.counts},
+            {moved, shared.count, static_cast<int>(threadIdx.x), kThreads}, hash);
   __syncwarp();
   count_changes(task.counters[model], 0, hash);
   if (threadIdx.x == 0) task.counters[model].empty = static_cast<unsigned>(shared.count);
