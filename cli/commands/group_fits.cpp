@@ -114,7 +114,7 @@ void write_models(const FitJob& job, const JobPoints& points, const GroupedTable
   if (!first) return;
   throw Error(
       first->code(), "--model",
-      fmt::format("{} of {} model files were not written; the first: {}", failed, result.fits.size(), first->what()));
+      fmt::format("{} of {} model files were not written; the first: {}", failed, table.fitted.size(), first->what()));
 }
 
 // The number of each row's group.

@@ -22,8 +22,8 @@ bool is_there(const CheckpointOptions& checkpoint) {
 
 void bind_checkpoint_flags(const Command& app, CheckpointOptions& checkpoint) {
   add_file_flag(app, "--checkpoint", checkpoint.path,
-                "Save the state of the fit in FILE. After a crash, a signal or a time limit, --resume continues from "
-                "it, to the same answer. Removed when all outputs are written.")
+                "Save the state of the fit in FILE. After a crash or an early end, --resume continues from it, to the "
+                "same answer. Removed when all outputs are written.")
       .group("Checkpoint");
   const auto set_every = [&checkpoint](const std::string& text) {
     checkpoint.every = parse_number<int64_t>("--every", text, 1);

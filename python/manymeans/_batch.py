@@ -196,7 +196,7 @@ def initial_of(init: Any, problems: Problems, options: dict[str, Any], each: Eac
                 raise of_problem(error, b) from None
             centers, wrong[b] = np.full((max(0, k[b]), columns), np.nan), error
         rows.append(centers)
-    return Initial(readable(np.concatenate(rows)), wrong)
+    return Initial(readable(np.concatenate([*rows, np.empty((0, columns))])), wrong)
 
 
 def of_problem(error: Error, problem: int) -> Error:
@@ -267,7 +267,7 @@ class BatchResult:
         if self._centers is None:
             clusters = self._one_k().clusters()
             found = np.unique(clusters[clusters > 0] if clusters.any() else self._k)
-            if len(found) == 1:
+            if len(found) == 1 and 1 <= found[0] <= self._groups[-1]:
                 stacked = self._fits.stacked_centers(int(found[0]), self._columns, self._wide)
                 self._centers = stacked.reshape(len(self), -1, self._columns)
             else:

@@ -537,7 +537,7 @@ def _from_tensor(X: Any) -> Points:
     except (BufferError, RuntimeError, TypeError) as error:
         dtype = str(getattr(X, "dtype", ""))
         if "bfloat16" not in dtype:
-            raise BadDataError(f"X of type {dtype} cannot be read: {error}; make it float32 first") from None
+            raise BadDataError(f"X of type {dtype} cannot be read: {error}; make it a NumPy array first") from None
     if hasattr(X, "contiguous"):
         X = X.contiguous()
     return Points(_manymeans.bfloat16_bits(X), bfloat16=True)

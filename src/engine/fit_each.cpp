@@ -170,7 +170,7 @@ class EachFit {
       const bool of_problem = error.code() == ErrorCode::kUsage || error.code() == ErrorCode::kBadData ||
                               error.code() == ErrorCode::kUnavailable;
       if (!of_problem || !devices_answer()) throw;
-      if (error.code() != ErrorCode::kBadData) check_for_any(options);
+      if (error.code() != ErrorCode::kBadData) std::call_once(checked_for_any_, [&] { check_for_any(options); });
       add({problem, error});
     }
     if (checkpoint_) checkpoint_->count(1);
@@ -235,6 +235,7 @@ class EachFit {
   }();
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
   std::optional<Checkpoint> checkpoint_;
+  std::once_flag checked_for_any_;
   std::mutex mutex_;  // of what follows
   EachResult result_;
   std::optional<ProblemError> failed_;

@@ -4,13 +4,14 @@
 #include <manymeans/fit.h>
 
 #include "backend/backend.h"
-#include "engine/checkpoint.h"
 
 #include <memory>
 #include <span>
 #include <vector>
 
 namespace manymeans {
+
+class Checkpoint;
 
 /// The backend that fit() would make for these points.
 std::shared_ptr<Backend> backend_of_fit(const PointsView& points, const FitOptions& options, const FitHooks& hooks);

@@ -256,8 +256,8 @@ class Problem {
       if (warning) answer_.warnings.push_back(*warning);
     }
     warn_of(answer_.rounded,
-            "rounding moves values or centres from the optimum: values differ in their last bits only, or some are far "
-            "larger than others; cluster these apart, or take logarithms");
+            "rounding moves values or centres from the optimum: some values are far larger than others (cluster them "
+            "apart), or values differ in their last bits only");
     return std::move(answer_);
   }
 

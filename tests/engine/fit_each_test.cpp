@@ -240,26 +240,14 @@ TEST(FitEach, ErrorsNameTheProblem) {
       {[](Batch& b) { b.options.k = {11}; },
        "2 [problem 0] [k] 11 clusters were asked for, but there are only 10 rows"},
       {[](Batch& b) { b.options.k = {0}; }, "2 [k] 0 is out of range"},
-      {[](Batch& b) {
-         b.options.k_each = {1, 2, 0, 12};
-       },
-       "2 [problem 2] [k] 0 is out of range"},
-      {[](Batch& b) {
-         b.options.k_each = {1, 2, 12, 0};
-       },
-       "2 [problem 2] [k] 12 clusters were asked for"},
-      {[](Batch& b) {
-         b.options.k_each = {1, 2};
-       },
-       "2 [k_each] has 2 numbers; one for each of the 4 problems"},
+      {[](Batch& b) { b.options.k_each = {1, 2, 0, 12}; }, "2 [problem 2] [k] 0 is out of range"},
+      {[](Batch& b) { b.options.k_each = {1, 2, 12, 0}; }, "2 [problem 2] [k] 12 clusters were asked for"},
+      {[](Batch& b) { b.options.k_each = {1, 2}; }, "2 [k_each] has 2 numbers; one for each of the 4 problems"},
       {[](Batch& b) { b.options.seed_each = {1}; }, "2 [seed_each] has 1 numbers"},
       {[](Batch& b) { b.rows.weights = {1}; }, "2 [weights] has 1 numbers; one for each of the 40 rows"},
       {[](Batch& b) { b.options.max_iter = -1; }, "2 [max_iter] -1 is negative"},
       {[](Batch& b) { b.options.backend = "none"; }, "2 [backend] there is no backend 'none'"},
-      {[](Batch& b) {
-         b.options.model_seed = 1, b.options.seed_each = {1, 2, 3, 4};
-       },
-       "2 [model_seed] it takes"},
+      {[](Batch& b) { b.options.model_seed = 1, b.options.seed_each = {1, 2, 3, 4}; }, "2 [model_seed] it takes"},
       {[&](Batch& b) { set_value(b, 25, NAN); }, "3 [problem 2] [points] row 6, column 1"},
       {[&](Batch& b) { set_value(b, 39, INFINITY), set_value(b, 12, NAN); }, "3 [problem 1] [points] row 3, column 1"},
   };

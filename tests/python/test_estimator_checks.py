@@ -51,6 +51,13 @@ def test_checks_of_scikit_learn_for_regressors():
     assert set(found["skipped"]) <= set(outcomes(sklearn.linear_model.LinearRegression(), {})["skipped"])
 
 
+def test_checks_of_scikit_learn_for_trees():
+    expected = PER_ESTIMATOR_XFAIL_CHECKS[sklearn.cluster.KMeans]
+    found = outcomes(manymeans.HierarchicalKMeans(), expected)
+    assert not found["failed"]
+    assert set(found["skipped"]) <= {"check_array_api_input"}
+
+
 @pytest.mark.parametrize(
     "estimator",  # one block divides any number of features, and few rows have two codes
     [manymeans.ProductQuantizer(1, 2), manymeans.ResidualQuantizer(1, 2), manymeans.ResidualQuantizer(2, 2)],

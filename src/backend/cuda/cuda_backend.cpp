@@ -189,7 +189,7 @@ class CudaBackend final : public Backend {
     use_device(device_);
     return std::max(Backend::bytes_side_by_side(), static_cast<size_t>(free_device_memory()) / 16);
   }
-  // Larger ones took as long in sessions of their own on an H200, or up to a third less.
+  // On an H200, larger ones take as long in sessions of their own.
   double max_joined_products() const override { return 5e8; }
   std::unique_ptr<ProblemUpload> upload_problems(const Input& input, std::span<const ModelRows> models) override {
     return make_problem_upload(input, models, device_, options_);
