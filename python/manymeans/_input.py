@@ -537,7 +537,9 @@ def _from_tensor(X: Any) -> Points:
     except (BufferError, RuntimeError, TypeError) as error:
         dtype = str(getattr(X, "dtype", ""))
         if "bfloat16" not in dtype:
-            raise BadDataError(f"X of type {dtype} cannot be read: {error}; make it a NumPy array first") from None
+            known = dtype.rpartition(".")[2] in np.sctypeDict
+            advice = "make it a NumPy array first" if known else "make it float32 first"
+            raise BadDataError(f"X of type {dtype} cannot be read: {error}; {advice}") from None
     if hasattr(X, "contiguous"):
         X = X.contiguous()
     return Points(_manymeans.bfloat16_bits(X), bfloat16=True)
