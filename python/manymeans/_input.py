@@ -537,7 +537,7 @@ def _from_tensor(X: Any) -> Points:
     except (BufferError, RuntimeError, TypeError) as error:
         dtype = str(getattr(X, "dtype", ""))
         if "bfloat16" not in dtype:
-            known = dtype.rpartition(".")[2] in np.sctypeDict
+            known = hasattr(np, dtype.rpartition(".")[2])  # sctypeDict has types of other packages, too
             advice = "make it a NumPy array first" if known else "make it float32 first"
             raise BadDataError(f"X of type {dtype} cannot be read: {error}; {advice}") from None
     if hasattr(X, "contiguous"):
