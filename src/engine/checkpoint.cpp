@@ -122,20 +122,26 @@ bool decides_the_answer(std::string_view option) {
   return std::find(kNeverDecide.begin(), kNeverDecide.end(), option) == kNeverDecide.end();
 }
 
-std::vector<std::pair<std::string, std::string>> deciding_options(const FitOptions& options) {
+namespace {
+
+// for_each(take) calls take(info, value) for all options.
+template <class ForEach>
+std::vector<std::pair<std::string, std::string>> deciding_texts(const ForEach& for_each) {
   std::vector<std::pair<std::string, std::string>> texts;
-  for_each_option(options, [&](const OptionInfo& info, const auto& value) {
+  for_each([&](const OptionInfo& info, const auto& value) {
     if (decides_the_answer(info.name)) texts.emplace_back(info.name, text_of(value));
   });
   return texts;
 }
 
+}  // namespace
+
+std::vector<std::pair<std::string, std::string>> deciding_options(const FitOptions& options) {
+  return deciding_texts([&](const auto& take) { for_each_option(options, take); });
+}
+
 std::vector<std::pair<std::string, std::string>> deciding_options(const TreeOptions& options) {
-  std::vector<std::pair<std::string, std::string>> texts;
-  for_each_tree_option(options, [&](const OptionInfo& info, const auto& value) {
-    if (decides_the_answer(info.name)) texts.emplace_back(info.name, text_of(value));
-  });
-  return texts;
+  return deciding_texts([&](const auto& take) { for_each_tree_option(options, take); });
 }
 
 FitIdentity identity_of(const Input& input, std::span<const double> weights, const FitOptions& options,
