@@ -103,7 +103,7 @@ PEERS = {
 
 
 def inertia_of(points, centroids, labels):
-    """Compute the inertia of these labels in binary64, some rows at a time."""
+    """Compute the inertia of the given labels in binary64, some rows at a time."""
     total = 0.0
     for first in range(0, len(points), 10_000):
         some = slice(first, first + 10_000)

@@ -59,7 +59,7 @@ class Problems(NamedTuple):
 
 
 class Initial(NamedTuple):
-    """Initial centres of all problems, and the errors of those that have wrong ones; None: `init` is a method."""
+    """Initial centres of all problems; None: `init` is a method. A problem with wrong centres has an error."""
 
     rows: npt.NDArray[Any] | None
     errors: dict[int, Error]

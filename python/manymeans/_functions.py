@@ -441,9 +441,9 @@ def fit_each(
     groups : array-like of shape (n_problems + 1,), optional
         Offsets: problem b has the rows ``X[groups[b]:groups[b + 1]]``. They ascend from 0 to n_samples.
     k_each : array-like of shape (n_problems,), optional
-        The number of clusters of each problem, instead of `k`: not beside it.
+        The number of clusters of each problem. It replaces `k`, which must be left out.
     seed_each : array-like of shape (n_problems,), optional
-        The seed of each problem, instead of `seed`: not beside it.
+        The seed of each problem. It replaces `seed`, which must be left out.
     errors : {"raise", "skip"}, default="raise"
         ``"raise"``: a problem that cannot be fitted raises its error. ``"skip"``: it is left out, and
         `BatchResult.errors` has its message.

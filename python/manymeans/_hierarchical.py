@@ -201,7 +201,7 @@ class HierarchicalKMeans(_Clusterer):
             Points; a walk makes a sparse matrix dense.
         n_probe : int, default=None
             On each level, a walk keeps the `n_probe` nearest of the nodes that it reaches, ties to the lowest index.
-            It returns the nearest leaf below them, which need not be the nearest of all. None: all leaves
+            It returns the nearest leaf below them, which need not be the nearest of all. With None, all leaves
             are compared. docs/user/trees.md says when a walk is faster.
         out : array of shape (n_samples,), default=None
             int32, of NumPy or CuPy, or a tensor of torch on a CUDA device: the labels are written there.

@@ -59,7 +59,7 @@ class Checkpoint {
   Checkpoint(const FitHooks& hooks, FitIdentity identity, std::span<Member> members, bool writes);
   /// Of a call of many fits with `models` models in all, which counts fits.
   Checkpoint(const FitHooks& hooks, FitIdentity identity, size_t models);
-  /// Of one fit of a call of many: its states are those of `whole` from number `first` on. `whole` writes the file.
+  /// Of one fit of a call of many. `whole` has its states, from number `first` on, and writes the file.
   Checkpoint(Checkpoint& whole, size_t first, std::span<Member> members);
 
   /// Takes the states that the file has, if it is to be resumed. Returns whether there are any. Throws as resume().

@@ -463,7 +463,7 @@ Verdict LloydRun::judge_trial(Member& member, std::optional<StopReason> stop) {
 
 // Returns the members whose clusters have their numbers. The prototypes of the others are put into the order of the
 // weights. Rows with equal distances go to the lowest number, so one pass at the end of the run labels the rows of
-// these others. It may change the order again. The contract ("Numbers") has the proof that this ends.
+// the others. It may change the order again. The contract ("Numbers") has the proof that this ends.
 std::vector<Member*> LloydRun::in_order(std::vector<Member*> done) {
   std::erase_if(done, [&](Member* member) {
     const std::string& init = member->result.init;

@@ -70,7 +70,7 @@ class RowClusters {
 
   int64_t distinct() const { return static_cast<int64_t>(line_.size()); }
   const Input& input() const { return input_; }
-  /// Whether rounding moved values or centres of the last model from the optimum.
+  /// Returns whether rounding moved values or centres of the last model from the optimum.
   bool rounded() const { return rounded_; }
 
   ModelResult solve(int64_t k) {
@@ -149,8 +149,8 @@ class RowClusters {
     }
   }
 
-  // Whether centres are not the means of the parts, but for the rounding to their type: sums are rounded at a bit that
-  // the largest of all values decides.
+  // Returns whether a centre differs from the mean of its part by more than the rounding to its type. The largest of
+  // all values decides at which bit sums are rounded.
   bool has_rounded_centres(const ModelResult& model) const {
     constexpr double kSpread = 1e-6;  // of a part, which is less than its inertia shows
     size_t i = 0;
@@ -218,7 +218,7 @@ class RowClusters {
   std::vector<SortedValue<T>> sorted_;
   WeightedLine line_;
   std::vector<size_t> ends_;       // of the optimal parts of the line
-  bool rounded_ = false;           // whether the last model is not that of these parts
+  bool rounded_ = false;           // whether the last model has other parts or centres
   std::vector<uint32_t> labels_;   // of the sorted values
   std::vector<double> distances_;  // likewise, to their centres
 };

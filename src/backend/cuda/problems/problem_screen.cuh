@@ -149,8 +149,8 @@ class RowSides {
     with_values(points, [&](const auto* values) { load(points, values, places, sides); });
   }
 
-  /// What may be nearest to row t of this thread, which is number t of four. `relative`: problem_rounding(). `scale`:
-  /// tests only.
+  /// Returns the prototypes that may be nearest to row t of this thread, which is number t of four. `relative`:
+  /// problem_rounding(). `scale`: tests only.
   __device__ __forceinline__ Possible possible(const Sides& sides, int tiles, float relative, float scale) const {
     const auto least = [](float a, float b) { return fminf(a, b); };
     float best[kRows] = {INFINITY, INFINITY, INFINITY, INFINITY};

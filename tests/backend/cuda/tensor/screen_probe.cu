@@ -35,7 +35,7 @@ __device__ void multiply_by_warps(const __half* a, const __half* b, float (&sums
   }
 }
 
-// The same in tf32, which has all values of fp16, for the first eight columns.
+// As multiply_by_warps(), in tf32 and for the first eight columns. tf32 has all values of fp16.
 __device__ void multiply_by_warps_tf32(const __half* a, const __half* b, float (&sums)[32]) {
   const int lane = static_cast<int>(threadIdx.x % 32);
   const auto one = [](const __half* matrix, int row, int column) {
