@@ -36,6 +36,10 @@ const MemorySpace& memory_space(const PointsView& points) {
           "', which this build cannot read (cuda: CMake option MANYMEANS_CUDA); copy them to the host's memory");
 }
 
+std::shared_ptr<const void> MemorySpace::gather(const PointsView& points, std::span<const int64_t>, PointsView&) const {
+  throw Error(ErrorCode::kInternal, "points", fmt::format("rows of the kind '{}' have no copy", points.place.space));
+}
+
 void MemorySpace::store_bytes(const ResultRoom& room, size_t, size_t, const void*) const {
   throw Error(ErrorCode::kUsage, "room", fmt::format("results cannot be written to the kind '{}'", room.place.space));
 }

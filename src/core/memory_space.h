@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -38,6 +39,12 @@ class MemorySpace {
   virtual void fetch_bytes(const PointsView& points, size_t first, size_t count, void* out) const = 0;
   /// Copies these rows, one after the other, to `out`.
   virtual void fetch_rows(const PointsView& points, std::span<const int64_t> rows, void* out) const = 0;
+  /// The bytes of rows that gather() may copy; 0: it copies none.
+  virtual int64_t gather_bytes(const PointsView& /*points*/) const { return 0; }
+  /// Copies these rows, one after the other, to memory of the same device. `copy` becomes a view of them, which lives as
+  /// long as what is returned.
+  virtual std::shared_ptr<const void> gather(const PointsView& points, std::span<const int64_t> rows,
+                                             PointsView& copy) const;
   /// Copies `count` bytes to the room, from its byte `first` on.
   virtual void store_bytes(const ResultRoom& room, size_t first, size_t count, const void* from) const;
   /// Scans columns as data/input.cpp does, on the device. Weights w', or none, lie in the host's memory.

@@ -16,6 +16,7 @@
 #include "data/gather.h"
 #include "data/input.h"
 #include "data/memory_plan.h"
+#include "data/row_copy.h"
 #include "engine/best_labels.h"
 #include "engine/check_clusters.h"
 #include "engine/checkpoint.h"
@@ -35,6 +36,7 @@
 #include <cstring>
 #include <iterator>
 #include <limits>
+#include <memory>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -162,6 +164,7 @@ class TreeFit {
   }
 
   TreeResult run() {
+    copy_to_device();
     fit_root();
     checkpoint_ ? save_at_end(*checkpoint_, hooks_, [&] { make_leaves(); }) : make_leaves();
     tell_warnings();
@@ -176,6 +179,17 @@ class TreeFit {
     for (int64_t left = levels; left > 0; --left) split_level(left);
     fit_leaves();
     bound_sizes();
+  }
+
+  // A device with room for all points gets them once, not for each fit. Rows of length one are made by the host.
+  void copy_to_device() {
+    if (points_.n == 0 || options_.metric == Metric::kCosine || options_.memory.bytes > 0) return;
+    try {
+      copied_ = backend_of_fit(points_, split_, split_hooks_)->copy(points_, {});
+    } catch (const Error& error) {  // others took the memory meanwhile
+      if (error.code() != ErrorCode::kUnavailable || !devices_answer()) throw;
+    }
+    if (copied_ && copied_->points().copies.parts.empty()) read_ = copied_->points().points;
   }
 
   // It has a state for each split, whose number is its node's, and then one for the flat fit.
@@ -203,8 +217,8 @@ class TreeFit {
     FitOptions one = split_;
     one.init = "first";
     one.max_iter = 1;
-    one.algorithm = "brute";  // one distance of a row: a packed copy would take longer
-    const FitResult root = fit(points_, weights_, one, split_hooks_);
+    if (!read_.on_device()) one.algorithm = "brute";  // one distance of a row: a packed copy would take longer
+    const FitResult root = fit(read_, weights_, one, split_hooks_);
     require_whole(root.interrupted);
     result_.parents = {-1};
     add_vector(root.models[0].prototypes, 0);
@@ -279,7 +293,8 @@ class TreeFit {
   // and one node at most, where there are several.
   using PlaceIterator = std::vector<Place>::const_iterator;
   PlaceIterator end_of_batch(PlaceIterator from, PlaceIterator end) const {
-    const int64_t limit = memory_ / 4 * std::max(1, comm_.size() / 2);
+    int64_t limit = memory_ / 4 * std::max(1, comm_.size() / 2);
+    if (limit == 0 && comm_.alone() && read_.on_device()) limit = memory_space(read_).gather_bytes(read_);
     const int64_t bytes = points_.d * static_cast<int64_t>(size_of(prototype_type(points_.type)));
     int64_t taken = from->node->rows * bytes;
     auto to = from + 1;
@@ -305,12 +320,12 @@ class TreeFit {
 
   Split split_together(const Node& node, int64_t left) {
     const std::span<const int64_t> rows = rows_of(node);
-    const Matrix gathered = has_all(node) ? Matrix() : gather_rows(points_, rows, pool_);
+    const RowCopy gathered = has_all(node) ? RowCopy{read_, nullptr} : rows_of_points(rows);
     check_mapped(points_.data);
     Matrix weights = weighted_ ? gather_rows(weight_column(), rows, pool_) : Matrix();
     if (comm_.max(int64_t{weighs(weights.values<double>())}) == 0) std::ranges::fill(weights.values<double>(), 1.0);
-    const FitResult found = fit_on(place_of(node.id), has_all(node) ? points_ : gathered.view(),
-                                   weights.values<double>(), options_of(node, left), split_hooks_);
+    const FitResult found = fit_on(place_of(node.id), gathered.view, weights.values<double>(),
+                                   options_of(node, left), split_hooks_);
     require_whole(found.interrupted);
     found.models[0].labels.read(0, node.held, labels_.data() + node.first);
     return Split(found.models[0]);
@@ -364,7 +379,8 @@ class TreeFit {
       saved.states.push_back(place_of(places[i].node->id).state);
     }
     const std::vector<int64_t> groups = shared.groups();
-    const Matrix gathered = shared_rows(points_, shared, rows);
+    const RowCopy gathered =
+        comm_.alone() ? rows_of_points(rows) : in_memory(shared_rows(points_, shared, rows));
     check_mapped(points_.data);
     FitHooks hooks = split_hooks_;
     hooks.comm = nullptr;
@@ -376,7 +392,7 @@ class TreeFit {
     }
     EachResult found;
     if (!each.k_each.empty()) {
-      Problems problems(gathered.view(), weights.values<double>(), groups, each, {});
+      Problems problems(gathered.view, weights.values<double>(), groups, each, {});
       found = fit_problems(problems, each, hooks, saved);
     }
     require_whole(comm_.max(int64_t{found.interrupted}) > 0);
@@ -393,6 +409,21 @@ class TreeFit {
     };
     shared.send(static_cast<size_t>(points.d) * size_of(all.type()), make, all.values<std::byte>().data());
     return all;
+  }
+
+  static RowCopy in_memory(Matrix rows) {
+    const auto owner = std::make_shared<Matrix>(std::move(rows));
+    return {owner->view(), owner};
+  }
+
+  // Where the points lie, if a device has room for them.
+  RowCopy rows_of_points(std::span<const int64_t> rows) {
+    RowCopy copy;
+    const size_t bytes = rows.size() * static_cast<size_t>(read_.d) * size_of(read_.type);
+    if (!read_.on_device() || static_cast<int64_t>(bytes) > memory_space(read_).gather_bytes(read_))
+      return in_memory(gather_rows(points_, rows, pool_));
+    copy.owner = memory_space(read_).gather(read_, rows, copy.view);
+    return copy;
   }
 
   PointsView weight_column() const { return {weights_.data(), std::ssize(weights_), 1, DataType::kFloat64}; }
@@ -471,7 +502,7 @@ class TreeFit {
     hooks.initial = leaf_vectors();
     hooks.checkpoint = {};
     hooks.log = {};  // sizes of leaves may change what is true
-    result_.fit = fit_on(place_of(std::ssize(result_.parents) - options_.k[0]), points_, weights_, flat, hooks);
+    result_.fit = fit_on(place_of(std::ssize(result_.parents) - options_.k[0]), read_, weights_, flat, hooks);
     require_whole(result_.fit.models[0].stop_reason == StopReason::kNotBegun);
     result_.fit.models[0].init = "tree";
     Provenance& provenance = result_.fit.provenance;
@@ -524,6 +555,8 @@ class TreeFit {
   using Clock = std::chrono::steady_clock;
 
   const PointsView& points_;
+  PointsView read_ = points_;  // the same, on a device if they were copied there
+  std::unique_ptr<CopiedPoints> copied_;
   std::span<const double> weights_;
   const FitHooks& hooks_;
   Comm& comm_;

@@ -9,9 +9,9 @@ int64_t few_capacity(int64_t rows, int64_t models) {
 }
 
 int64_t overflow_capacity(int64_t rows, int64_t models) {
-  // Of all models. In early passes over clumped points a tenth of the rows has many candidates. Rows without a place
-  // get all distances, which takes longer than everything else.
-  const int64_t most = std::clamp(rows / 8, int64_t{1} << 19, int64_t{1} << 22);
+  // Of all models. In early passes over clumped points an eighth of the rows and more has many candidates. Rows without
+  // a place get all distances, which takes longer than everything else.
+  const int64_t most = std::clamp(rows / 4, int64_t{1} << 19, int64_t{1} << 22);
   const int64_t wanted = std::min((rows + 1) / 2, most / models);
   return std::max<int64_t>(1, (wanted + kOverflowBlock - 1) / kOverflowBlock) * kOverflowBlock;
 }

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <string>
 
 namespace manymeans {
@@ -43,18 +44,44 @@ void check_place(const PointsView& points) {
   }
 }
 
-// A block a row.
-__global__ void gather_kernel(const char* points, const int64_t* rows, int64_t row_bytes, char* out) {
-  const char* from = points + rows[blockIdx.x] * row_bytes;
-  char* to = out + blockIdx.x * row_bytes;
-  for (int64_t at = threadIdx.x; at < row_bytes; at += blockDim.x) to[at] = from[at];
-}
-
 // The work of a call in the thread's own stream, which holds nothing else and takes milliseconds. It is over before its
 // operands are freed, also when an exception passes.
 struct OwnWork {
   ~OwnWork() { cudaStreamSynchronize(cudaStreamPerThread); }
 };
+
+// A block a row.
+template <class Word>
+__global__ void gather_kernel(const Word* points, const int64_t* rows, int64_t words, Word* out) {
+  const Word* from = points + rows[blockIdx.x] * words;
+  Word* to = out + blockIdx.x * words;
+  for (int64_t at = threadIdx.x; at < words; at += blockDim.x) to[at] = from[at];
+}
+
+template <class Word>
+void gather_words(const PointsView& points, std::span<const int64_t> rows, void* out) {
+  const cudaStream_t stream = cudaStreamPerThread;
+  constexpr size_t kTogether = size_t{1} << 24;  // rows whose numbers are on the device at a time
+  const auto words = static_cast<int64_t>(static_cast<size_t>(points.d) * size_of(points.type) / sizeof(Word));
+  cuda::DeviceBuffer<int64_t> numbers(std::min(rows.size(), kTogether), "numbers of rows");
+  const OwnWork settled;
+  for (size_t first = 0; first < rows.size(); first += kTogether) {
+    const std::span<const int64_t> some = rows.subspan(first, std::min(kTogether, rows.size() - first));
+    cuda::copy_to_device(numbers.data(), some.data(), some.size(), stream, "gathering rows");
+    gather_kernel<<<static_cast<unsigned>(some.size()), 128, 0, stream>>>(
+        static_cast<const Word*>(points.data), numbers.data(), words,
+        static_cast<Word*>(out) + static_cast<int64_t>(first) * words);
+    cuda::check_launch("gathering rows");
+  }
+  cuda::check(cudaStreamSynchronize(stream), "gathering rows");
+}
+
+// Into memory of the device, by the widest words that the rows allow.
+void gather_rows(const PointsView& points, std::span<const int64_t> rows, void* out) {
+  const size_t row_bytes = static_cast<size_t>(points.d) * size_of(points.type);
+  const bool wide = row_bytes % sizeof(uint4) == 0 && reinterpret_cast<uintptr_t>(points.data) % sizeof(uint4) == 0;
+  wide ? gather_words<uint4>(points, rows, out) : gather_words<char>(points, rows, out);
+}
 
 class CudaMemorySpace final : public MemorySpace {
  public:
@@ -64,6 +91,9 @@ class CudaMemorySpace final : public MemorySpace {
   void check(const PointsView& points) const override { check_place(points); }
   void fetch_bytes(const PointsView& points, size_t first, size_t count, void* out) const override;
   void fetch_rows(const PointsView& points, std::span<const int64_t> rows, void* out) const override;
+  int64_t gather_bytes(const PointsView& points) const override;
+  std::shared_ptr<const void> gather(const PointsView& points, std::span<const int64_t> rows,
+                                     PointsView& copy) const override;
   void store_bytes(const ResultRoom& room, size_t first, size_t count, const void* from) const override;
   DeviceScan scan_columns(const PointsView& points, std::span<const double> weights) const override {
     return cuda::scan_columns(points, weights);
@@ -113,23 +143,35 @@ void CudaMemorySpace::store_bytes(const ResultRoom& room, size_t first, size_t c
 void CudaMemorySpace::fetch_rows(const PointsView& points, std::span<const int64_t> rows, void* out) const {
   constexpr size_t kMaxBytes = size_t{64} << 20;  // of scratch on a device that may be nearly full
   const cuda::OnDevice here(points.place.device);
-  const cudaStream_t stream = cudaStreamPerThread;
   const size_t row_bytes = static_cast<size_t>(points.d) * size_of(points.type);
-  const size_t together = std::max<size_t>(1, kMaxBytes / (row_bytes + sizeof(int64_t)));
+  const size_t together = std::clamp<size_t>(kMaxBytes / std::max<size_t>(1, row_bytes), 1, std::max<size_t>(1, rows.size()));
+  cuda::DeviceBuffer<char> gathered(together * row_bytes, "rows to fetch");
   for (size_t first = 0; first < rows.size(); first += together) {
     const std::span<const int64_t> some = rows.subspan(first, std::min(together, rows.size() - first));
-    cuda::DeviceBuffer<int64_t> indices(some.size(), "rows to fetch");
-    cuda::DeviceBuffer<char> gathered(some.size() * row_bytes, "rows to fetch");
+    gather_rows(points, some, gathered.data());
     const OwnWork settled;
-    cuda::copy_to_device(indices.data(), some.data(), some.size(), stream, "fetching rows");
-    gather_kernel<<<static_cast<unsigned>(some.size()), 128, 0, stream>>>(
-        static_cast<const char*>(points.data), indices.data(), static_cast<int64_t>(row_bytes), gathered.data());
-    cuda::check_launch("fetching rows");
     cuda::check(cudaMemcpyAsync(static_cast<char*>(out) + first * row_bytes, gathered.data(), some.size() * row_bytes,
-                                cudaMemcpyDeviceToHost, stream),
+                                cudaMemcpyDeviceToHost, cudaStreamPerThread),
                 "fetching rows");
-    cuda::check(cudaStreamSynchronize(stream), "fetching rows");
+    cuda::check(cudaStreamSynchronize(cudaStreamPerThread), "fetching rows");
   }
+}
+
+// What is fitted to the rows has to fit beside them.
+int64_t CudaMemorySpace::gather_bytes(const PointsView& points) const {
+  const cuda::OnDevice here(points.place.device);
+  return cuda::free_device_memory() / 4;
+}
+
+std::shared_ptr<const void> CudaMemorySpace::gather(const PointsView& points, std::span<const int64_t> rows,
+                                                    PointsView& copy) const {
+  const cuda::OnDevice here(points.place.device);
+  copy = points;
+  copy.n = std::ssize(rows);
+  auto values = std::make_shared<cuda::DeviceBuffer<char>>(copy.bytes(), "rows of the points");
+  gather_rows(points, rows, values->data());
+  copy.data = values->data();
+  return values;
 }
 
 }  // namespace
