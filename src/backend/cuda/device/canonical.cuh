@@ -97,11 +97,11 @@ struct Distances {
 /// d2(x, c) of kCentres vectors c, by eight neighbouring threads of a warp; this is thread `lane` (0..7). The bits
 /// equal the bits by one thread. Eight values of a row are one 32-byte sector in float32. All threads of `mask` call it
 /// together.
-template <int kCentres, class T, class C>
+template <int kCentres, int kTogether = 8, class T, class C>
 __device__ __forceinline__ Distances<kCentres> canonical_distances_by_eight(const T* x, const C* const (&c)[kCentres],
                                                                             int64_t d, int lane, unsigned mask) {
-  // Loads of 64 columns are in flight together: rows are far away, and loads in sequence would each take as long.
-  constexpr int kTogether = 8;
+  // Loads of 8 kTogether columns are in flight together: rows are far away, and loads in sequence would each take as
+  // long.
   Distances<kCentres> found;
   for (int64_t first = 0; first < d; first += 8 * kTogether) {
     T xs[kTogether];
@@ -127,11 +127,11 @@ __device__ __forceinline__ Distances<kCentres> canonical_distances_by_eight(cons
 }
 
 /// As canonical_distances_by_eight(), of one vector.
-template <class T, class C>
+template <int kTogether = 8, class T, class C>
 __device__ double canonical_distance_by_eight(const T* x, const C* c, int64_t d, int lane,
                                               unsigned mask = 0xffffffffu) {
   const C* const one[1] = {c};
-  return canonical_distances_by_eight(x, one, d, lane, mask).d2[0];
+  return canonical_distances_by_eight<1, kTogether>(x, one, d, lane, mask).d2[0];
 }
 
 }  // namespace manymeans::cuda

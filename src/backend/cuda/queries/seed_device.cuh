@@ -11,7 +11,7 @@
 
 namespace manymeans::cuda {
 
-constexpr int kSeedThreads = 256;
+constexpr int kSeedThreads = 128;
 constexpr int kSeedWarps = kSeedThreads / 32;
 constexpr int kSeedGains = kSeedTileColumns * kDistanceLimbs;  ///< numbers of a tile
 constexpr unsigned kAllLanes = 0xffffffffu;
@@ -108,7 +108,7 @@ __device__ double distances_of_pairs(bool touching, int count, int64_t d, RowOf&
   unsigned touched = touching ? touch(0) : 0;
   for (int round = 0; round * 4 < count; ++round) {
     if (touching && round * 4 + 4 < count) touched |= touch(round + 1);
-    const double d2 = canonical_distance_by_eight(row_of(pair_of(round)), centre_of(pair_of(round)), d, lane & 7);
+    const double d2 = canonical_distance_by_eight<16>(row_of(pair_of(round)), centre_of(pair_of(round)), d, lane & 7);
     if (round == (lane & 7)) mine = d2;
   }
   use_touched(touched);

@@ -273,7 +273,7 @@ __device__ void begin_block(const SeedArguments& a, SeedShared<kTiles>& s, int f
 /// step, not 0.37). The 24 warps with 4 KB of loads each keep the memory busy (3.3 TB/s). The copies' small stages cost
 /// more waits than they save.
 template <class T, int kTiles>
-__global__ void __launch_bounds__(kSeedThreads, kTiles == 1 ? 3 : 2)
+__global__ void __launch_bounds__(kSeedThreads, kTiles == 1 ? 6 : 4)
     seed_screen_kernel(const __grid_constant__ SeedArguments a, bool fragments_fit) {
   await_kernel_before();
   __shared__ SeedShared<kTiles> s;
