@@ -40,6 +40,8 @@ struct PassModel {
   std::vector<PassResult> earlier = {};  ///< of the passes before it, where more than one was done
   Matrix last_prototypes = {};           ///< then: the prototypes of the last pass
   PassLimits limits = {};                ///< of Backend::upload_problems(): its own, but for the number of passes
+  /// Labels that the first pass may begin from, since most are right or nearly so; empty: none is known.
+  std::span<const uint32_t> guess = {};
 };
 
 /// Copies labels to those from row `first` on, of any width that holds them.

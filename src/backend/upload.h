@@ -22,6 +22,7 @@ struct Workload {
   int64_t sessions = 1;                ///< at the same time
   bool apart = false;                  ///< k-means++ or the like draws the first prototypes of most models
   std::vector<int64_t> clusters = {};  ///< of each model; empty: of one, max_clusters
+  bool guessed = false;                ///< PassModel::guess will be there
 };
 
 /// A model that has rows of its own: neighbouring rows of all points.

@@ -41,8 +41,8 @@ class MemorySpace {
   virtual void fetch_rows(const PointsView& points, std::span<const int64_t> rows, void* out) const = 0;
   /// The bytes of rows that gather() may copy; 0: it copies none.
   virtual int64_t gather_bytes(const PointsView& /*points*/) const { return 0; }
-  /// Copies these rows, one after the other, to memory of the same device. `copy` becomes a view of them, which lives as
-  /// long as what is returned.
+  /// Copies these rows, one after the other, to memory of the same device. `copy` becomes a view of them, which lives
+  /// as long as what is returned.
   virtual std::shared_ptr<const void> gather(const PointsView& points, std::span<const int64_t> rows,
                                              PointsView& copy) const;
   /// Copies `count` bytes to the room, from its byte `first` on.

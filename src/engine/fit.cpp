@@ -66,6 +66,7 @@ struct FitPlace {
   std::shared_ptr<Backend> backend = nullptr;  // null: one of its own
   Checkpoint* checkpoint = nullptr;            // of a caller who has one for several fits
   size_t state = 0;                            // number of the first model there
+  std::span<const uint32_t> guess = {};        // labels that rows probably get from the first model's prototypes
 };
 
 // Checks options and hooks against the shape of the points, without a look at their values. All ranks have `rows` rows
@@ -309,6 +310,7 @@ void Fit::prepare() {
     if (place_.kind.swaps > 0) begin_search(member);
   }
   if (task_.given()) give_prototypes(task_.hooks.initial, input_, task_.options.metric, members_);
+  members_[0].guess = place_.guess;
   const bool watched = task_.hooks.progress != nullptr && place_.kind.prototype.euclidean && place_.remote == nullptr;
   if (comm_.max(int64_t{watched}) > 0) estimate_.emplace(input_, pool_);
   open_checkpoint();
@@ -332,6 +334,7 @@ void Fit::open_checkpoint() {
 void Fit::upload() {
   Workload workload = workload_of(task_.options, members_, backend_->threads());
   if (place_.kind.search != nullptr) add_trials(*place_.kind.search, workload);
+  workload.guessed = !place_.guess.empty();
   if (place_.remote != nullptr) upload_ = make_remote_upload(input_, *place_.remote, workload);
   if (upload_) return;
   std::shared_ptr<Upload> own;
@@ -517,7 +520,7 @@ FitResult fit_on(const FitAmongOthers& place, const PointsView& points, std::spa
   Comm& comm = hooks.comm ? *hooks.comm : self_comm();
   return all_or_abort(comm, [&] {
     return fit_at({points, weights, options, hooks},
-                  {{}, comm, FitKind{}, nullptr, false, place.backend, place.checkpoint, place.state});
+                  {{}, comm, FitKind{}, nullptr, false, place.backend, place.checkpoint, place.state, place.guess});
   });
 }
 

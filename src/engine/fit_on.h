@@ -23,6 +23,7 @@ struct FitAmongOthers {
   std::shared_ptr<Backend> backend = nullptr;  ///< null: one of its own
   Checkpoint* checkpoint = nullptr;            ///< of the caller, in place of that of the hooks, and maybe null
   size_t state = 0;                            ///< number of its first model there
+  std::span<const uint32_t> guess = {};        ///< labels that rows probably get from the prototypes given
 };
 
 /// Does the work of fit().

@@ -217,6 +217,7 @@ int LloydRun::pass(std::span<Member*> active) {
   for (const Member* member : active) {
     models.push_back({member->slot, &member->prototypes, {}});
     if (member->own_rows) models.back().limits = own_limits_[static_cast<size_t>(member->slot)];
+    if (!member->begun) models.back().guess = member->guess;
     clusters += member->result.k;
   }
   const Stopwatch watch(cost_.iterate);

@@ -8,6 +8,7 @@
 #include "io/results/search_record.h"
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -23,14 +24,15 @@ struct OwnRows {
 struct Member {
   ModelResult result;  ///< filled during the fit
   std::optional<OwnRows> own_rows;
-  int64_t index = 0;       ///< in the ensemble
-  int slot = 0;            ///< in its session
-  Matrix prototypes;       ///< of the next pass
-  Matrix given;            ///< those to begin with; empty: the method of `result.init` chooses them
-  bool begun = false;      ///< has prototypes and took part in a pass
-  bool stopping = false;   ///< a reason to stop is known; one labelling pass is left
-  bool relocated = false;  ///< the last update moved rows to empty clusters
-  LabelSum state = 0;      ///< change of the label sum since the first pass
+  int64_t index = 0;                ///< in the ensemble
+  int slot = 0;                     ///< in its session
+  Matrix prototypes;                ///< of the next pass
+  Matrix given;                     ///< those to begin with; empty: the method of `result.init` chooses them
+  std::span<const uint32_t> guess;  ///< labels that are probably near those of the first pass; empty: none
+  bool begun = false;               ///< has prototypes and took part in a pass
+  bool stopping = false;            ///< a reason to stop is known; one labelling pass is left
+  bool relocated = false;           ///< the last update moved rows to empty clusters
+  LabelSum state = 0;               ///< change of the label sum since the first pass
   CycleFinder cycle;
   std::optional<double> last_inertia;  ///< exact, of the pass before; only for the stop rule inertia
   std::vector<std::string> warnings;

@@ -324,8 +324,8 @@ class TreeFit {
     check_mapped(points_.data);
     Matrix weights = weighted_ ? gather_rows(weight_column(), rows, pool_) : Matrix();
     if (comm_.max(int64_t{weighs(weights.values<double>())}) == 0) std::ranges::fill(weights.values<double>(), 1.0);
-    const FitResult found = fit_on(place_of(node.id), gathered.view, weights.values<double>(),
-                                   options_of(node, left), split_hooks_);
+    const FitResult found =
+        fit_on(place_of(node.id), gathered.view, weights.values<double>(), options_of(node, left), split_hooks_);
     require_whole(found.interrupted);
     found.models[0].labels.read(0, node.held, labels_.data() + node.first);
     return Split(found.models[0]);
@@ -379,8 +379,7 @@ class TreeFit {
       saved.states.push_back(place_of(places[i].node->id).state);
     }
     const std::vector<int64_t> groups = shared.groups();
-    const RowCopy gathered =
-        comm_.alone() ? rows_of_points(rows) : in_memory(shared_rows(points_, shared, rows));
+    const RowCopy gathered = comm_.alone() ? rows_of_points(rows) : in_memory(shared_rows(points_, shared, rows));
     check_mapped(points_.data);
     FitHooks hooks = split_hooks_;
     hooks.comm = nullptr;
@@ -502,13 +501,22 @@ class TreeFit {
     hooks.initial = leaf_vectors();
     hooks.checkpoint = {};
     hooks.log = {};  // sizes of leaves may change what is true
-    result_.fit = fit_on(place_of(std::ssize(result_.parents) - options_.k[0]), read_, weights_, flat, hooks);
+    FitAmongOthers place = place_of(std::ssize(result_.parents) - options_.k[0]);
+    if (!is_sampled()) place.guess = leaves_of_rows();
+    result_.fit = fit_on(place, read_, weights_, flat, hooks);
     require_whole(result_.fit.models[0].stop_reason == StopReason::kNotBegun);
     result_.fit.models[0].init = "tree";
     Provenance& provenance = result_.fit.provenance;
     provenance.options = result_.options;
     provenance.seconds.insert(provenance.seconds.begin(), seconds_.begin(), seconds_.end());
     begin_ = Clock::now();
+  }
+
+  std::span<const uint32_t> leaves_of_rows() {
+    for (uint32_t leaf = 0; leaf < nodes_.size(); ++leaf) {
+      for (const int64_t row : rows_of(nodes_[leaf])) labels_[static_cast<size_t>(row)] = leaf;
+    }
+    return labels_;
   }
 
   void bound_sizes() {

@@ -200,14 +200,16 @@ constexpr double kWorthOfLook = 0.75;
 // Nanoseconds of a row and model without hits; infinity without a look or with too few passes for one.
 double least_look_ns(const CpuKernels& kernels, const ScreenKernels& screen, const LookCosts& costs, int64_t d,
                      const Workload& workload) {
-  constexpr int64_t kMinPasses = 6;  // of a model
+  constexpr double kCoding = 0.5;  // of a value
   const std::vector<int64_t> clusters = clusters_of(workload);
   const int64_t passes = workload.passes / static_cast<int64_t>(clusters.size());
-  if (coded_kernels(kernels, screen, d) == nullptr || passes < kMinPasses) {
+  const int64_t min_passes = workload.guessed ? 1 : 6;  // of a model
+  if (coded_kernels(kernels, screen, d) == nullptr || passes < min_passes) {
     return std::numeric_limits<double>::infinity();
   }
   const auto columns = static_cast<double>(std::reduce(clusters.begin(), clusters.end()));
-  return costs.column * columns / static_cast<double>(clusters.size()) + costs.row;
+  const double coding = workload.guessed ? kCoding * static_cast<double>(d) / static_cast<double>(passes) : 0;
+  return costs.column * columns / static_cast<double>(clusters.size()) + costs.row + coding;
 }
 
 // Decides whether a look precedes the chosen screen. `screened` and `looked` are nanoseconds of a row and model.

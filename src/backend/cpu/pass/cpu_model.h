@@ -6,6 +6,7 @@
 #include "data/statistics.h"
 
 #include <cstdint>
+#include <span>
 
 namespace manymeans {
 
@@ -15,6 +16,7 @@ struct CpuModel {
   int64_t k = 0;
   bool labelled = false;
   Labels labels;
+  std::span<const uint32_t> guess;  // of the labels, before the first pass
   Statistics statistics;
   int64_t passes = 0;
   double changed_share = 1;  // in the last pass

@@ -56,7 +56,12 @@ int CpuSession::advance(std::span<PassModel> models, const PassLimits&) {
   screen_.prepare();
   bounds_.prepare();
   accumulator_.prepare();
-  for (const PassModel& active : models) prepare_model(model(active.slot));
+  for (const PassModel& active : models) {
+    CpuModel& m = model(active.slot);
+    prepare_model(m);
+    const bool useful = !m.labelled && std::ssize(active.guess) == shared_.input.points.n;
+    m.guess = useful ? active.guess : std::span<const uint32_t>();
+  }
   std::vector<PassTarget> targets = make_targets(models);
   bounds_.follow(targets, models_, pool_);
   for (const PassTarget& target : targets) {
@@ -147,7 +152,12 @@ void CpuSession::label_block(const PassTarget& target, TileBlock& block, int w, 
 void CpuSession::label_whole_block(const PassTarget& target, const TileBlock& block, int w, PassResult& result) {
   Worker& worker = screen_.worker(w);
   if (!target.coded.widths.empty() && !target.carries) {
-    model(target.slot).labels.read(block.first_row, block.rows, worker.labels.data());
+    const CpuModel& m = model(target.slot);
+    if (m.labelled) {
+      m.labels.read(block.first_row, block.rows, worker.labels.data());
+    } else {
+      std::copy_n(m.guess.begin() + block.first_row, block.rows, worker.labels.begin());
+    }
     screen_.look_and_resolve(target, block, worker, result);
     record_changes(target, block, w, result);
     return;
@@ -180,14 +190,15 @@ void CpuSession::learn_from_pass(const PassTarget& target, const PassResult& res
   if (m.looked) learn_from_look(m, result);
   ++m.passes;
   m.changed_share = static_cast<double>(result.changed) / static_cast<double>(shared_.input.points.n);
+  if (m.looked && !m.labelled) m.changed_share = 0;  // no more is known than that looks pay
   bounds_.learn(target, result);
 }
 
 bool CpuSession::begins_with_look(int slot) const {
   const CpuModel& m = models_[static_cast<size_t>(slot)];
-  if (shared_.plan.in_bytes == nullptr || !m.labelled || bounds_.wanted(slot)) return false;
+  if (shared_.plan.in_bytes == nullptr || (!m.labelled && m.guess.empty()) || bounds_.wanted(slot)) return false;
   if (shared_.options.tuning.cpu.passes_in_bytes.value_or(false)) return true;
-  return m.looks && m.changed_share < kSettledShare;
+  return m.looks && (!m.labelled || m.changed_share < kSettledShare);
 }
 
 // Looks that leave too much go on as screens.
