@@ -23,7 +23,7 @@ struct TreeOptions : FitOptions {
   int64_t refine = 2;     ///< iterations of a flat fit of all leaves, after the last level
   int64_t sample = 0;     ///< rows of which the tree is made; 0: all rows
 
-  TreeOptions() { max_iter = 10; }
+  TreeOptions() { max_iter = 5; }
 };
 
 /// Calls visit(info, member) for every option of fit_tree(), in the order of --help. `Options` is TreeOptions or const

@@ -123,7 +123,7 @@ class HierarchicalKMeans(_Clusterer):
         type='{"auto", "k-means++", "k-means||", "random", "first"}',
         text="How a split begins: see `manymeans.fit`. ``\"auto\"``: ``\"random\"`` above the last level.",
     )  # fmt: skip
-    max_iter: int = parameter(default=10, accepts=[at_least(1)], option=True, text="Max iterations of a split.")
+    max_iter: int = parameter(default=5, accepts=[at_least(1)], option=True, text="Max iterations of a split.")
     metric: str = parameter(
         default="euclidean", accepts=[StrOptions({"euclidean", "cosine"})], option=True,
         type='{"euclidean", "cosine"}',

@@ -81,7 +81,7 @@ def test_the_leaves_are_a_model(mixture, tmp_path):
     loaded = manymeans.KMeans.load(tmp_path / "leaves.npz")
     assert np.array_equal(loaded.predict(mixture), tree.labels_)
     options = tree.provenance_["options"]
-    assert (options["refine"], options["sample"], options["max_iter"]) == (2, None, 10)
+    assert (options["refine"], options["sample"], options["max_iter"]) == (2, None, 5)
     assert tree.to_faiss().dtype == np.float32 and tree.to_faiss().flags.c_contiguous
     assert (HierarchicalKMeans(64, random_state=0).fit_predict(mixture) == tree.labels_).all()
 
