@@ -86,6 +86,8 @@ SIDES = {
     "tree": (tree, {}),
     "tree, `refine=0`": (tree, {"refine": 0}),
     "tree, `refine=10`": (tree, {"refine": 10}),
+    "tree, `quota=inertia`": (tree, {"quota": "inertia"}),
+    "tree, `quota=inertia`, `refine=10`": (tree, {"quota": "inertia", "refine": 10}),
     "tree, `init=random`": (tree, {"init": "random"}),
     "tree, a sample of 2 / 5": (tree, {"share": 0.4}),
     "tree, cap of 2 x the mean": (tree, {"cap": 2}),
@@ -147,6 +149,8 @@ LISTS = {
     "`HierarchicalKMeans`": (tree, {}),
     "`HierarchicalKMeans(refine=10)`": (tree, {"refine": 10}),
     "`HierarchicalKMeans(refine=25)`": (tree, {"refine": 25}),
+    "`HierarchicalKMeans(quota=\"inertia\")`": (tree, {"quota": "inertia"}),
+    "`HierarchicalKMeans(quota=\"inertia\", refine=10)`": (tree, {"quota": "inertia", "refine": 10}),
     "`KMeans`, ten iterations from random rows": (flat, {"init": "random"}),
     "SuperKMeans, hierarchical (defaults)": (super_kmeans, {"hierarchical": True}),
 }

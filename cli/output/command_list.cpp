@@ -4,6 +4,7 @@
 #include <manymeans/io.h>
 #include <manymeans/options.h>
 #include <manymeans/regress.h>
+#include <manymeans/tree.h>
 
 #include <algorithm>
 #include <string_view>
@@ -37,6 +38,7 @@ const std::vector<Values>& known_values() {
       {"--intercept", {"true", "false"}},
       {"--gating", texts_of<Gating>()},
       {"--method", texts_of<ConsensusMethod>()},
+      {"--quota", texts_of<LeafQuota>()},
   };
   return all;
 }

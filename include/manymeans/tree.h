@@ -14,14 +14,24 @@
 
 namespace manymeans {
 
+/// What the numbers of leaves of siblings are in proportion to.
+enum class LeafQuota : uint8_t {
+  kRows,     ///< their rows
+  kInertia,  ///< an estimate of their inertia: small groups far from others get leaves of their own
+};
+
+template <>
+std::span<const std::string_view> names_of<LeafQuota>();
+
 /// All options of fit_tree(): options of the fit of each split, and options of the tree.
 ///
 /// k                    one number: the leaves
 /// min_size, max_size   rows of a leaf in the result; both are hard, and splits do not know them
 struct TreeOptions : FitOptions {
   int64_t branching = 0;  ///< children of a node where clusters are of similar sizes; 0: two or three levels, by k
-  int64_t refine = 2;     ///< iterations of a flat fit of all leaves, after the last level
-  int64_t sample = 0;     ///< rows of which the tree is made; 0: all rows
+  LeafQuota quota = LeafQuota::kRows;  ///< how children share the leaves of their node
+  int64_t refine = 2;                  ///< iterations of a flat fit of all leaves, after the last level
+  int64_t sample = 0;                  ///< rows of which the tree is made; 0: all rows
 
   TreeOptions() { max_iter = 5; }
 };
@@ -51,6 +61,10 @@ void for_each_tree_option(Options& options, Visitor&& visit) {
           "branching", "--branching", "COUNT",
           "Children of a node where clusters are of similar sizes; 0: two levels, or three above 65,536 leaves."},
       options.branching);
+  visit(OptionInfo{"quota", "--quota", "NAME",
+                   "How children share the leaves of their node: by their rows, or by their inertia. inertia: small "
+                   "groups far from others get leaves of their own, and sizes differ more."},
+        options.quota);
   visit(OptionInfo{"refine", "--refine", "COUNT", "Iterations of a flat fit from the leaves, after the last level."},
         options.refine);
   visit(OptionInfo{"sample", "--sample", "ROWS",
@@ -90,8 +104,8 @@ struct TreeResult {
 };
 
 /// Splits the rows into options.k[0] clusters by levels. A node is split by a fit of its rows, and all splits of a
-/// level are one call of fit_each(). Children get numbers of leaves in proportion to their rows. The leaves then begin
-/// a flat fit of all rows. All leaves have the same depth, and siblings are neighbours.
+/// level are one call of fit_each(). Children get numbers of leaves in proportion to their rows, or their inertia. The
+/// leaves then begin a flat fit of all rows. All leaves have the same depth, and siblings are neighbours.
 ///
 /// points   N x D as for fit(), but dense
 /// hooks    progress, pause, log, cancel, abort and checkpoint. A tree that is stopped before its last level, or before

@@ -126,7 +126,7 @@ def run_tree(
 
     columns = _Columns(points.names, (points.source or Source()).and_files_of(points.array, weights, None))
     result = _run(call, columns, options, {"initial": None, "checkpoint": checkpoint, "ranks": None}, **shown)
-    own = {name: options.get(name) for name in ("branching", "refine", "sample")}
+    own = {name: options.get(name) for name in ("branching", "quota", "refine", "sample")}
     return result._with_options(own), tree
 
 

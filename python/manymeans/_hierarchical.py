@@ -25,10 +25,10 @@ from ._sklearn import checks_parameters
 class HierarchicalKMeans(_Clusterer):
     """A tree of k-means: thousands to a million clusters in a fraction of the time of `KMeans`.
 
-    A node is split by an exact fit of its rows, and its children get leaves in proportion to their rows. All splits of
-    a level are one call of `manymeans.fit_each`. The leaves then begin a flat fit of all rows. Sizes of leaves may have
-    hard bounds. This suits the lists of an index. The answer depends on the points, the weights, the parameters and the
-    seed. It never depends on the number of threads, the instruction set or the backend.
+    A node is split by an exact fit of its rows, and its children get leaves in proportion to their rows or inertia. All
+    splits of a level are one call of `manymeans.fit_each`. The leaves then begin a flat fit of all rows. Sizes of
+    leaves may have hard bounds. This suits the lists of an index. The answer depends on the points, the weights, the
+    parameters and the seed. It never depends on the number of threads, the instruction set or the backend.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class HierarchicalKMeans(_Clusterer):
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, where all are strings.
     result_ : FitResult
-        The leaves as one model; its provenance has `branching`, `refine` and `sample`, too.
+        The leaves as one model; its provenance has `branching`, `quota`, `refine` and `sample`, too.
     answer_ : str
         Digest of all splits and the leaves: 32 hexadecimal digits, equal for equal answers, on every machine.
 
@@ -100,6 +100,11 @@ class HierarchicalKMeans(_Clusterer):
         default="auto", accepts=[StrOptions({"auto"}), at_least(2)], type='"auto" or int',
         text="Children of a node where clusters are of similar sizes. ``\"auto\"``: two levels, or three above 65,536 "
         "leaves.",
+    )  # fmt: skip
+    quota: str = parameter(
+        default="rows", accepts=[StrOptions({"rows", "inertia"})], option=True, type='{"rows", "inertia"}',
+        text="How children share the leaves of their node: by their rows or by their inertia. ``\"inertia\"``: small "
+        "groups far from others get leaves of their own, and sizes differ more.",
     )  # fmt: skip
     max_size: int | None = parameter(
         default=None, accepts=[at_least(1), None], option=True,
@@ -158,7 +163,7 @@ class HierarchicalKMeans(_Clusterer):
         y : Ignored
             There by convention.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights, 0 or larger; None: all equal. Numbers of leaves and sizes count rows.
+            Weights, 0 or larger; None: all equal. Sizes count rows, and so does the quota ``"rows"``.
 
         Returns
         -------

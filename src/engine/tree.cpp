@@ -21,6 +21,7 @@
 #include "engine/check_clusters.h"
 #include "engine/checkpoint.h"
 #include "engine/fit_on.h"
+#include "engine/leaf_quotas.h"
 #include "engine/leaf_sizes.h"
 #include "engine/problems.h"
 #include "engine/shared_nodes.h"
@@ -63,27 +64,6 @@ int64_t levels_of(const TreeOptions& options) {
   int64_t levels = 1;
   for (int64_t leaves = options.branching; leaves < k; leaves *= options.branching) ++levels;
   return levels;
-}
-
-// Shares `leaves` out among children; `rows` has the rows of each child. Each child with rows has one leaf in advance,
-// and the others are in proportion to its other rows. So no child has more leaves than rows.
-std::vector<int64_t> shared_leaves(int64_t leaves, std::span<const int64_t> rows) {
-  std::vector<int64_t> shares(rows.size());
-  std::vector<std::pair<int64_t, size_t>> remainders;  // negative: the largest comes first, then the first child
-  const int64_t children = std::ranges::count_if(rows, [](int64_t count) { return count > 0; });
-  const int64_t others = std::accumulate(rows.begin(), rows.end(), -children);
-  int64_t left = leaves - children;
-  for (size_t c = 0; c < rows.size(); ++c) {
-    if (rows[c] == 0) continue;
-    const auto product = static_cast<__int128>(leaves - children) * (rows[c] - 1);
-    const auto share = others == 0 ? 0 : static_cast<int64_t>(product / others);
-    shares[c] = 1 + share;
-    left -= share;
-    remainders.emplace_back(others == 0 ? 0 : -static_cast<int64_t>(product % others), c);
-  }
-  std::ranges::sort(remainders);
-  for (int64_t i = 0; i < left; ++i) ++shares[remainders[static_cast<size_t>(i)].second];
-  return shares;
 }
 
 struct Node {
@@ -459,22 +439,36 @@ class TreeFit {
 
   // Sorts the rows of a node by child. Leaves are all kept; of other children, those with rows.
   void add_children(const Node& node, const Split& split, bool leaves) {
-    const std::vector<int64_t> shares = shared_leaves(node.leaves, split.counts);
     const auto labels = std::span(labels_).subspan(static_cast<size_t>(node.first), static_cast<size_t>(node.held));
-    std::vector<int64_t> held(shares.size()), next(shares.size());
+    std::vector<int64_t> held(split.counts.size()), next(split.counts.size());
     for (const uint32_t label : labels) ++held[label];
+    const size_t before = nodes_.size();
     int64_t first = node.first;
-    for (size_t c = 0; c < shares.size(); ++c) {
+    for (size_t c = 0; c < held.size(); ++c) {
       next[c] = first;
       first += held[c];
       if (!leaves && split.counts[c] == 0) continue;
-      nodes_.push_back({std::ssize(result_.parents), split.counts[c], next[c], held[c], leaves ? 1 : shares[c]});
+      nodes_.push_back({std::ssize(result_.parents), split.counts[c], next[c], held[c], 1});
       result_.parents.push_back(node.id);
       add_vector(split.prototypes, static_cast<int64_t>(c));
     }
     const std::span<const int64_t> own = rows_of(node);
     const std::vector<int64_t> rows(own.begin(), own.end());
     for (size_t i = 0; i < rows.size(); ++i) order_[static_cast<size_t>(next[labels[i]]++)] = rows[i];
+    if (!leaves) share_out(node.leaves, std::span(nodes_).subspan(before));
+  }
+
+  // The children are the last nodes.
+  void share_out(int64_t leaves, std::span<Node> nodes) {
+    std::vector<ChildRows> children;
+    for (const Node& node : nodes) children.push_back({node.rows, rows_of(node)});
+    std::vector<int64_t> weights(children.size());  // none: rows count
+    if (options_.quota == LeafQuota::kInertia) {
+      weights = inertia_weights({points_, weights_, options_, hooks_, comm_, shard_.first}, children,
+                                last_vectors(std::ssize(nodes)), pool_);
+    }
+    const std::vector<int64_t> shares = share_leaves(leaves, children, std::move(weights));
+    for (size_t c = 0; c < nodes.size(); ++c) nodes[c].leaves = shares[c];
   }
 
   void add_vector(const Matrix& prototypes, int64_t row) {
@@ -483,11 +477,9 @@ class TreeFit {
     vectors_.insert(vectors_.end(), from.begin(), from.end());
   }
 
-  // The leaves are the last nodes.
-  PointsView leaf_vectors() const {
-    const int64_t k = options_.k[0];
-    const size_t bytes = vectors_.size() / result_.parents.size() * static_cast<size_t>(k);
-    return {vectors_.data() + vectors_.size() - bytes, k, points_.d, prototype_type(points_.type)};
+  PointsView last_vectors(int64_t count) const {
+    const size_t bytes = vectors_.size() / result_.parents.size() * static_cast<size_t>(count);
+    return {vectors_.data() + vectors_.size() - bytes, count, points_.d, prototype_type(points_.type)};
   }
 
   void fit_leaves() {
@@ -498,7 +490,7 @@ class TreeFit {
     flat.tol = 0;
     flat.max_iter = options_.refine;
     FitHooks hooks = hooks_;
-    hooks.initial = leaf_vectors();
+    hooks.initial = last_vectors(options_.k[0]);
     hooks.checkpoint = {};
     hooks.log = {};  // sizes of leaves may change what is true
     FitAmongOthers place = place_of(std::ssize(result_.parents) - options_.k[0]);

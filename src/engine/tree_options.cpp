@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <string>
 
 namespace manymeans {
@@ -13,6 +14,12 @@ Error usage(const char* option, const std::string& what) {
 }
 
 }  // namespace
+
+template <>
+std::span<const std::string_view> names_of<LeafQuota>() {
+  static constexpr std::array<std::string_view, 2> kNames = {"rows", "inertia"};
+  return kNames;
+}
 
 void check(const TreeOptions& options) {
   check(static_cast<const FitOptions&>(options));

@@ -24,6 +24,9 @@ def case_of(number):
     """A case of a fit, with as many leaves as there are rows at most."""
     rng = random.Random(f"tree {number}")
     case = any_case(1, 500 * number + 7)
+    if number % 10 == 0:  # more rows than a quota looks at
+        times = 300 // len(case["points"]) + 1
+        case |= {"points": case["points"] * times, "weights": case["weights"] and case["weights"] * times}
     n = len(case["points"])
     k = n + 1 if rng.random() < 0.02 else rng.randint(1, min(n, 24))
     return case | {
@@ -32,11 +35,13 @@ def case_of(number):
         "metric": rng.choice(["euclidean", "euclidean", "euclidean", "cosine"]), "branching": rng.choice([0, 2, 3, 5]),
         "sample": rng.choice([0, rng.randint(k, n), n + 5]) if k <= n else 0,
         "sizes": sizes(rng, n, [k]) if k <= n and rng.random() < 0.6 else (0, 0),
+        "quota": rng.choice(["rows", "inertia"]),
     }  # fmt: skip
 
 
 def answered(case, way):
-    names = ("k", "seed", "init", "max_iter", "tol", "stop", "empty", "metric", "branching", "refine", "sample")
+    names = ("k", "seed", "init", "max_iter", "tol", "stop", "empty", "metric", "branching", "quota", "refine",
+             "sample")  # fmt: skip
     options = {name: case[name] for name in names} | way
     options["min_size"], options["max_size"] = case["sizes"]
     points = np.array(case["points"], dtype=KINDS[case["kind"].code])

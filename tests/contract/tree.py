@@ -14,7 +14,7 @@ NODE_SEED = 21
 
 
 def fit_tree(case):
-    """A dict of what a tree is: `case` is the case of a fit, with "branching", "refine" and "sample"."""
+    """A dict of what a tree is: `case` is the case of a fit, with "branching", "quota", "refine" and "sample"."""
     n, k = len(case["points"]), case["k"][0]
     check(case, n, k)
     flat = case | {"sizes": (0, 0)}
@@ -38,7 +38,8 @@ def fit_tree(case):
             inertia += model.inertia
             parts = [[row for row, label in zip(rows, model.labels, strict=True) if label == c]
                      for c in range(len(model.prototypes))]  # fmt: skip
-            shares = shared_leaves(leaves, [len(part) for part in parts])
+            estimates = inertias_of(case, parts, model.prototypes) if left > 1 and case["quota"] == "inertia" else []
+            shares = shared_leaves(leaves, [len(part) for part in parts], weights_by(estimates))
             for part, share, vector in zip(parts, shares, model.prototypes, strict=True):
                 if part or left == 1:
                     children.append((len(parents), part, share))
@@ -90,15 +91,40 @@ def children_of(leaves, levels):
     return next(b for b in range(1, leaves + 1) if b**levels >= leaves)
 
 
-def shared_leaves(leaves, rows):
-    some = [c for c, count in enumerate(rows) if count]
-    spare, others = leaves - len(some), sum(rows) - len(some)
-    shares, remainders = [int(count > 0) for count in rows], []
+def inertias_of(case, parts, prototypes):
+    points = unit_rows(case["points"], case["kind"], "points") if case["metric"] == "cosine" else case["points"]
+    weights, found = case["weights"] or [1.0] * len(points), []
+    for part, prototype in zip(parts, prototypes, strict=True):
+        count, total = min(len(part), 64), 0.0
+        for row in (part[i * len(part) // count] for i in range(count)):
+            total += weights[row] * squared_distance(points[row], prototype)
+        found.append(len(part) * total / count if count else 0.0)
+    return found
+
+
+def weights_by(estimates):
+    """None: the rows are the weights."""
+    largest = max(estimates, default=0.0)
+    return [math.floor(v / largest * 2**31) for v in estimates] if 0 < largest < math.inf else None
+
+
+def shared_leaves(leaves, rows, weights):
+    room = [max(count - 1, 0) for count in rows]
+    shares, weights = [int(count > 0) for count in rows], weights or room
+    spare, full, some = leaves - sum(shares), True, {c for c, count in enumerate(rows) if count}
+    while full:
+        if not any(weights[c] for c in some):
+            weights = room
+        whole = sum(weights[c] for c in some)
+        full = {c for c in some if spare * weights[c] >= room[c] * whole}
+        some -= full
+        spare -= sum(room[c] for c in full)
+        for c in full:
+            shares[c] += room[c]
+    quotients = {c: divmod(spare * weights[c], whole) for c in some}
     for c in some:
-        quotient, remainder = divmod(spare * (rows[c] - 1), others) if others else (0, 0)
-        shares[c] += quotient
-        remainders.append((-remainder, c))
-    for _, c in sorted(remainders)[: leaves - sum(shares)]:
+        shares[c] += quotients[c][0]
+    for c in sorted(some, key=lambda c: (-quotients[c][1], c))[: leaves - sum(shares)]:
         shares[c] += 1
     return shares
 

@@ -61,6 +61,7 @@ Tree random_tree(uint64_t seed) {
   if (below(4) > 0) tree.options.max_size = (n + k - 1) / k + below(n / k + 1);
   if (below(2) > 0) tree.options.min_size = below(n / k + 1);
   if (below(4) == 0 && tree.rows.name.find("kGrid") == std::string::npos) tree.options.empty = EmptyPolicy::kKeep;
+  if (below(2) > 0) tree.options.quota = LeafQuota::kInertia;
   return tree;
 }
 
@@ -307,6 +308,44 @@ TEST(Tree, ASampleMakesTheTreeAndAllRowsHaveLeaves) {
   EXPECT_EQ(fit_tree(points, {}, options).fit.models[0].inertia, whole);
 }
 
+// Rows of the unit square, and `far` rows behind them, spread over a square of 2^exponent.
+std::vector<float> square_and_far_rows(int64_t near, int64_t far, int exponent) {
+  std::mt19937_64 random(1);
+  std::uniform_real_distribution<float> unit;
+  std::vector<float> x(static_cast<size_t>(2 * (near + far)));
+  for (size_t i = 0; i < x.size(); ++i) {
+    x[i] = std::ldexp(unit(random), i < static_cast<size_t>(2 * near) ? 0 : exponent);
+  }
+  return x;
+}
+
+TEST(Tree, AQuotaOfInertiaGivesFewFarRowsMoreLeaves) {
+  const std::vector<float> x = square_and_far_rows(20'000, 300, 8);
+  TreeOptions options = leaves(300);
+  const auto inertia_of = [&](std::span<const double> weights) {
+    return fit_tree(PointsView(x.data(), 20'300, 2), weights, options).fit.models[0].inertia;
+  };
+  std::vector<double> weights(20'300, 1.0);
+  std::fill(weights.begin() + 20'000, weights.end(), 0.0);  // rows far away that do not count
+  const double rows = inertia_of({}), masked = inertia_of(weights);
+  options.quota = LeafQuota::kInertia;
+  EXPECT_LT(inertia_of({}), 0.1 * rows);
+  EXPECT_LT(inertia_of(weights), 1.05 * masked);
+}
+
+TEST(Tree, InertiasThatSayNothingLeaveTheQuotaOfRows) {
+  std::vector<float> x = square_and_far_rows(2000, 0, 0);
+  for (float& value : x) value *= value;  // denser in a corner
+  const PointsView points(x.data(), 2000, 2);
+  TreeOptions rows = leaves(100), inertia = rows;
+  inertia.quota = LeafQuota::kInertia;
+  for (const double weight : {0x1p-1074, 1.0, 0x1p1020}) {  // products that are 0; some inertias; infinite ones
+    const std::vector<double> weights(2000, weight);
+    const bool same = fit_tree(points, weights, rows).digest() == fit_tree(points, weights, inertia).digest();
+    EXPECT_EQ(same, weight != 1) << weight;
+  }
+}
+
 TEST(Tree, EqualRowsBeyondTheCapFillLeavesInTheirOrder) {
   const std::vector<float> x(100, 3.0f);
   TreeOptions options = leaves(20);
@@ -511,6 +550,7 @@ TEST(Tree, AnotherCheckpointIsRefused) {
       {[](Tree& t) { t.options.k = {31}; }, "2: " + of + "k was 30 and is 31"},
       {[](Tree& t) { t.options.refine = 3; }, "2: " + of + "refine was 2 and is 3"},
       {[](Tree& t) { t.options.sample = 400; }, "2: " + of + "sample was 0 and is 400"},
+      {[](Tree& t) { t.options.quota = LeafQuota::kInertia; }, "2: " + of + "quota was rows and is inertia"},
       {[](Tree& t) { t.options.branching = 4; }, "2: " + of + "branching was 0 and is 4"},
       {[](Tree& t) { t.options.max_size = 40; }, "2: " + of + "max_size was 0 and is 40"},
       {[](Tree& t) { t.rows.weights.clear(); }, "3: " + of + "there were weights"},

@@ -60,8 +60,9 @@ REGRESSIONS = {
 TREES = {
     "a tree": ("points.npy", ["-k", "60", "--refine", "2"], (1, 2, 3, 4)),
     "a tree of a sample": ("points64.npy", ["-k", "40", "--refine", "1", "--sample", "500", "--branching", "2",
-                                            "--weights", "weights.npy", "--max-size", "90"], (2, 3)),
-    "a tree of directions": ("points.csv", ["-k", "30", "--refine", "0", "--metric", "cosine", "--min-size", "60"], (3,)),
+                                            "--weights", "weights.npy", "--max-size", "90", "--quota", "inertia"], (2, 3)),
+    "a tree of directions": ("points.csv", ["-k", "30", "--refine", "0", "--metric", "cosine", "--min-size", "60",
+                                            "--quota", "inertia"], (3,)),
     "a tree of bytes": ("points.u8bin", ["-k", "300", "--refine", "1", "--max-size", "11"], (4,)),
     "a tree of few rows": ("few.npy", ["-k", "3", "--refine", "2"], (2, 4)),
 }  # fmt: skip

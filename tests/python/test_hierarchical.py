@@ -23,7 +23,7 @@ def same(one, two):
         assert np.array_equal(getattr(one, name), getattr(two, name)), name
 
 
-@pytest.mark.parametrize("sizes", [{}, {"max_size": 120, "min_size": 80}])
+@pytest.mark.parametrize("sizes", [{}, {"max_size": 120, "min_size": 80, "quota": "inertia"}])
 def test_same_bits_however_it_is_computed(sizes, mixture):
     def fit(**options):
         return HierarchicalKMeans(50, random_state=7, **sizes, **options).fit(mixture)
@@ -81,7 +81,7 @@ def test_the_leaves_are_a_model(mixture, tmp_path):
     loaded = manymeans.KMeans.load(tmp_path / "leaves.npz")
     assert np.array_equal(loaded.predict(mixture), tree.labels_)
     options = tree.provenance_["options"]
-    assert (options["refine"], options["sample"], options["max_iter"]) == (2, None, 5)
+    assert (options["refine"], options["sample"], options["max_iter"], options["quota"]) == (2, None, 5, "rows")
     assert tree.to_faiss().dtype == np.float32 and tree.to_faiss().flags.c_contiguous
     assert (HierarchicalKMeans(64, random_state=0).fit_predict(mixture) == tree.labels_).all()
 
@@ -105,6 +105,14 @@ def test_a_sample_has_rows_of_init_random(mixture):
     alone = HierarchicalKMeans(10, refine=0, random_state=3).fit(mixture[np.sort(rows)])
     assert np.array_equal(tree.cluster_centers_, alone.cluster_centers_)
     assert len(tree.labels_) == 5000 and tree.provenance_["options"]["sample"] == 500
+
+
+def test_a_quota_of_inertia_serves_few_far_rows():
+    random = np.random.default_rng(0)
+    X = np.concatenate([random.normal(size=(5000, 4)), 100 * random.normal(size=(100, 4))]).astype(np.float32)
+    rows, inertia = (HierarchicalKMeans(100, quota=quota, random_state=0).fit(X) for quota in ("rows", "inertia"))
+    assert inertia.inertia_ < 0.2 * rows.inertia_
+    assert inertia.sizes_.std() > rows.sizes_.std()
 
 
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "u1", "i1"])
@@ -163,7 +171,8 @@ def test_errors_and_warnings(mixture):
     error(r"\[max_size\] 99 rows in each of 50 clusters are fewer .* at least 100 is right", max_size=99)
     error(r"\[min_size\] 101 rows in each of 50 clusters are more .* at most 100 is right", min_size=101)
     error(r"sample=49 should be", sample=49)
-    for options in {"branching": 1}, {"branching": "many"}, {"refine": -1}, {"init": "best"}, {"n_clusters": 0}:
+    bad = {"branching": 1}, {"branching": "many"}, {"quota": 1}, {"refine": -1}, {"init": "best"}, {"n_clusters": 0}
+    for options in bad:
         with pytest.raises(ValueError, match=next(iter(options))):
             HierarchicalKMeans(**options).fit(mixture)
     spoilt = mixture.copy()
