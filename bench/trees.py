@@ -149,8 +149,8 @@ LISTS = {
     "`HierarchicalKMeans`": (tree, {}),
     "`HierarchicalKMeans(refine=10)`": (tree, {"refine": 10}),
     "`HierarchicalKMeans(refine=25)`": (tree, {"refine": 25}),
-    "`HierarchicalKMeans(quota=\"inertia\")`": (tree, {"quota": "inertia"}),
-    "`HierarchicalKMeans(quota=\"inertia\", refine=10)`": (tree, {"quota": "inertia", "refine": 10}),
+    '`HierarchicalKMeans(quota="inertia")`': (tree, {"quota": "inertia"}),
+    '`HierarchicalKMeans(quota="inertia", refine=10)`': (tree, {"quota": "inertia", "refine": 10}),
     "`KMeans`, ten iterations from random rows": (flat, {"init": "random"}),
     "SuperKMeans, hierarchical (defaults)": (super_kmeans, {"hierarchical": True}),
 }

@@ -58,7 +58,9 @@ def main():
         del tree
         if k > options.flat:
             continue
-        flat, seconds = timed(lambda k=k: manymeans.KMeans(k, init="random", n_init=1, max_iter=10, tol=0, **how).fit(points))
+        flat, seconds = timed(
+            lambda k=k: manymeans.KMeans(k, init="random", n_init=1, max_iter=10, tol=0, **how).fit(points)
+        )
         line(f"flat, k = {k:,}", seconds, flat.inertia_, np.bincount(flat.labels_, minlength=k))
 
 

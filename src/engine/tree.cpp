@@ -16,13 +16,13 @@
 #include "data/gather.h"
 #include "data/input.h"
 #include "data/memory_plan.h"
-#include "data/row_copy.h"
 #include "engine/best_labels.h"
 #include "engine/check_clusters.h"
 #include "engine/checkpoint.h"
 #include "engine/fit_on.h"
 #include "engine/leaf_quotas.h"
 #include "engine/leaf_sizes.h"
+#include "engine/points_to_split.h"
 #include "engine/problems.h"
 #include "engine/shared_nodes.h"
 #include "engine/strategies.h"
@@ -37,7 +37,6 @@
 #include <cstring>
 #include <iterator>
 #include <limits>
-#include <memory>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -144,7 +143,7 @@ class TreeFit {
   }
 
   TreeResult run() {
-    copy_to_device();
+    read_.copy_to_device(split_, split_hooks_);
     fit_root();
     checkpoint_ ? save_at_end(*checkpoint_, hooks_, [&] { make_leaves(); }) : make_leaves();
     tell_warnings();
@@ -159,17 +158,6 @@ class TreeFit {
     for (int64_t left = levels; left > 0; --left) split_level(left);
     fit_leaves();
     bound_sizes();
-  }
-
-  // A device with room for all points gets them once, not for each fit. Rows of length one are made by the host.
-  void copy_to_device() {
-    if (points_.n == 0 || options_.metric == Metric::kCosine || options_.memory.bytes > 0) return;
-    try {
-      copied_ = backend_of_fit(points_, split_, split_hooks_)->copy(points_, {});
-    } catch (const Error& error) {  // others took the memory meanwhile
-      if (error.code() != ErrorCode::kUnavailable || !devices_answer()) throw;
-    }
-    if (copied_ && copied_->points().copies.parts.empty()) read_ = copied_->points().points;
   }
 
   // It has a state for each split, whose number is its node's, and then one for the flat fit.
@@ -197,8 +185,8 @@ class TreeFit {
     FitOptions one = split_;
     one.init = "first";
     one.max_iter = 1;
-    if (!read_.on_device()) one.algorithm = "brute";  // one distance of a row: a packed copy would take longer
-    const FitResult root = fit(read_, weights_, one, split_hooks_);
+    if (!read_.view().on_device()) one.algorithm = "brute";  // one distance of a row: a packed copy would take longer
+    const FitResult root = fit(read_.view(), weights_, one, split_hooks_);
     require_whole(root.interrupted);
     result_.parents = {-1};
     add_vector(root.models[0].prototypes, 0);
@@ -274,7 +262,7 @@ class TreeFit {
   using PlaceIterator = std::vector<Place>::const_iterator;
   PlaceIterator end_of_batch(PlaceIterator from, PlaceIterator end) const {
     int64_t limit = memory_ / 4 * std::max(1, comm_.size() / 2);
-    if (limit == 0 && comm_.alone() && read_.on_device()) limit = memory_space(read_).gather_bytes(read_);
+    if (limit == 0 && comm_.alone()) limit = read_.max_bytes_of_rows();
     const int64_t bytes = points_.d * static_cast<int64_t>(size_of(prototype_type(points_.type)));
     int64_t taken = from->node->rows * bytes;
     auto to = from + 1;
@@ -300,7 +288,7 @@ class TreeFit {
 
   Split split_together(const Node& node, int64_t left) {
     const std::span<const int64_t> rows = rows_of(node);
-    const RowCopy gathered = has_all(node) ? RowCopy{read_, nullptr} : rows_of_points(rows);
+    const RowCopy gathered = has_all(node) ? RowCopy{read_.view(), nullptr} : read_.rows(rows, pool_);
     check_mapped(points_.data);
     Matrix weights = weighted_ ? gather_rows(weight_column(), rows, pool_) : Matrix();
     if (comm_.max(int64_t{weighs(weights.values<double>())}) == 0) std::ranges::fill(weights.values<double>(), 1.0);
@@ -359,11 +347,12 @@ class TreeFit {
       saved.states.push_back(place_of(places[i].node->id).state);
     }
     const std::vector<int64_t> groups = shared.groups();
-    const RowCopy gathered = comm_.alone() ? rows_of_points(rows) : in_memory(shared_rows(points_, shared, rows));
+    const RowCopy gathered =
+        comm_.alone() ? read_.rows(rows, pool_) : in_memory(gather_rows(points_, shared, rows, pool_));
     check_mapped(points_.data);
     FitHooks hooks = split_hooks_;
     hooks.comm = nullptr;
-    Matrix weights = weighted_ ? shared_rows(weight_column(), shared, rows) : Matrix();
+    Matrix weights = weighted_ ? gather_rows(weight_column(), shared, rows, pool_) : Matrix();
     for (size_t b = 0; weighted_ && b + 1 < groups.size(); ++b) {
       const auto first = static_cast<size_t>(groups[b]), last = static_cast<size_t>(groups[b + 1]);
       const std::span<double> mine = weights.values<double>().subspan(first, last - first);
@@ -376,33 +365,6 @@ class TreeFit {
     }
     require_whole(comm_.max(int64_t{found.interrupted}) > 0);
     return found;
-  }
-
-  // Of all ranks, for the nodes that this rank splits; `rows`: those that it has of all nodes.
-  Matrix shared_rows(const PointsView& points, const SharedNodes& shared, std::span<const int64_t> rows) {
-    if (comm_.alone()) return gather_rows(points, rows, pool_);
-    Matrix all = Matrix::unwritten(shared.groups().back(), points.d, prototype_type(points.type));
-    const auto make = [&](int64_t first, int64_t last, std::byte* to) {
-      const auto some = rows.subspan(static_cast<size_t>(first), static_cast<size_t>(last - first));
-      std::ranges::copy(gather_rows(points, some, pool_).bytes(), to);
-    };
-    shared.send(static_cast<size_t>(points.d) * size_of(all.type()), make, all.values<std::byte>().data());
-    return all;
-  }
-
-  static RowCopy in_memory(Matrix rows) {
-    const auto owner = std::make_shared<Matrix>(std::move(rows));
-    return {owner->view(), owner};
-  }
-
-  // Where the points lie, if a device has room for them.
-  RowCopy rows_of_points(std::span<const int64_t> rows) {
-    RowCopy copy;
-    const size_t bytes = rows.size() * static_cast<size_t>(read_.d) * size_of(read_.type);
-    if (!read_.on_device() || static_cast<int64_t>(bytes) > memory_space(read_).gather_bytes(read_))
-      return in_memory(gather_rows(points_, rows, pool_));
-    copy.owner = memory_space(read_).gather(read_, rows, copy.view);
-    return copy;
   }
 
   PointsView weight_column() const { return {weights_.data(), std::ssize(weights_), 1, DataType::kFloat64}; }
@@ -495,7 +457,7 @@ class TreeFit {
     hooks.log = {};  // sizes of leaves may change what is true
     FitAmongOthers place = place_of(std::ssize(result_.parents) - options_.k[0]);
     if (!is_sampled()) place.guess = leaves_of_rows();
-    result_.fit = fit_on(place, read_, weights_, flat, hooks);
+    result_.fit = fit_on(place, read_.view(), weights_, flat, hooks);
     require_whole(result_.fit.models[0].stop_reason == StopReason::kNotBegun);
     result_.fit.models[0].init = "tree";
     Provenance& provenance = result_.fit.provenance;
@@ -555,8 +517,7 @@ class TreeFit {
   using Clock = std::chrono::steady_clock;
 
   const PointsView& points_;
-  PointsView read_ = points_;  // the same, on a device if they were copied there
-  std::unique_ptr<CopiedPoints> copied_;
+  PointsToSplit read_{points_};
   std::span<const double> weights_;
   const FitHooks& hooks_;
   Comm& comm_;

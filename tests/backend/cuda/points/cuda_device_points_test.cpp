@@ -13,6 +13,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <functional>
@@ -84,6 +85,31 @@ TEST(CudaDevicePoints, FitsAreThoseOfTheHostsPoints) {
         error_of([&] { expected = fit(made.points(), made.weights, options_of(made, "cpu"), hooks).digest(); });
     ASSERT_EQ(found, expected) << made.name << " " << found_error;
     ASSERT_EQ(found_error, expected_error) << made.name;
+  }
+}
+
+// The nodes are split where their rows were gathered. Points of the host are copied once, if they are large.
+TEST(CudaDevicePoints, TreesAreThoseOfTheHostsPoints) {
+  if (!device_present()) GTEST_SKIP() << "no CUDA device";
+  std::vector<Case> cases = all_cases();
+  for (const int64_t columns : {7, 32}) {
+    cases.push_back(make_case(Family::kNormal, DataType::kFloat32, Weighting::kNone, {700'000, columns, {7}}, 5));
+    cases.push_back(make_case(Family::kNormal, DataType::kUInt8, Weighting::kRanges, {2'500'000, columns, {7}}, 5));
+  }
+  for (const Case& made : cases) {
+    TreeOptions options;
+    static_cast<FitOptions&>(options) = options_of(made, "cpu");
+    options.k = {std::min<int64_t>(made.shape.n, 30)};
+    options.max_iter = 3;
+    options.branching = 4;
+    std::string expected, found, copied;
+    const std::string wrong = error_of([&] { expected = fit_tree(made.points(), made.weights, options, {}).digest(); });
+    options.backend = "cuda";
+    const OnDevice device(made.points());
+    ASSERT_EQ(error_of([&] { found = fit_tree(device.view(), made.weights, options, {}).digest(); }), wrong);
+    ASSERT_EQ(error_of([&] { copied = fit_tree(made.points(), made.weights, options, {}).digest(); }), wrong);
+    ASSERT_EQ(found, expected) << made.name;
+    ASSERT_EQ(copied, expected) << made.name;
   }
 }
 
