@@ -566,7 +566,7 @@ TEST(Tree, AnotherCheckpointIsRefused) {
   EXPECT_EQ(outcome_of([&] { return tree.fit(hooks); }).substr(0, of_fit.size()), of_fit);
   hooks.checkpoint.path = folder / "c";
   CheckpointFile file = load_checkpoint(folder / "c");
-  file.models[1].prototypes = Matrix(7, 4, DataType::kFloat32);
+  file.models[1].prototypes = Matrix(17, 4, DataType::kFloat32);
   save_checkpoint(folder / "c", file);
   EXPECT_NE(outcome_of([&] { return tree.fit(hooks); }).find("what it says of model k = "), std::string::npos);
   fs::resize_file(folder / "c", fs::file_size(folder / "c") - 100);
