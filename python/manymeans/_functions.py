@@ -127,7 +127,9 @@ def run_tree(
     columns = _Columns(points.names, (points.source or Source()).and_files_of(points.array, weights, None))
     result = _run(call, columns, options, {"initial": None, "checkpoint": checkpoint, "ranks": None}, **shown)
     own = {name: options.get(name) for name in ("branching", "refine", "sample")}
-    return result._with_options(own), tree
+    result = result._with_options(own)
+    result._digest = tree["digest"]  # of all splits, too
+    return result, tree
 
 
 def run_fit_shards(
