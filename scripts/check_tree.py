@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks that need nothing but git and Python: include rule, parameters, file lengths and names, private paths, quotes."""
+"""Checks that need nothing but git and Python: include rule, parameters, file lengths and names, private paths, quotes, links."""
 
 import pathlib
 import re
@@ -26,6 +26,10 @@ README = re.compile(r"(?:src|product|cli|python|tests|scripts)/(?:.*/)?README\.m
 
 # In a document: a file of the tree.
 REFERENCE = re.compile(r"`([\w./-]+\.(?:h|cpp|cu|cuh|py|md|cmake))`")
+
+# In a document: a link to a heading of a page, and a heading.
+LINK = re.compile(r"\]\(([\w./-]*)#([^)\s]+)\)")
+HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 
 # Options of other programs that documents name.
 FOREIGN_OPTIONS = {"--bind-to", "--map-by", "--mpi", "--long", "--nredo", "--prefix", "--args", "--gtest_filter",
@@ -109,6 +113,20 @@ def check_references(name, text, names):
     ends = {"/".join(path.split("/")[first:]) for path in names for first in range(path.count("/") + 1)}
     return [f"{name}: names {found}, which is no file of the tree" for found in sorted(set(REFERENCE.findall(text)))
             if found not in ends and not found.startswith("build/") and "NAME" not in found]
+
+
+def check_anchors(name, text):
+    """Links lead to headings, whose anchors are their words in lower case."""
+    if not name.endswith(".md"):
+        return []
+    problems = []
+    for path, anchor in LINK.findall(text):
+        page = (ROOT / name).parent / path if path else ROOT / name
+        found = page.read_text(encoding="utf-8") if page.is_file() else ""
+        anchors = {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in HEADING.findall(found)}
+        if anchor not in anchors and f'<a id="{anchor}">' not in found:
+            problems.append(f"{name}: links to {path}#{anchor}, which is no heading")
+    return problems
 
 
 def check_options(name, text, code):
@@ -201,7 +219,7 @@ def main():
             problems += check_length(name, text)
             problems += check_private(name, text) + check_quotes(name, text)
             problems += check_calls(name, text) + check_views(name, text) + check_references(name, text, names)
-            problems += check_options(name, text, code) + prose.problems(name, text)
+            problems += check_anchors(name, text) + check_options(name, text, code) + prose.problems(name, text)
     print("\n".join(problems) if problems else f"{len(names)} files, nothing to complain about")
     return 1 if problems else 0
 

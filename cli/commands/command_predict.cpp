@@ -9,6 +9,7 @@
 #include "flags/read_flags.h"
 #include "flags/reworded.h"
 #include "flags/stored_models.h"
+#include "flags/tree_nodes.h"
 #include "output/output_files.h"
 #include "output/progress_line.h"
 #include "output/stream_outputs.h"
@@ -148,29 +149,26 @@ void count_labels(Outcome& outcome, Comm& comm) {
 // Labels by a walk of the nodes that end with these leaves.
 Labels walk(const PredictCommand& command, const PointsView& points, const PointsView& leaves,
             const PredictOptions& options) {
-  const bool archive = command.tree.ends_with(".npz");
-  if (!archive && !command.tree.ends_with(".parquet")) {
-    throw Error(ErrorCode::kUsage, "--tree",
-                fmt::format("must name a file that ends in .npz or .parquet, found '{}'", command.tree));
-  }
-  const auto field = [&](const std::string& name, ReadOptions reading) {
-    if (!archive) reading.columns = {name};
-    return read_points(archive ? command.tree + ":" + name : command.tree, reading);
-  };
-  const TableRules no_parent{.missing = Missing::kValue, .missing_value = -1};
-  const Dataset vectors = field("vector", {.dtype = leaves.type});
-  const Dataset numbers = field("parent", {.dtype = DataType::kFloat64, .rules = no_parent});
-  const auto* first = static_cast<const double*>(numbers.view.data);
-  const std::vector<int64_t> parents(first, first + numbers.view.n * numbers.view.d);
-  const PointsView& nodes = vectors.view;
-  const auto* end = static_cast<const std::byte*>(nodes.data) + nodes.bytes();
-  if (nodes.d != leaves.d || nodes.n < leaves.n ||
+  const TreeNodes nodes = read_nodes(command.tree, leaves.type);
+  const PointsView& vectors = nodes.vectors.view;
+  const auto* end = static_cast<const std::byte*>(vectors.data) + vectors.bytes();
+  if (vectors.d != leaves.d || vectors.n < leaves.n || nodes.leaves() != leaves.n ||
       std::memcmp(end - leaves.bytes(), leaves.data, leaves.bytes()) != 0) {
     throw Error(ErrorCode::kUsage, "--tree",
                 fmt::format("'{}' does not end with the leaves of '{}'; 'manymeans tree' writes both at once",
                             command.tree, command.model));
   }
-  return predict_by_walk(points, nodes, parents, command.n_probe, options);
+  if (points.place.space == kSparseSpace) {
+    throw Error(ErrorCode::kUsage, "--tree",
+                fmt::format("is for dense points, and '{}' is sparse; leave it out", command.data.name()));
+  }
+  try {
+    return predict_by_walk(points, vectors, nodes.parents, command.n_probe, options);
+  } catch (const Error& error) {
+    const std::string_view what = error.what();
+    if (!what.starts_with("[parents] ") && !what.starts_with("[initial prototypes] ")) throw;
+    throw about_nodes(command.tree, error);
+  }
 }
 
 Outcome use_centroids(const PredictCommand& command, const ModelFile& file, const StoredModel& model,
@@ -272,6 +270,10 @@ std::string summary_json(const PredictCommand& command, const Outcome& outcome) 
                                  {"distances", path(command.distances)},
                                  {"warnings", outcome.warnings}};
   if (!command.append.path.empty()) json["append"] = command.append.path;
+  if (!command.tree.empty()) {
+    json["tree"] = command.tree;
+    json["n_probe"] = command.n_probe;
+  }
   if (!command.predictions.empty()) json["predictions"] = command.predictions;
   if (outcome.gating) json["gating"] = std::string(name_of(*outcome.gating));
   // Paths need not be UTF-8; JSON must be.
@@ -301,6 +303,10 @@ std::string summary_text(const PredictCommand& command, const Outcome& outcome,
   } else if (!counts.empty()) {
     const auto [least, most] = std::ranges::minmax(counts);
     out += fmt::format(", {} to {} points in a cluster", least, most);
+  }
+  if (!command.tree.empty()) {
+    out += fmt::format("\nlabelled by a walk of {} with --n-probe {}: nearer leaves may be elsewhere", command.tree,
+                       command.n_probe);
   }
   return out + "\n" + gating_text(command, outcome) + lines_of(written);
 }
@@ -416,7 +422,7 @@ void add_predict_command(Program& program, int& exit_code) {
   const Command app = program.add_command("predict", "Label points, or predict targets, by a fitted model.");
   const auto command = std::make_shared<PredictCommand>();
   add_file_argument(app, "MODEL", command->model,
-                    "Model file (.npz) that 'manymeans fit --model' or 'manymeans regress --model' has written.");
+                    "Model file (.npz) that --model of 'manymeans fit', 'tree' or 'regress' has written.");
   bind_data_argument(app, command->data);
   app.add_option("-k,--clusters", number_into("-k,--clusters", command->k, 1),
                  "Which k of MODEL to use; required if it holds several.")

@@ -30,7 +30,9 @@ const JobHelp kHelp = {
     .model = "Write the leaves as a model to this .npz file, for 'manymeans predict' and numpy.load.",
     .labels =
         "Write the leaf of each row to this .npy, .csv or .parquet file, or as csv to a pipe ('-' for standard "
-        "output)."};
+        "output).",
+    .names = true,
+    .time_limits = false};
 
 const char* const kExamples =
     "Examples:\n"
@@ -40,6 +42,8 @@ const char* const kExamples =
     "      No list has more than 500 rows. The nodes are id, parent, level, vector.\n"
     "  manymeans tree base.npy -k 1000000 --sample 20000000 --refine 1 --model m.npz\n"
     "      Makes the tree of a sample. The flat fit and the labels have all rows.\n"
+    "  manymeans tree base.npy -k 100000 --model leaves.npz --tree nodes.npz\n"
+    "      Then 'manymeans predict leaves.npz new.npy --tree nodes.npz' labels fast.\n"
     "  mpirun -n 8 manymeans tree base.fbin -k 100000 --model m.npz\n"
     "      Shares the rows among eight processes, on one machine or on several.\n"
     "  manymeans tree base.npy -k 1000000 --model m.npz --checkpoint run.ckpt \\\n"
@@ -52,8 +56,9 @@ const char* const kExamples =
     "the inertia is a little higher. docs/user/trees.md says when to use which.\n\n"
     "The answer depends on the points, the options and the seed only: not on\n"
     "--threads, --backend, --algorithm, --memory or how many processes share it.\n"
-    "Ctrl-C before the last level ends without an answer; later, the flat fit ends\n"
-    "early (exit code 5). --checkpoint saves the state in both cases.\n"
+    "Ctrl-C before the last level ends without an answer, and with --max-size or\n"
+    "--min-size at any time. Else the flat fit ends early. The exit code is 5.\n"
+    "--checkpoint saves the state in all cases.\n"
     "Exit codes: 0 done, 2 usage, 3 bad data, 4 no such device, out of memory or disk\n"
     "full, 5 interrupted, 1 a bug.";
 
@@ -76,9 +81,10 @@ std::string report_of(const TreeCommand& command, const TreeResult& result, cons
          ending_of(result.fit, files);
 }
 
-void write_centroids(const std::string& path, const Matrix& prototypes) {
+void write_centroids(const std::string& path, const Matrix& prototypes, const std::vector<std::string>& names) {
   Dataset centroids;
   centroids.view = prototypes.view();
+  centroids.column_names = names;
   write_points(path, centroids);
 }
 
@@ -109,11 +115,10 @@ int run(TreeCommand& command) {
   write_job(
       job, result.fit.warnings,
       {.model =
-           [&] {
-             save_model(job.model, result.fit, points.scaling, points.dataset.column_names, points.dataset.source);
-           },
+           [&] { save_model(job.model, result, points.scaling, points.dataset.column_names, points.dataset.source); },
        .labels = [&] { write_labels(job.labels, result.fit, job.comm(), file_rows(points.dataset)); },
-       .others = {[&] { save_tree(command.tree, result); }, [&] { write_centroids(command.centroids, prototypes); }},
+       .others = {[&] { save_tree(command.tree, result); },
+                  [&] { write_centroids(command.centroids, prototypes, points.dataset.column_names); }},
        .json =
            [&] {
              end_points(points, result.fit.provenance.seconds);

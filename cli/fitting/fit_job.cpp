@@ -151,7 +151,7 @@ void bind_job_flags(const Command& app, FitJob& job, const JobHelp& help) {
   if (help.page != nullptr) add_file_flag(app, "--report", job.page, help.page).group("Output");
   app.add_flag("--json", job.json, "Print the summary as one JSON object instead of a table.").group("Output");
   app.add_flag("--quiet", job.quiet, "Print no progress and no table; warnings and errors remain.").group("Output");
-  if (help.checkpoint) bind_checkpoint_flags(app, job.checkpoint);
+  if (help.checkpoint) bind_checkpoint_flags(app, job.checkpoint, help.time_limits);
 }
 
 void note_given(const Command& app, FitJob& job) {

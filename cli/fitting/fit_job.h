@@ -53,6 +53,7 @@ struct JobHelp {
   bool checkpoint = true;         ///< whether there are flags for one
   bool weights = true;            ///< true: there is a flag --weights
   bool names = false;             ///< true: there is a flag --names
+  bool time_limits = true;        ///< true: the command has some
   const char* type_left_out = kTypeLeftOut;
 };
 

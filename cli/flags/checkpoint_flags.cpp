@@ -20,7 +20,7 @@ bool is_there(const CheckpointOptions& checkpoint) {
 
 }  // namespace
 
-void bind_checkpoint_flags(const Command& app, CheckpointOptions& checkpoint) {
+void bind_checkpoint_flags(const Command& app, CheckpointOptions& checkpoint, bool time_limits) {
   add_file_flag(app, "--checkpoint", checkpoint.path,
                 "Save the state of the fit in FILE. After a crash or an early end, --resume continues from it, to the "
                 "same answer. Removed when all outputs are written.")
@@ -37,7 +37,8 @@ void bind_checkpoint_flags(const Command& app, CheckpointOptions& checkpoint) {
       .group("Checkpoint");
   app.add_flag("--resume", checkpoint.resume,
                "Continue from the checkpoint, or begin if there is none yet. Points and options must be the same, "
-               "except those that never change the answer and time limits.")
+               "except those that never change the answer" +
+                   std::string(time_limits ? " and time limits." : "."))
       .group("Checkpoint");
 }
 

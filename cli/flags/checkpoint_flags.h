@@ -7,8 +7,9 @@
 
 namespace manymeans::cli {
 
-/// Adds --checkpoint, --every and --resume; parsing stores into `checkpoint`, which must outlive `app`.
-void bind_checkpoint_flags(const Command& app, CheckpointOptions& checkpoint);
+/// Adds --checkpoint, --every and --resume; parsing stores into `checkpoint`, which must outlive `app`. `time_limits`:
+/// whether the command has some.
+void bind_checkpoint_flags(const Command& app, CheckpointOptions& checkpoint, bool time_limits);
 
 /// Throws Error(kUsage) for flags without --checkpoint, and for an existing file without --resume. Such a file belongs
 /// to a fit that has not ended, and must not be lost.

@@ -2,6 +2,7 @@
 
 #include <manymeans/error.h>
 
+#include "flags/tree_nodes.h"
 #include "output/model_description.h"
 
 #include <fmt/format.h>
@@ -25,6 +26,8 @@ std::string not_a_model(const std::string& command, const std::string& path, con
     return fmt::format("'{0}' is an array and not a model, but '{1}' is one: 'manymeans {2} {1} {0} ...' is right",
                        path, data, command);
   }
+  if (command == "predict" && is_nodes_file(path))
+    return fmt::format("'{}' holds the nodes of a tree; give it with --tree", path);
   return fmt::format(
       "'{}' is an array and not a model; 'manymeans {} MODEL DATA ...' is right, where MODEL is the "
       ".npz that 'manymeans fit --model' has written",

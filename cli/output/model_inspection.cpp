@@ -205,7 +205,9 @@ std::string text_of_options(const Json& options) {
 
 std::string text_of_fit(const Json& summary) {
   const Json& from = field(summary, "provenance");
-  std::string out = fmt::format("digest of the ensemble: {}\n", plain(field(summary, "digest")));
+  std::string out =
+      fmt::format("digest of the {}: {}\n", field(from, "options").contains("branching") ? "tree" : "ensemble",
+                  plain(field(summary, "digest")));
   out += fmt::format("fitted by manymeans {} to {} rows of {} columns\n", plain(field(from, "version")),
                      plain(field(from, "rows")), plain(field(from, "columns")));
   if (field(summary, "interrupted") == true) out += "the fit was interrupted\n";

@@ -14,6 +14,8 @@
 
 namespace manymeans {
 
+struct TreeResult;
+
 /// The contents of a model file.
 struct StoredModel {
   int64_t k = 0;
@@ -55,6 +57,8 @@ void save_model(const std::string& path, const FitResult& result, const Scaling&
                 const std::vector<std::string>& column_names, const SourceColumns& source = {});
 void save_model(const std::string& path, const RegressResult& result, const Scaling& scaling,
                 const std::vector<std::string>& column_names, const SourceColumns& source = {});
+void save_model(const std::string& path, const TreeResult& result, const Scaling& scaling,
+                const std::vector<std::string>& column_names, const SourceColumns& source = {});  ///< its leaves
 void save_model(const std::string& path, const ModelFile& file);
 ModelFile load_model(const std::string& path);
 

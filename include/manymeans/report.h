@@ -31,6 +31,7 @@ struct CriterionSeries {
 std::vector<CriterionSeries> criterion_series(const ChosenK& chosen);
 
 struct RegressResult;
+struct TreeOptions;
 
 /// The contents of a page. Whatever is left out costs the parts that need it, and nothing else.
 struct ReportInput {
@@ -41,6 +42,8 @@ struct ReportInput {
   std::span<const SearchSummary> searches = {};  ///< of each of its models, where they were searched for
   const ChosenK* chosen = nullptr;               ///< where k was chosen, by `fit`
   const RegressResult* regression = nullptr;  ///< of a fit of linear models, which `fit` is a part of; no points then
+  const TreeOptions* tree = nullptr;          ///< of the tree whose leaves `fit` has
+  std::string tree_digest = {};               ///< of this tree
   PointsView points = {};                     ///< as they were fitted: after scaling
   std::span<const double> weights = {};       ///< of the fit
   Scaling scaling = {};                       ///< of the points, which numbers of columns are told without

@@ -83,6 +83,8 @@ struct Given {
   std::vector<SearchSummary> searches;
   std::optional<ChosenK> chosen;
   std::optional<RegressResult> regression;
+  std::optional<TreeOptions> tree;
+  std::string digest;  // of all
   Scaling scaling;
 };
 
@@ -124,14 +126,21 @@ Given given_in(const nb::dict& result) {
   const auto provenance = nb::cast<nb::dict>(result["provenance"]);
   given.fit.provenance = provenance_in(provenance);
   given.fit.provenance.options.metric = value_named<Metric>("metric", nb::cast<std::string>(result["metric"]));
+  given.digest = nb::cast<std::string>(result["digest"]);
+  const auto options = nb::cast<nb::dict>(provenance["options"]);
+  if (options.contains("branching")) {
+    for_each_tree_option(given.tree.emplace(), [&](const OptionInfo& info, auto& member) {
+      if (options.contains(info.name) && !options[info.name].is_none())
+        set_option(info.name, member, options[info.name]);
+    });
+  }
+  size_t used = 0;
   given.fit.warnings = all_bytes_of(result["warnings"]);
   given.fit.interrupted = nb::cast<bool>(result["interrupted"]);
   given.columns = all_bytes_of(result["column_names"]);
   if (given.regression) {
     const auto terms = nb::cast<nb::tuple>(result["terms"]);
     given.regression->terms = {nb::cast<int64_t>(terms[0]), nb::cast<bool>(terms[1])};
-    size_t used = 0;
-    const auto options = nb::cast<nb::dict>(provenance["options"]);
     for_each_regress_option(given.regression->options, option_setter(options, used));
   }
   if (given.regression && !given.columns.empty()) {
@@ -159,6 +168,8 @@ nb::str page_of(const nb::object& points, bool bfloat16, const nb::object& weigh
   input.k = value_of<int64_t>(wanted, "k");
   input.searches = given.searches;
   input.regression = given.regression ? &*given.regression : nullptr;
+  input.tree = given.tree ? &*given.tree : nullptr;
+  input.tree_digest = given.digest;
   input.chosen = given.chosen ? &*given.chosen : nullptr;
   if (!points.is_none()) input.points = points_of(points, bfloat16);
   input.weights = values_of(weights);

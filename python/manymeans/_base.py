@@ -588,7 +588,7 @@ class _Clusterer(_BaseEstimator):
         return self._transform(X, self._fitted_centers())
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Give the negative inertia of points: on the points of the fit exactly ``-inertia_``.
+        """Give the negative inertia of points: on the points of the fit exactly ``-inertia_``, unless sizes had bounds.
 
         Parameters
         ----------

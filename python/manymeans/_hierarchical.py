@@ -184,7 +184,6 @@ class HierarchicalKMeans(_Clusterer):
         result, tree = run_tree(points, weights, options, checkpoint=saved, n_threads=self.n_threads)
         best = result.best()
         self._keep(result, best, X)
-        self._answer = tree["digest"]
         self.sizes_, self.moved_, self.n_iter_ = best.counts, tree["moved"], best.n_iter
         self.vectors_, self.parents_ = tree["vectors"], tree["parents"]
         self.levels_ = np.repeat(np.arange(len(tree["nodes"]), dtype=np.int32), tree["nodes"])

@@ -35,6 +35,7 @@ def page(fitted: Any, choice: Any, points: Points | None, weights: Any, wanted: 
     values = {
         "models": [_as_dict(model, kept.get(id(model))) for model in fitted.models],
         "provenance": fitted.provenance,
+        "digest": fitted.digest,
         "metric": fitted.metric,
         "warnings": list(fitted.warnings),
         "interrupted": fitted.interrupted,

@@ -150,13 +150,15 @@ def path_of(name: str, path: Any) -> bytes:
     Raises
     ------
     UsageError
-        For anything else, and for a NUL, at which the system would cut the name off.
+        For anything else, for nothing, and for a NUL, at which the system would cut the name off.
 
     """
     try:
         encoded = os.fsencode(path)
     except (TypeError, UnicodeEncodeError):
         raise UsageError(f"[{name}] is {shown(path)}; a path (str, bytes or os.PathLike) is right") from None
+    if not encoded:
+        raise UsageError(f"[{name}] is empty; the name of a file is right")
     if b"\0" in encoded:
         raise UsageError(f"[{name}] is {shown(path)}; a path without NUL is right")
     return encoded

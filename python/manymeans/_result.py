@@ -473,6 +473,7 @@ class FitResult:
         """Return the result with a provenance that has these options, too."""
         other = copy.copy(self)
         other._source = self._source  # no output replaces a file of it
+        other.warnings = self.warnings  # also of the run
         provenance = self.provenance
         provenance["options"] |= options
         other._provenance = json.dumps(provenance, indent=2)

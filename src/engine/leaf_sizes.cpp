@@ -5,11 +5,13 @@
 #include "data/gather.h"
 #include "data/input.h"
 #include "data/unit_rows.h"
+#include "engine/control.h"
 #include "engine/stop_flag.h"
 
 #include <algorithm>
 #include <cmath>
 #include <compare>
+#include <limits>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -66,8 +68,16 @@ class LeafSizes {
     return found;
   }
 
-  // The requests of `rows`, of this rank, for `leaves`, the nearest first.
-  std::vector<Request> requests(std::span<const int64_t> rows, std::span<const int64_t> leaves) const {
+  // Tells how many rows of all ranks have no place yet. All ranks call this.
+  bool ended_by_caller(int64_t left) {
+    most_left_ = std::max(most_left_, left);
+    Progress progress{"sizes", most_left_ - left, most_left_, 1, 1};
+    progress.inertia_estimate = std::numeric_limits<double>::quiet_NaN();
+    return control_.ended_by_caller(progress);
+  }
+
+  // The requests of `rows`, of this rank, for `leaves`, the nearest first. `left`: see ended_by_caller().
+  std::vector<Request> requests(std::span<const int64_t> rows, std::span<const int64_t> leaves, int64_t left) {
     const Predictor predictor(gather_rows(leaves_.prototypes.view(), leaves).view());
     const FitOptions& fit = rows_.options;
     const PredictOptions options{.backend = fit.backend,
@@ -76,7 +86,7 @@ class LeafSizes {
                                  .distances = true,
                                  .abort = rows_.hooks.abort};
     std::vector<Request> all;
-    bool stopped = is_set(rows_.hooks.cancel);
+    bool stopped = ended_by_caller(left);
     for (size_t first = 0; first < rows.size() && !stopped; first += kRowsAtATime) {
       const std::span<const int64_t> some = rows.subspan(first, std::min(kRowsAtATime, rows.size() - first));
       const Prediction found = predictor.predict(gather_rows(rows_.points, some).view(), options);
@@ -128,7 +138,7 @@ class LeafSizes {
     int64_t left = 0;  // rows of all ranks that wait
     for (int64_t& size : sizes_) left += size > most ? std::exchange(size, 0) : 0;
     while (left > 0) {
-      const std::vector<Request> own = requests(waiting, leaves_where([&](int64_t size) { return size < most; }));
+      const std::vector<Request> own = requests(waiting, leaves_where([&](int64_t size) { return size < most; }), left);
       waiting.clear();
       for_each_request(own, [&](const Request& request) {
         if (sizes_[request.leaf] < most) {
@@ -146,7 +156,9 @@ class LeafSizes {
     while (true) {
       const std::vector<int64_t> needy = leaves_where([&](int64_t size) { return size < least; });
       if (needy.empty()) return;
-      const std::vector<Request> own = requests(rows_where([&](int64_t size) { return size > least; }), needy);
+      int64_t left = 0;
+      for (const int64_t leaf : needy) left += least - sizes_[static_cast<size_t>(leaf)];
+      const std::vector<Request> own = requests(rows_where([&](int64_t size) { return size > least; }), needy, left);
       for_each_request(own, [&](const Request& request) {
         if (sizes_[request.leaf] >= least || sizes_[request.label] <= least) return;
         --sizes_[request.label];
@@ -181,6 +193,8 @@ class LeafSizes {
   ModelResult& leaves_;
   std::vector<uint32_t> labels_;
   std::vector<int64_t> sizes_;
+  int64_t most_left_ = 0;
+  Control control_{rows_.hooks, 0, rows_.comm};
 };
 
 }  // namespace

@@ -540,14 +540,13 @@ void LloydRun::finish(Member& member) {
   ClusterSizes sizes = session_->sizes(member.slot);
   const Input& input = context_.input;
   result.counts = std::move(sizes.counts);
-  int64_t empty = 0;
   for (const int64_t weight : sizes.weights) {
     result.weights.push_back(std::ldexp(static_cast<double>(weight), input.weight_exponent - input.weight_shift));
-    empty += weight == 0;
   }
-  if (empty > 0) {
-    member.warnings.push_back(
-        fmt::format("model {}: {} of {} clusters are empty at the end", member.title(), empty, result.k));
+  if (const int64_t empty = std::ranges::count(sizes.weights, 0); empty > 0) {
+    const bool rows = std::ranges::count(result.counts, 0) < empty;  // without weight
+    member.warnings.push_back(fmt::format("model {}: {} of {} clusters {} at the end", member.title(), empty, result.k,
+                                          rows ? "have no weight" : "are empty"));
   }
   if (context_.kind.finished) {
     context_.kind.finished({member, input, session_->statistics(member.slot), member.warnings});

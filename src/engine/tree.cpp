@@ -489,10 +489,9 @@ class TreeFit {
       std::ranges::copy(checkpoint_->warnings(), std::back_inserter(result_.fit.provenance.warnings));
     }
     if (options_.balanced()) {
-      std::erase_if(warnings, [](const std::string& text) { return text.ends_with("clusters are empty at the end"); });
+      std::erase_if(warnings, [](const std::string& text) { return text.ends_with(" at the end"); });
       const int64_t empty = std::ranges::count(result_.fit.models[0].counts, 0);
       if (empty > 0) warnings.push_back(fmt::format("{} of {} leaves have no rows", empty, options_.k[0]));
-      result_.fit.provenance.warnings = warnings;
     }
     for (size_t i = 0; hooks_.log && i < warnings.size(); ++i) hooks_.log(warnings[i]);
   }

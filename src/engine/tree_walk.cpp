@@ -162,7 +162,9 @@ void check_walk(const PointsView& points, const PointsView& vectors, std::span<c
   int64_t level = 0;  // its first node; the next level begins with the children of that
   while (tree && level <= parents.back()) level = std::ranges::lower_bound(parents, level) - parents.begin();
   tree = tree && level == parents.back() + 1;
-  if (!tree) throw Error(ErrorCode::kUsage, "parents", "are not those of a tree in the order of its levels");
+  if (!tree)
+    throw Error(ErrorCode::kUsage, "parents", "these are not the parents of a tree in the order of its levels");
+  make_prototypes(rows_of_view(vectors, 0, parents.back() + 1), DataType::kFloat64);  // checks them, in this order
 }
 
 }  // namespace

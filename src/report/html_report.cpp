@@ -1,5 +1,6 @@
 // The page: its parts in their order, the summary of the run, and the style of all.
 #include <manymeans/report.h>
+#include <manymeans/tree.h>
 
 #include "core/fp_environment.h"
 #include "core/mapped_range.h"
@@ -70,7 +71,8 @@ std::string run_part(const ShownModel& shown) {
   Rows rows = {{"inertia", fmt::format("{:.7g}", shown.model.inertia)},
                {"seed", fmt::format("{}", shown.model.seed)},
                {"digest of the model", shown.digest_of(shown.model)},
-               {"digest of the ensemble", shown.digest_of_all()},
+               shown.input.tree != nullptr ? std::vector<std::string>{"digest of the tree", shown.input.tree_digest}
+                                           : std::vector<std::string>{"digest of the ensemble", shown.digest_of_all()},
                {"models", fmt::format("{}", fit.models.size())},
                {"iterations, stop", fmt::format("{}, {}", shown.model.iterations, name_of(shown.model.stop_reason))},
                {"points", fmt::format("{} x {}, {}", from.rows, from.columns, name_of(from.type))},
@@ -96,6 +98,8 @@ std::string run_part(const ShownModel& shown) {
     for_each_regress_option(all, add);
     options.push_back({"degree", fmt::format("{}", lines->terms.degree)});
     if (lines->terms.degree > 1) options.push_back({"products", fmt::format("{}", lines->terms.products)});
+  } else if (shown.input.tree != nullptr) {
+    for_each_tree_option(*shown.input.tree, add);
   } else {
     for_each_option(from.options, add);
   }

@@ -54,6 +54,16 @@ TEST(EmptyClusters, KeepLeavesThePrototype) {
   EXPECT_FALSE(result.warnings.empty());
 }
 
+TEST(EmptyClusters, AClusterOfRowsWithoutWeightIsNotCalledEmpty) {
+  Line line;
+  line.start = {1, 12, 19};
+  const std::vector<double> weights = {1, 1, 1, 1, 1, 0};
+  const auto warning = [&] { return line.run(EmptyPolicy::kKeep, 5, weights).warnings.back(); };
+  EXPECT_TRUE(warning().ends_with(": 1 of 3 clusters have no weight at the end")) << warning();
+  line.start[2] = 1000;
+  EXPECT_TRUE(warning().ends_with(": 1 of 3 clusters are empty at the end")) << warning();
+}
+
 TEST(EmptyClusters, DropRemovesThePrototype) {
   const FitResult result = Line().run(EmptyPolicy::kDrop, 5);
   EXPECT_EQ(result.models[0].k, 2);

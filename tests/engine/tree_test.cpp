@@ -354,6 +354,8 @@ TEST(Tree, EqualRowsBeyondTheCapFillLeavesInTheirOrder) {
   for (int64_t i = 0; i < 100; ++i) EXPECT_EQ(result.fit.models[0].labels[i], i / 6);
   EXPECT_EQ(result.fit.models[0].inertia, 0);
   EXPECT_EQ(result.balance().empty, 3);
+  EXPECT_EQ(result.fit.warnings.back(), "3 of 20 leaves have no rows");
+  EXPECT_TRUE(result.fit.provenance.warnings.empty());  // equal answers share it
   options.min_size = 5;
   EXPECT_EQ(fit_tree(PointsView(x.data(), 100, 1), {}, options).balance().smallest, 5);
 }
@@ -426,6 +428,22 @@ TEST(Tree, AStopEndsTheFlatFitEarly) {
   EXPECT_EQ(result.fit.models[0].labels.size(), 2000);
   hooks.progress = [](const Progress&) { return false; };
   EXPECT_THROW(fit_tree(PointsView(x.data(), 2000, 4), {}, options, hooks), Error);
+}
+
+TEST(Tree, TellsHowManyRowsWaitForALeaf) {
+  const std::vector<float> x(600, 3.0f);
+  TreeOptions options = leaves(100);
+  options.max_size = 6;
+  std::vector<int64_t> placed;
+  FitHooks hooks;
+  hooks.progress = [&](const Progress& progress) {
+    if (progress.phase == "sizes") placed.push_back(progress.iteration);
+    if (progress.phase == "sizes") EXPECT_EQ(progress.max_iteration, 600);
+    return placed.size() < 50;
+  };
+  EXPECT_THROW(fit_tree(PointsView(x.data(), 600, 1), {}, options, hooks), Error);
+  ASSERT_EQ(placed.size(), 50U);
+  for (size_t i = 0; i < placed.size(); ++i) EXPECT_EQ(placed[i], 6 * static_cast<int64_t>(i));
 }
 
 namespace fs = std::filesystem;

@@ -112,6 +112,14 @@ TEST(TreeWalk, RefusesWhatIsNoTree) {
   EXPECT_TRUE(refused({-1, 0, 0, 1, 2, 3}));
   std::vector<int64_t> few(walked.tree.parents.begin(), walked.tree.parents.end() - 1);
   EXPECT_THROW(predict_by_walk(walked.points(), vectors, few, 2), Error);
+  Walked spoilt;
+  spoilt.tree.vectors.values<float>()[3 * kColumns + 1] = NAN;
+  try {
+    spoilt.walk(2);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_TRUE(std::string(error.what()).find("row 4, column 2 is nan") != std::string::npos) << error.what();
+  }
 }
 
 }  // namespace

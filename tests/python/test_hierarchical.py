@@ -3,6 +3,7 @@
 import copy
 import os
 import pickle
+import re
 import signal
 import subprocess
 import sys
@@ -79,6 +80,7 @@ def test_the_leaves_are_a_model(mixture, tmp_path):
     assert np.array_equal(np.bincount(tree.labels_, minlength=64), tree.sizes_)
     tree.save(tmp_path / "leaves.npz")
     loaded = manymeans.KMeans.load(tmp_path / "leaves.npz")
+    assert loaded.answer_ == tree.answer_ == tree.result_.digest
     assert np.array_equal(loaded.predict(mixture), tree.labels_)
     options = tree.provenance_["options"]
     assert (options["refine"], options["sample"], options["max_iter"], options["quota"]) == (2, None, 5, "rows")
@@ -180,6 +182,24 @@ def test_errors_and_warnings(mixture):
     error(r"\[X\] row 4321, column 2 is NaN", X=spoilt, sample=60)
     with pytest.warns(ConvergenceWarning, match="17 of 20 clusters are empty"):
         HierarchicalKMeans(20, random_state=0).fit(mixture[:3].repeat(10, axis=0))
+    with pytest.warns(ConvergenceWarning, match="15 of 20 leaves have no rows"):
+        sized = HierarchicalKMeans(20, max_size=6, random_state=0).fit(mixture[:1].repeat(30, axis=0))
+    assert "15 of 20 leaves have no rows" in sized.result_._summary()["warnings"]
+    weights = np.ones(5000)
+    weights[7] = 1e-30
+    with pytest.warns(ConvergenceWarning, match="counts? as 0"):  # of the run
+        HierarchicalKMeans(20, random_state=0).fit(mixture, sample_weight=weights)
+    error(r"\[checkpoint\] is empty; the name of a file is right", checkpoint="")
+
+
+def test_the_page_names_the_tree(mixture, tmp_path):
+    tree = HierarchicalKMeans(20, branching=9, random_state=0).fit(mixture)
+    tree.save(tmp_path / "leaves.npz")
+    for result in tree, manymeans.FitResult.load(tmp_path / "leaves.npz"):
+        page = manymeans.report(result, mixture)
+        assert tree.answer_ in page and "digest of the tree" in page
+        for option, value in ("branching", 9), ("refine", 2), ("sample", 0):
+            assert re.search(rf"{option}</t[dh]>\s*<td[^>]*>{value}<", page), option
 
 
 def test_lists_of_faiss(mixture):

@@ -172,7 +172,7 @@ def test_names_of_files(name, kind, X, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "path", ["a\0b.npy", b"a\0b.npy", pathlib.Path("a\0b.npy"), 3, None, 1.5, "\ud800", ["x"]], ids=repr
+    "path", ["", b"", "a\0b.npy", b"a\0b.npy", pathlib.Path("a\0b.npy"), 3, None, 1.5, "\ud800", ["x"]], ids=repr
 )
 def test_names_that_are_none(path, X, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -3,6 +3,7 @@
 #include <manymeans/error.h>
 #include <manymeans/regress.h>
 #include <manymeans/report.h>
+#include <manymeans/tree.h>
 
 #include "engine/criteria_of_input.h"
 
@@ -98,6 +99,20 @@ TEST(HtmlReport, HasThePartsThatAFitHas) {
   }
   EXPECT_TRUE(has(page, all.fit.digest()));
   EXPECT_FALSE(has(page, "seconds"));
+}
+
+TEST(HtmlReport, NamesTheTreeOfItsLeaves) {
+  const Fitted all = fitted(600, 3, {.k = {4}});
+  TreeOptions options;
+  options.branching = 17;
+  ReportInput input = all.input();
+  input.tree = &options;
+  input.tree_digest = std::string(32, 'a');
+  const std::string page = html_report(input);
+  check_page(page);
+  for (const std::string& part : {input.tree_digest, std::string("branching"), std::string("17")}) {
+    EXPECT_TRUE(has(page, part)) << part;
+  }
 }
 
 TEST(HtmlReport, BeginsWithTheAnswer) {

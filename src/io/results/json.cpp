@@ -168,6 +168,19 @@ Json summary_json(const RegressResult& result) {
   return json;
 }
 
+Json summary_json(const TreeResult& result) {
+  Json json = summary_json(result.fit);
+  Json levels = Json::array();
+  for (const TreeLevel& level : result.levels) levels.push_back({{"nodes", level.nodes}, {"inertia", level.inertia}});
+  const TreeBalance balance = result.balance();
+  json["digest"] = result.digest();
+  json["tree"] = {{"levels", std::move(levels)}, {"smallest", balance.smallest},   {"largest", balance.largest},
+                  {"empty", balance.empty},      {"variation", balance.variation}, {"max_to_mean", balance.max_to_mean},
+                  {"moved", result.moved}};
+  json["provenance"]["options"] = options_json(result.options);
+  return json;
+}
+
 // Without what tells of the run and not of the answer: the same bytes for equal answers.
 std::string text_of_answer(Json summary) {
   for (Json& model : summary["models"]) {
@@ -230,16 +243,12 @@ std::string to_json(const SearchResult& result) {
 
 std::string to_json(const TreeResult& result) {
   const FpEnvironmentGuard guard;
-  Json json = summary_json(result.fit);
-  Json levels = Json::array();
-  for (const TreeLevel& level : result.levels) levels.push_back({{"nodes", level.nodes}, {"inertia", level.inertia}});
-  const TreeBalance balance = result.balance();
-  json["digest"] = result.digest();
-  json["tree"] = {{"levels", std::move(levels)}, {"smallest", balance.smallest},   {"largest", balance.largest},
-                  {"empty", balance.empty},      {"variation", balance.variation}, {"max_to_mean", balance.max_to_mean},
-                  {"moved", result.moved}};
-  json["provenance"]["options"] = options_json(result.options);
-  return text_of(json);
+  return text_of(summary_json(result));
+}
+
+std::string answer_json(const TreeResult& result) {
+  const FpEnvironmentGuard guard;
+  return text_of_answer(summary_json(result));
 }
 
 namespace {

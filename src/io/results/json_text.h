@@ -3,6 +3,7 @@
 
 #include <manymeans/regress.h>
 #include <manymeans/result.h>
+#include <manymeans/tree.h>
 
 #include <string>
 
@@ -16,5 +17,6 @@ bool is_json_object(const std::string& text);
 /// bytes.
 std::string answer_json(const FitResult& result);
 std::string answer_json(const RegressResult& result);
+std::string answer_json(const TreeResult& result);
 
 }  // namespace manymeans

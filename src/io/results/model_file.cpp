@@ -404,18 +404,27 @@ StoredModel stored_model(const ModelResult& model) {
           model.replica};
 }
 
+void save_centroids(const std::string& path, const FitResult& result, ModelFile file) {
+  file.metric = result.provenance.options.metric;
+  file.ranges = result.ranges;
+  for (const ModelResult& model : result.models) {
+    if (has_begun(model)) file.models.push_back(stored_model(model));
+  }
+  save_model(path, file);
+}
+
 }  // namespace
 
 void save_model(const std::string& path, const FitResult& result, const Scaling& scaling,
                 const std::vector<std::string>& column_names, const SourceColumns& source) {
-  or_out_of_memory(path, kNothing, [&] {
-    ModelFile file{{},           scaling, column_names, source, answer_json(result), result.provenance.options.metric,
-                   result.ranges};
-    for (const ModelResult& model : result.models) {
-      if (has_begun(model)) file.models.push_back(stored_model(model));
-    }
-    save_model(path, file);
-  });
+  or_out_of_memory(path, kNothing,
+                   [&] { save_centroids(path, result, {{}, scaling, column_names, source, answer_json(result)}); });
+}
+
+void save_model(const std::string& path, const TreeResult& result, const Scaling& scaling,
+                const std::vector<std::string>& column_names, const SourceColumns& source) {
+  or_out_of_memory(path, kNothing,
+                   [&] { save_centroids(path, result.fit, {{}, scaling, column_names, source, answer_json(result)}); });
 }
 
 void save_model(const std::string& path, const RegressResult& result, const Scaling& scaling,

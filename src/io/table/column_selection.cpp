@@ -60,6 +60,12 @@ std::string about_ranges(const FileColumns& file, std::string_view text) {
   std::vector<std::string> known = file.names;
   std::erase(known, "");  // of columns whose names are not known
   // Quotes show the blanks of a name.
+  if (file.of_points && known.size() < file.names.size()) {
+    throw Error(ErrorCode::kUsage, parameter,
+                fmt::format("'{}' is no column of the points: of {} columns they have those named {}, and flags such "
+                            "as --columns leave out the others",
+                            text, file.count, list_of(known, "'")));
+  }
   const std::string names = file.names.empty() ? "have no names" : "named " + list_of(known, "'");
   throw Error(ErrorCode::kUsage, parameter,
               fmt::format("there is no column '{}'; columns are numbered from 1 to {} and {}{}", text, file.count,
@@ -299,7 +305,7 @@ std::vector<int64_t> columns_of_points(const Dataset& points, std::span<const st
   const SourceColumns& source = points.source;
   const bool named_here = source.names.empty() && points.column_names.size() == source.numbers.size();
   const std::vector<std::string>& names = named_here ? points.column_names : source.names;
-  FileColumns file{source.count, {}};
+  FileColumns file{source.count, {}, true};
   constexpr int64_t kUnused = -1, kTexts = -2;
   std::vector<int64_t> places(static_cast<size_t>(source.count), kUnused);  // of columns of the file in the points
   if (!names.empty()) file.names.resize(places.size());

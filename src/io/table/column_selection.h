@@ -15,6 +15,7 @@ namespace manymeans {
 struct FileColumns {
   int64_t count = 0;
   std::vector<std::string> names;  ///< empty, or `count` names
+  bool of_points = false;          ///< only the names of columns of the points are known
 
   std::string label(int64_t column) const;  ///< "column 3 ('age')", for a column from 0
   std::string name(int64_t column) const { return names.empty() ? "" : names[static_cast<size_t>(column)]; }

@@ -248,7 +248,8 @@ void Preparation::warn(Dataset& result, const Tally& tally) const {
   for (size_t f = 0; f < rules_.columns.size(); ++f) {
     const PreparedColumn& column = rules_.columns[f];
     labels.push_back(raw_of(column).label());
-    const std::string by = column.rule.categorical ? "no category" : fmt::format("{}", column.rule.fill.value_or(0));
+    const std::string by =
+        column.rule.categorical ? "no category" : fmt::format("{:.6g}", column.rule.fill.value_or(0));
     if (tally.filled[f] > 0) filled.add(fmt::format("{} in {} by {}", tally.filled[f], labels.back(), by));
     if (tally.unknown[f] > 0) unknown.add(fmt::format("{} in {}", tally.unknown[f], labels.back()));
     const double share = static_cast<double>(tally.filled[f]) / static_cast<double>(std::ssize(kept_));

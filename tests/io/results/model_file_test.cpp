@@ -1,4 +1,5 @@
 #include <manymeans/model_file.h>
+#include <manymeans/tree.h>
 
 #include "io/files.h"
 #include "io/numpy/npz.h"
@@ -176,6 +177,20 @@ TEST(ModelFile, NothingOfTheRun) {
   other.provenance.options.tol = 1;
   save_model(folder / "other.npz", other, {}, {});
   EXPECT_NE(content_of(folder / "one.npz"), content_of(folder / "other.npz"));
+}
+
+TEST(ModelFile, LeavesHaveTheDigestAndTheOptionsOfTheirTree) {
+  const Folder folder;
+  TreeResult tree;
+  tree.fit = make_result();
+  tree.fit.models.resize(1);
+  tree.splits = {tree.fit.models[0].digest()};
+  tree.options.branching = 7;
+  save_model(folder / "leaves.npz", tree, {}, {});
+  const ModelFile file = load_model(folder / "leaves.npz");
+  EXPECT_NE(file.json.find("\"digest\": \"" + tree.digest() + "\""), std::string::npos);
+  EXPECT_NE(file.json.find("\"branching\": 7"), std::string::npos);
+  EXPECT_EQ(file.json.find("seconds"), std::string::npos);
 }
 
 TEST(ModelFile, RangesOfTheColumns) {

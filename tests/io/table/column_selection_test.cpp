@@ -46,7 +46,8 @@ TEST(ColumnSelection, OfPoints) {
   EXPECT_EQ(find({"a", "c", "d"}), (Numbers{0, 5, 4}));
   expect_error(ErrorCode::kUsage, {"[--log]", "column 2 ('b')", "categories"}, [&] { find({"b"}); });
   expect_error(ErrorCode::kUsage, {"[--log]", "column 5", "no column of the points"}, [&] { find({"3-5"}); });
-  expect_error(ErrorCode::kUsage, {"[--log]", "'e'", "named 'a', 'b', 'c', 'd'"}, [&] { find({"e"}); });
+  expect_error(ErrorCode::kUsage, {"[--log]", "'e' is no column of the points", "named 'a', 'b', 'c', 'd'"},
+               [&] { find({"e"}); });
   expect_error(ErrorCode::kUsage, {"[--log]", "twice"}, [&] { find({"a", "1"}); });
   points.source = {1, {1}, {"list"}};  // of six values
   points.column_names = {"list[0]", "list[1]", "list[2]", "list[3]", "list[4]", "list[5]"};
