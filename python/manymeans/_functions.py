@@ -126,15 +126,10 @@ def run_tree(
 
     columns = _Columns(points.names, (points.source or Source()).and_files_of(points.array, weights, None))
     result = _run(call, columns, options, {"initial": None, "checkpoint": checkpoint, "ranks": None}, **shown)
-<<<<<<< HEAD
     own = {name: options.get(name) for name in ("branching", "quota", "refine", "sample")}
-    return result._with_options(own), tree
-=======
-    own = {name: options.get(name) for name in ("branching", "refine", "sample")}
     result = result._with_options(own)
     result._digest = tree["digest"]  # of all splits, too
     return result, tree
->>>>>>> fix37
 
 
 def run_fit_shards(
