@@ -110,8 +110,8 @@ struct TreeResult {
 /// points   N x D as for fit(), but dense
 /// hooks    progress, pause, log, cancel, abort and checkpoint. A tree that is stopped before its last level, or before
 ///          its leaves have the sizes asked for, throws Error(kInterrupted). Else the flat fit ends early, and
-///          FitResult::interrupted says so. The checkpoint has each split and the flat fit; `every` counts their
-///          passes, and each batch of nodes.
+///          FitResult::interrupted says so. The phase "sizes" counts rows that got a leaf with room. The checkpoint has
+///          each split and the flat fit; `every` counts their passes, and each batch of nodes.
 /// Returns the same bits for any thread count, instruction set, backend, memory limit and number of ranks.
 /// Level 0 has the inertia of all rows; other levels have the inertia of the rows that make the tree.
 /// Throws what fit() throws; Error(kUsage) for sizes that k leaves cannot have, sparse points and initial prototypes.
