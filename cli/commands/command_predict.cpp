@@ -305,7 +305,7 @@ std::string summary_text(const PredictCommand& command, const Outcome& outcome,
     out += fmt::format(", {} to {} points in a cluster", least, most);
   }
   if (!command.tree.empty()) {
-    out += fmt::format("\nlabelled by a walk of {} with --n-probe {}: nearer leaves may be elsewhere", command.tree,
+    out += fmt::format("\nlabels come from a walk of {} with --n-probe {}; a nearer leaf may exist", command.tree,
                        command.n_probe);
   }
   return out + "\n" + gating_text(command, outcome) + lines_of(written);

@@ -11,6 +11,10 @@
 namespace manymeans::cli {
 namespace {
 
+bool has_nodes_ending(const std::string& path) {
+  return path.ends_with(".npz") || path.ends_with(".parquet");
+}
+
 Dataset read_field(const std::string& path, const std::string& name, ReadOptions reading) {
   if (path.ends_with(".npz")) return read_points(path + ":" + name, reading);
   reading.columns = {name};
@@ -55,7 +59,7 @@ void check_order(std::span<const int64_t> ids) {
 }  // namespace
 
 TreeNodes read_nodes(const std::string& path, DataType type) {
-  if (!path.ends_with(".npz") && !path.ends_with(".parquet")) {
+  if (!has_nodes_ending(path)) {
     throw Error(ErrorCode::kUsage, "--tree",
                 fmt::format("must name a file that ends in .npz or .parquet, found '{}'", path));
   }
@@ -70,7 +74,7 @@ TreeNodes read_nodes(const std::string& path, DataType type) {
 
 bool is_nodes_file(const std::string& path) {
   try {
-    return !read_numbers(path, "parent").empty();
+    return has_nodes_ending(path) && !read_numbers(path, "parent").empty();
   } catch (const Error&) {
     return false;
   }

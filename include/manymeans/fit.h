@@ -18,7 +18,7 @@ namespace manymeans {
 
 /// Where a running fit is. Sent after every pass, or after some where FitHooks::pause says so.
 struct Progress {
-  std::string_view phase;     ///< "initialise" or "iterate"
+  std::string_view phase;     ///< "initialise" or "iterate"; "sizes" of a tree
   int64_t iteration = 0;      ///< most updates done by any active model; steps done while initialising
   int64_t max_iteration = 0;  ///< what `iteration` can reach at most
   int64_t active_models = 0;

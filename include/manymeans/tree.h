@@ -14,7 +14,7 @@
 
 namespace manymeans {
 
-/// What the numbers of leaves of siblings are in proportion to.
+/// How siblings share the leaves of their parent.
 enum class LeafQuota : uint8_t {
   kRows,     ///< their rows
   kInertia,  ///< an estimate of their inertia: small groups far from others get leaves of their own

@@ -150,7 +150,7 @@ def path_of(name: str, path: Any) -> bytes:
     Raises
     ------
     UsageError
-        For anything else, for nothing, and for a NUL, at which the system would cut the name off.
+        For anything else, for an empty path, and for a NUL, at which the system would cut the name off.
 
     """
     try:

@@ -16,7 +16,8 @@ class Progress(NamedTuple):
     Attributes
     ----------
     phase : str
-        ``"initialise"``, ``"search"`` or ``"iterate"``; ``"problems"`` of `fit_each`, whose problems are counted.
+        ``"initialise"``, ``"search"``, ``"iterate"``, or ``"sizes"`` of a tree, whose rows are counted. `fit_each` has
+        ``"problems"``.
     iteration : int
         Updates done by the model that has most of them; while initialising, steps done; while searching, rounds.
     max_iteration : int

@@ -334,7 +334,7 @@ void Fit::open_checkpoint() {
 void Fit::upload() {
   Workload workload = workload_of(task_.options, members_, backend_->threads());
   if (place_.kind.search != nullptr) add_trials(*place_.kind.search, workload);
-  workload.guessed = !place_.guess.empty();
+  workload.guessed = !members_[0].guess.empty() && !members_[0].begun;
   if (place_.remote != nullptr) upload_ = make_remote_upload(input_, *place_.remote, workload);
   if (upload_) return;
   std::shared_ptr<Upload> own;

@@ -70,8 +70,9 @@ class LeafSizes {
 
   // Tells how many rows of all ranks have no place yet. All ranks call this.
   bool ended_by_caller(int64_t left) {
-    most_left_ = std::max(most_left_, left);
-    Progress progress{"sizes", most_left_ - left, most_left_, 1, 1};
+    if (stopped_from_outside(leaves_.stop_reason)) return is_set(rows_.hooks.cancel);  // a callback is not asked again
+    max_left_ = std::max(max_left_, left);
+    Progress progress{"sizes", max_left_ - left, max_left_, 1, 1};
     progress.inertia_estimate = std::numeric_limits<double>::quiet_NaN();
     return control_.ended_by_caller(progress);
   }
@@ -193,7 +194,7 @@ class LeafSizes {
   ModelResult& leaves_;
   std::vector<uint32_t> labels_;
   std::vector<int64_t> sizes_;
-  int64_t most_left_ = 0;
+  int64_t max_left_ = 0;
   Control control_{rows_.hooks, 0, rows_.comm};
 };
 

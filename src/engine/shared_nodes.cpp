@@ -1,5 +1,7 @@
 #include "engine/shared_nodes.h"
 
+#include "data/gather.h"
+
 #include <algorithm>
 #include <cstring>
 #include <numeric>
@@ -93,6 +95,18 @@ void SharedNodes::share(const Stream& stream, const Make& make, std::span<const 
       if (run->first + run->count > last) break;  // the next piece has the rest
     }
   }
+}
+
+Matrix gather_shared_rows(const PointsView& points, const SharedNodes& shared, std::span<const int64_t> rows,
+                          ThreadPool& pool) {
+  if (shared.alone()) return gather_rows(points, rows, pool);
+  Matrix all = Matrix::unwritten(shared.groups().back(), points.d, prototype_type(points.type));
+  const auto make = [&](int64_t first, int64_t last, std::byte* to) {
+    const auto some = rows.subspan(static_cast<size_t>(first), static_cast<size_t>(last - first));
+    std::ranges::copy(gather_rows(points, some, pool).bytes(), to);
+  };
+  shared.send(static_cast<size_t>(points.d) * size_of(all.type()), make, all.values<std::byte>().data());
+  return all;
 }
 
 }  // namespace manymeans

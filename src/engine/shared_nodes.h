@@ -2,6 +2,9 @@
 #pragma once
 
 #include <manymeans/comm.h>
+#include <manymeans/points.h>
+
+#include "core/threads.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -18,6 +21,7 @@ class SharedNodes {
   /// then. A rank gets its part of all rows and one node more, at most.
   SharedNodes(Comm& comm, std::span<const int64_t> held);
 
+  bool alone() const { return comm_.alone(); }
   int rank_of(size_t node) const { return ranks_[node]; }
   bool is_mine(size_t node) const { return ranks_[node] == comm_.rank(); }
   /// Where the rows of this rank's nodes begin among all that it gets, and their end.
@@ -47,5 +51,9 @@ class SharedNodes {
   std::vector<int64_t> rows_;               // of all ranks, by node
   std::vector<int> ranks_;
 };
+
+/// The rows of all ranks of the nodes that this rank splits. `rows`: those that this rank has of all nodes.
+Matrix gather_shared_rows(const PointsView& points, const SharedNodes& shared, std::span<const int64_t> rows,
+                          ThreadPool& pool);
 
 }  // namespace manymeans

@@ -7,7 +7,6 @@
 #include "comm/ranks_of_machine.h"
 #include "core/fp_environment.h"
 #include "core/mapped_range.h"
-#include "core/memory_space.h"
 #include "core/os/pages.h"
 #include "core/out_of_memory.h"
 #include "core/random.h"
@@ -22,8 +21,8 @@
 #include "engine/fit_on.h"
 #include "engine/leaf_quotas.h"
 #include "engine/leaf_sizes.h"
-#include "engine/points_to_split.h"
 #include "engine/problems.h"
+#include "engine/resident_points.h"
 #include "engine/shared_nodes.h"
 #include "engine/strategies.h"
 #include "init/choose_rows.h"
@@ -143,7 +142,7 @@ class TreeFit {
   }
 
   TreeResult run() {
-    read_.copy_to_device(split_, split_hooks_);
+    resident_.copy_to_device(split_, split_hooks_);
     fit_root();
     checkpoint_ ? save_at_end(*checkpoint_, hooks_, [&] { make_leaves(); }) : make_leaves();
     tell_warnings();
@@ -154,8 +153,7 @@ class TreeFit {
 
  private:
   void make_leaves() {
-    const int64_t levels = levels_of(options_);
-    for (int64_t left = levels; left > 0; --left) split_level(left);
+    for (int64_t left = levels_of(options_); left > 0; --left) split_level(left);
     fit_leaves();
     bound_sizes();
   }
@@ -185,8 +183,10 @@ class TreeFit {
     FitOptions one = split_;
     one.init = "first";
     one.max_iter = 1;
-    if (!read_.view().on_device()) one.algorithm = "brute";  // one distance of a row: a packed copy would take longer
-    const FitResult root = fit(read_.view(), weights_, one, split_hooks_);
+    const FitResult root = fit_all_rows([&](const PointsView& points) {
+      if (!points.on_device()) one.algorithm = "brute";  // one distance of a row: a packed copy would take longer
+      return fit(points, weights_, one, split_hooks_);
+    });
     require_whole(root.interrupted);
     result_.parents = {-1};
     add_vector(root.models[0].prototypes, 0);
@@ -257,13 +257,19 @@ class TreeFit {
     Split* split;
   };
 
+  // Ranks cannot fit again: the others do not.
+  template <class Fit>
+  FitResult fit_all_rows(const Fit& fit) {
+    return comm_.alone() ? resident_.fit(fit) : fit(resident_.view());
+  }
+
   // As many nodes as may have copies of their rows in memory at a time, but at least one. A rank gets half of the limit
   // and one node at most, where there are several.
   using PlaceIterator = std::vector<Place>::const_iterator;
   PlaceIterator end_of_batch(PlaceIterator from, PlaceIterator end) const {
     int64_t limit = memory_ / 4 * std::max(1, comm_.size() / 2);
-    if (limit == 0 && comm_.alone()) limit = read_.max_bytes_of_rows();
-    const int64_t bytes = points_.d * static_cast<int64_t>(size_of(prototype_type(points_.type)));
+    if (limit == 0 && comm_.alone()) limit = resident_.max_gather_bytes();
+    const int64_t bytes = resident_.row_bytes();
     int64_t taken = from->node->rows * bytes;
     auto to = from + 1;
     for (; to != end && (limit == 0 || taken + to->node->rows * bytes <= limit); ++to) taken += to->node->rows * bytes;
@@ -288,12 +294,14 @@ class TreeFit {
 
   Split split_together(const Node& node, int64_t left) {
     const std::span<const int64_t> rows = rows_of(node);
-    const RowCopy gathered = has_all(node) ? RowCopy{read_.view(), nullptr} : read_.rows(rows, pool_);
+    const RowCopy gathered = has_all(node) ? RowCopy() : resident_.rows(rows, pool_);
     check_mapped(points_.data);
     Matrix weights = weighted_ ? gather_rows(weight_column(), rows, pool_) : Matrix();
     if (comm_.max(int64_t{weighs(weights.values<double>())}) == 0) std::ranges::fill(weights.values<double>(), 1.0);
-    const FitResult found =
-        fit_on(place_of(node.id), gathered.view, weights.values<double>(), options_of(node, left), split_hooks_);
+    const auto split = [&](const PointsView& points) {
+      return fit_on(place_of(node.id), points, weights.values<double>(), options_of(node, left), split_hooks_);
+    };
+    const FitResult found = has_all(node) ? fit_all_rows(split) : split(gathered.view);
     require_whole(found.interrupted);
     found.models[0].labels.read(0, node.held, labels_.data() + node.first);
     return Split(found.models[0]);
@@ -348,11 +356,11 @@ class TreeFit {
     }
     const std::vector<int64_t> groups = shared.groups();
     const RowCopy gathered =
-        comm_.alone() ? read_.rows(rows, pool_) : in_memory(gather_rows(points_, shared, rows, pool_));
+        comm_.alone() ? resident_.rows(rows, pool_) : in_memory(gather_shared_rows(points_, shared, rows, pool_));
     check_mapped(points_.data);
     FitHooks hooks = split_hooks_;
     hooks.comm = nullptr;
-    Matrix weights = weighted_ ? gather_rows(weight_column(), shared, rows, pool_) : Matrix();
+    Matrix weights = weighted_ ? gather_shared_rows(weight_column(), shared, rows, pool_) : Matrix();
     for (size_t b = 0; weighted_ && b + 1 < groups.size(); ++b) {
       const auto first = static_cast<size_t>(groups[b]), last = static_cast<size_t>(groups[b + 1]);
       const std::span<double> mine = weights.values<double>().subspan(first, last - first);
@@ -457,7 +465,7 @@ class TreeFit {
     hooks.log = {};  // sizes of leaves may change what is true
     FitAmongOthers place = place_of(std::ssize(result_.parents) - options_.k[0]);
     if (!is_sampled()) place.guess = leaves_of_rows();
-    result_.fit = fit_on(place, read_.view(), weights_, flat, hooks);
+    result_.fit = fit_all_rows([&](const PointsView& points) { return fit_on(place, points, weights_, flat, hooks); });
     require_whole(result_.fit.models[0].stop_reason == StopReason::kNotBegun);
     result_.fit.models[0].init = "tree";
     Provenance& provenance = result_.fit.provenance;
@@ -516,7 +524,6 @@ class TreeFit {
   using Clock = std::chrono::steady_clock;
 
   const PointsView& points_;
-  PointsToSplit read_{points_};
   std::span<const double> weights_;
   const FitHooks& hooks_;
   Comm& comm_;
@@ -527,6 +534,7 @@ class TreeFit {
   const bool weighted_;            // though a rank without rows has no weights
   FitOptions split_ = options_;    // of one
   FitHooks split_hooks_ = hooks_;  // likewise
+  ResidentPoints resident_{points_, options_};
   ThreadPool pool_{thread_count(options_.threads), hooks_.abort};
   TreeResult result_;
   std::optional<Checkpoint> checkpoint_;

@@ -164,7 +164,8 @@ void check_walk(const PointsView& points, const PointsView& vectors, std::span<c
   tree = tree && level == parents.back() + 1;
   if (!tree)
     throw Error(ErrorCode::kUsage, "parents", "these are not the parents of a tree in the order of its levels");
-  make_prototypes(rows_of_view(vectors, 0, parents.back() + 1), DataType::kFloat64);  // checks them, in this order
+  make_prototypes(rows_of_view(vectors, 0, parents.back() + 1),
+                  DataType::kFloat64);  // throws for inner nodes that are not finite
 }
 
 }  // namespace

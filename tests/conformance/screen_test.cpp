@@ -262,6 +262,23 @@ TEST_F(Screen, LooksGiveCanonicalLabelsAndNeedTheirBound) {
   }
 }
 
+// A first pass that begins from the right labels leaves fewer candidates than one from wrong ones.
+TEST_F(Screen, AGuessIsUsed) {
+  const Case made = make_case(Family::kNormal, DataType::kFloat32, Weighting::kNone, {20'000, 32, {50}}, 3);
+  for (const Target& target : targets_) {
+    if (!looks_in_bytes(target, made.shape.d)) continue;
+    const std::unique_ptr<Backend> backend = target.make("auto", 2);
+    const Labelling plain = label(*backend, made);
+    std::vector<uint32_t> wrong = plain.labels;
+    for (uint32_t& label : wrong) label = (label + 7) % 50;
+    const Labelling from_right = label(*backend, made, centroid(), plain.labels);
+    const Labelling from_wrong = label(*backend, made, centroid(), wrong);
+    EXPECT_EQ(differences(from_right, plain), 0) << target.name();
+    EXPECT_EQ(differences(from_wrong, plain), 0) << target.name();
+    EXPECT_LT(4 * from_right.result.candidates, from_wrong.result.candidates) << target.name();
+  }
+}
+
 TEST_F(Screen, CertifiesPlainRowsAndResolvesNearTies) {
   const Case made = NearTies(layouts()[1], 9000, 7).make();
   for (const Target& target : targets_) {

@@ -286,12 +286,13 @@ namespace {
 
 // Labels of the last of some passes.
 Labelling label_by(Backend& backend, const Case& made, std::span<const Matrix* const> passes,
-                   const Prototype& prototype = centroid()) {
+                   const Prototype& prototype = centroid(), std::span<const uint32_t> guess = {}) {
   ThreadPool pool(1);
   const Input input = input_for(prototype, made, {}, pool);
   const std::unique_ptr<Upload> upload = backend.upload(input);
   const std::unique_ptr<Session> session = upload->session(made.shape.k, 0);
   PassModel model{0, nullptr, {}};
+  model.guess = guess;
   for (const Matrix* prototypes : passes) {
     model.prototypes = prototypes;
     session->advance({&model, 1}, 1);
@@ -311,9 +312,9 @@ void move_a_little(std::span<T> values, int64_t columns) {
 
 }  // namespace
 
-Labelling label(Backend& backend, const Case& made, const Prototype& prototype) {
+Labelling label(Backend& backend, const Case& made, const Prototype& prototype, std::span<const uint32_t> guess) {
   const Matrix* const once[] = {&made.prototypes[0]};
-  return label_by(backend, made, once, prototype);
+  return label_by(backend, made, once, prototype, guess);
 }
 
 Labelling label_again(Backend& backend, const Case& made) {

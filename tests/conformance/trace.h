@@ -5,6 +5,7 @@
 #include "conformance/cases.h"
 #include "prototype/centroid.h"
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -29,7 +30,8 @@ struct Labelling {
   std::vector<uint32_t> labels;
   PassResult result;
 };
-Labelling label(Backend& backend, const Case& made, const Prototype& prototype = centroid());
+Labelling label(Backend& backend, const Case& made, const Prototype& prototype = centroid(),
+                std::span<const uint32_t> guess = {});
 /// The same after a pass with prototypes close to those, so that many rows leave their label and as many keep it.
 Labelling label_again(Backend& backend, const Case& made);
 

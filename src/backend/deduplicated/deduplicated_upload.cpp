@@ -463,7 +463,9 @@ class DeduplicatedUpload final : public Upload {
   DeduplicatedUpload(Backend& backend, const Input& input, Duplicates rows, const Workload& workload,
                      const std::atomic<bool>* abort)
       : input_(input), threads_(backend.threads()), abort_(abort), rows_(std::move(rows)) {
-    distinct_ = backend.upload(rows_.input, workload);
+    Workload of_distinct = workload;
+    of_distinct.guessed = false;  // for all rows
+    distinct_ = backend.upload(rows_.input, of_distinct);
   }
 
   std::unique_ptr<Session> session(std::span<const int64_t> k, int threads) override {

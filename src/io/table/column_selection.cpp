@@ -62,9 +62,9 @@ std::string about_ranges(const FileColumns& file, std::string_view text) {
   // Quotes show the blanks of a name.
   if (file.of_points && known.size() < file.names.size()) {
     throw Error(ErrorCode::kUsage, parameter,
-                fmt::format("'{}' is no column of the points: of {} columns they have those named {}, and flags such "
-                            "as --columns leave out the others",
-                            text, file.count, list_of(known, "'")));
+                fmt::format("'{}' is not a column of the points, which have {}; --columns and similar flags left out "
+                            "the others",
+                            text, list_of(known, "'")));
   }
   const std::string names = file.names.empty() ? "have no names" : "named " + list_of(known, "'");
   throw Error(ErrorCode::kUsage, parameter,

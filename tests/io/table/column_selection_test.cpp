@@ -46,7 +46,7 @@ TEST(ColumnSelection, OfPoints) {
   EXPECT_EQ(find({"a", "c", "d"}), (Numbers{0, 5, 4}));
   expect_error(ErrorCode::kUsage, {"[--log]", "column 2 ('b')", "categories"}, [&] { find({"b"}); });
   expect_error(ErrorCode::kUsage, {"[--log]", "column 5", "no column of the points"}, [&] { find({"3-5"}); });
-  expect_error(ErrorCode::kUsage, {"[--log]", "'e' is no column of the points", "named 'a', 'b', 'c', 'd'"},
+  expect_error(ErrorCode::kUsage, {"[--log]", "'e' is not a column of the points", "have 'a', 'b', 'c', 'd'"},
                [&] { find({"e"}); });
   expect_error(ErrorCode::kUsage, {"[--log]", "twice"}, [&] { find({"a", "1"}); });
   points.source = {1, {1}, {"list"}};  // of six values

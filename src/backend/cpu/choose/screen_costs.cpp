@@ -200,7 +200,7 @@ constexpr double kWorthOfLook = 0.75;
 // Nanoseconds of a row and model without hits; infinity without a look or with too few passes for one.
 double least_look_ns(const CpuKernels& kernels, const ScreenKernels& screen, const LookCosts& costs, int64_t d,
                      const Workload& workload) {
-  constexpr double kCoding = 0.5;  // of a value
+  constexpr double kCoding = 0.5;  // of a value, and more than measured: few passes share the codes of a guessed fit
   const std::vector<int64_t> clusters = clusters_of(workload);
   const int64_t passes = workload.passes / static_cast<int64_t>(clusters.size());
   const int64_t min_passes = workload.guessed ? 1 : 6;  // of a model
@@ -277,7 +277,7 @@ ScreenChoice choose_screen(const Input& input, const CpuKernels& kernels, std::s
 ScreenChoice ScreenMemory::choose(const Input& input, const CpuKernels& kernels, std::string_view format,
                                   const Workload& workload) {
   const std::lock_guard lock(mutex_);
-  Asked asked{input.points.d, input.points.type, workload.clusters, workload.passes, workload.models};
+  Asked asked{input.points.d, input.points.type, workload.clusters, workload.passes, workload.models, workload.guessed};
   if (asked_ == asked) return choice_;
   ScreenChoice choice = choose_screen(input, kernels, format, workload);
   choice_ = choice;

@@ -64,6 +64,7 @@ class ScreenMemory {
     DataType type;
     std::vector<int64_t> clusters;
     int64_t passes, models;
+    bool guessed;
     bool operator==(const Asked&) const = default;
   };
   std::mutex mutex_;

@@ -190,7 +190,7 @@ void CpuSession::learn_from_pass(const PassTarget& target, const PassResult& res
   if (m.looked) learn_from_look(m, result);
   ++m.passes;
   m.changed_share = static_cast<double>(result.changed) / static_cast<double>(shared_.input.points.n);
-  if (m.looked && !m.labelled) m.changed_share = 0;  // no more is known than that looks pay
+  if (m.looked && !m.labelled) m.changed_share = 0;  // the first pass changes all, which says nothing of the next
   bounds_.learn(target, result);
 }
 

@@ -24,7 +24,7 @@ struct PointsPlan {
   const ScreenKernels* screen = nullptr;
   BoundsUse bounds = BoundsUse::kNever;    ///< carry bounds from pass to pass where memory allows
   double column_ns = 0;                    ///< about what the screen takes for a row and prototype
-  const CodedKernels* in_bytes = nullptr;  ///< passes that know labels begin with a look in bytes
+  const CodedKernels* in_bytes = nullptr;  ///< passes that know labels or guess them begin with a look in bytes
   LookCosts look;
   bool packed = false;  ///< packed copy kept for the fit; else tiles are packed in every pass
   bool tree = false;    ///< passes go over a kd-tree

@@ -145,7 +145,7 @@ void CudaMemorySpace::fetch_rows(const PointsView& points, std::span<const int64
   const cuda::OnDevice here(points.place.device);
   const size_t row_bytes = static_cast<size_t>(points.d) * size_of(points.type);
   const size_t together =
-      std::clamp<size_t>(kMaxBytes / std::max<size_t>(1, row_bytes), 1, std::max<size_t>(1, rows.size()));
+      std::clamp<size_t>(kMaxBytes / (row_bytes + sizeof(int64_t)), 1, std::max<size_t>(1, rows.size()));
   cuda::DeviceBuffer<char> gathered(together * row_bytes, "rows to fetch");
   for (size_t first = 0; first < rows.size(); first += together) {
     const std::span<const int64_t> some = rows.subspan(first, std::min(together, rows.size() - first));

@@ -102,6 +102,7 @@ TEST(CudaDevicePoints, TreesAreThoseOfTheHostsPoints) {
     options.k = {std::min<int64_t>(made.shape.n, 30)};
     options.max_iter = 3;
     options.branching = 4;
+    options.quota = made.shape.n % 2 == 0 ? LeafQuota::kRows : LeafQuota::kInertia;
     std::string expected, found, copied;
     const std::string wrong = error_of([&] { expected = fit_tree(made.points(), made.weights, options, {}).digest(); });
     options.backend = "cuda";
