@@ -159,7 +159,8 @@ class HierarchicalKMeans(_Clusterer):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Points; see `KMeans.fit` for what is read in place. Points of a device are copied to the host's memory.
+            Points; see `KMeans.fit` for what is read in place. Points of a CUDA device are, too. Results are arrays of
+            NumPy.
         y : Ignored
             There by convention.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -171,7 +172,7 @@ class HierarchicalKMeans(_Clusterer):
             The fitted estimator.
 
         """
-        points = hosted(self._points(X, reset=True))
+        points = self._points(X, reset=True)
         if points.array.shape[0] < self.n_clusters:
             raise UsageError(f"n_samples={points.array.shape[0]} should be >= n_clusters={self.n_clusters}.")
         if self.sample is not None and self.sample < self.n_clusters:

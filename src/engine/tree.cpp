@@ -24,6 +24,7 @@
 #include "engine/problems.h"
 #include "engine/resident_points.h"
 #include "engine/shared_nodes.h"
+#include "engine/split.h"
 #include "engine/strategies.h"
 #include "init/choose_rows.h"
 #include "init/init.h"
@@ -31,7 +32,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cstring>
 #include <iterator>
@@ -69,42 +69,6 @@ struct Node {
   int64_t rows;         // of all ranks
   int64_t first, held;  // this rank's rows, in TreeFit::order_
   int64_t leaves;
-};
-
-// A split without its labels.
-struct Split {
-  Matrix prototypes;
-  std::vector<int64_t> counts;   // rows of all ranks
-  std::array<int64_t, 2> end{};  // iterations, and why they ended
-  double inertia = 0;
-  std::string digest = std::string(32, '0');
-
-  Split() = default;
-  Split(int64_t k, int64_t d, DataType type) : prototypes(k, d, type), counts(static_cast<size_t>(k)) {}
-  explicit Split(const ModelResult& model)
-      : prototypes(model.prototypes),
-        counts(model.counts),
-        end{model.iterations, static_cast<int64_t>(model.stop_reason)},
-        inertia(model.inertia),
-        digest(model.digest()) {}
-
-  // Travel between ranks.
-  std::array<std::span<std::byte>, 5> parts() {
-    return {prototypes.values<std::byte>(), std::as_writable_bytes(std::span(counts)),
-            std::as_writable_bytes(std::span(end)), std::as_writable_bytes(std::span(&inertia, 1)),
-            std::as_writable_bytes(std::span(digest))};
-  }
-
-  // The last pass of the fit, before it was judged.
-  ModelState state() const {
-    ModelState state;
-    state.stage = ModelStage::kLabelled;
-    state.prototypes = prototypes;
-    state.iterations = end[0];
-    state.stop_reason = static_cast<StopReason>(end[1]);
-    state.stopping = state.stop_reason != StopReason::kStrict;
-    return state;
-  }
 };
 
 // Ranks of a machine take its devices in turn, as in fit().
@@ -384,18 +348,23 @@ class TreeFit {
 
   // Gives all ranks the splits that one of them made.
   void share_splits(std::span<const Place> places, int64_t left, const SharedNodes& shared, const EachResult& found) {
-    std::vector<std::byte> own;
-    auto fit = found.fits.begin();
+    std::vector<size_t> mine;
     for (size_t i = 0; i < places.size(); ++i) {
-      Split& split = *places[i].split;
-      if (!shared.is_mine(i)) {
-        split = Split(root_above(places[i].node->leaves, left), points_.d, prototype_type(points_.type));
-        continue;
+      if (shared.is_mine(i)) {
+        mine.push_back(i);
+      } else {
+        *places[i].split = Split(root_above(places[i].node->leaves, left), points_.d, prototype_type(points_.type));
       }
-      split = Split((fit++)->models[0]);
-      for (const auto part : split.parts()) own.insert(own.end(), part.begin(), part.end());
     }
+    pool_.for_each_range(std::ssize(mine), 1, [&](int, int64_t at, int64_t) {  // digests take time
+      const auto fit = static_cast<size_t>(at);
+      *places[mine[fit]].split = Split(found.fits[fit].models[0]);
+    });
     if (comm_.alone()) return;
+    std::vector<std::byte> own;
+    for (const size_t i : mine) {
+      for (const auto part : places[i].split->parts()) own.insert(own.end(), part.begin(), part.end());
+    }
     const std::vector<std::vector<std::byte>> all = comm_.gather(std::span<const std::byte>(own));
     std::vector<size_t> next(all.size());
     for (size_t i = 0; i < places.size(); ++i) {

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import manymeans
-from manymeans import EnsembleKMeans, KMeans
+from manymeans import EnsembleKMeans, HierarchicalKMeans, KMeans
 
 if not manymeans._input._has_cuda():
     pytest.skip("no CUDA device, or manymeans is built without CUDA", allow_module_level=True)
@@ -233,6 +233,14 @@ def test_many_small_problems(backend, fitted_by, mixture):
     for b, problem in enumerate(each):
         assert problem.provenance["backend"] == fitted_by
         assert problem.digest == manymeans.fit(X[b], 3, init=X[b, :3], backend="cpu").digest
+
+
+@pytest.mark.parametrize("wrap", WAYS)
+def test_trees(wrap, mixture):
+    tree = HierarchicalKMeans(30, random_state=4).fit(wrap(mixture))
+    assert tree.answer_ == HierarchicalKMeans(30, random_state=4).fit(mixture).answer_
+    assert tree.provenance_["backend"] == "cuda"
+    assert isinstance(tree.labels_, np.ndarray) and isinstance(tree.cluster_centers_, np.ndarray)
 
 
 def test_numba(mixture):
