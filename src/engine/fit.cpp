@@ -61,12 +61,9 @@ struct FitPlace {
   const Tuning& tuning;
   Comm& comm;
   const FitKind& kind;
-  RemoteShards* remote = nullptr;              // these have the rows
-  bool within_another = false;                 // a fit that is a part of another one
-  std::shared_ptr<Backend> backend = nullptr;  // null: one of its own
-  Checkpoint* checkpoint = nullptr;            // of a caller who has one for several fits
-  size_t state = 0;                            // number of the first model there
-  std::span<const uint32_t> guess = {};        // labels that rows probably get from the first model's prototypes
+  RemoteShards* remote = nullptr;  // these have the rows
+  bool within_another = false;     // a fit that is a part of another one
+  FitAmongOthers given = {};       // by a caller of several fits
 };
 
 // Checks options and hooks against the shape of the points, without a look at their values. All ranks have `rows` rows
@@ -193,7 +190,7 @@ class Fit {
         comm_(place.comm),
         control_(task.hooks, task.options.time_limit, place.comm),
         labels_(task.hooks.labels),
-        backend_(place.backend ? place.backend : make_backend_of(task, place)),
+        backend_(place.given.backend ? place.given.backend : make_backend_of(task, place)),
         pool_(backend_->threads(), task.hooks.abort),
         points_(task.points) {}
 
@@ -310,15 +307,15 @@ void Fit::prepare() {
     if (place_.kind.swaps > 0) begin_search(member);
   }
   if (task_.given()) give_prototypes(task_.hooks.initial, input_, task_.options.metric, members_);
-  members_[0].guess = place_.guess;
+  members_[0].guess = place_.given.guess;
   const bool watched = task_.hooks.progress != nullptr && place_.kind.prototype.euclidean && place_.remote == nullptr;
   if (comm_.max(int64_t{watched}) > 0) estimate_.emplace(input_, pool_);
   open_checkpoint();
 }
 
 void Fit::open_checkpoint() {
-  if (place_.checkpoint != nullptr) {
-    checkpoint_.emplace(*place_.checkpoint, place_.state, members_);
+  if (place_.given.checkpoint != nullptr) {
+    checkpoint_.emplace(*place_.given.checkpoint, place_.given.state, members_);
     return checkpoint_->restore(task_.options, input_);
   }
   const int64_t writer = writing_rank(task_.hooks, comm_);
@@ -518,10 +515,8 @@ std::shared_ptr<Backend> backend_of_fit(const PointsView& points, const FitOptio
 FitResult fit_on(const FitAmongOthers& place, const PointsView& points, std::span<const double> weights,
                  const FitOptions& options, const FitHooks& hooks) {
   Comm& comm = hooks.comm ? *hooks.comm : self_comm();
-  return all_or_abort(comm, [&] {
-    return fit_at({points, weights, options, hooks},
-                  {{}, comm, FitKind{}, nullptr, false, place.backend, place.checkpoint, place.state, place.guess});
-  });
+  return all_or_abort(
+      comm, [&] { return fit_at({points, weights, options, hooks}, {{}, comm, FitKind{}, nullptr, false, place}); });
 }
 
 FitResult fit_remote(RemoteShards& shards, const FitOptions& options, const FitHooks& hooks) {
