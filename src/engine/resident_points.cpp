@@ -1,7 +1,5 @@
 #include "engine/resident_points.h"
 
-#include <manymeans/error.h>
-
 #include "backend/devices.h"
 #include "core/memory_space.h"
 #include "data/gather.h"
@@ -31,18 +29,19 @@ bool ResidentPoints::release(const Error& error) {
 }
 
 int64_t ResidentPoints::row_bytes() const {
-  const DataType type = max_gather_bytes() > 0 ? view_.type : prototype_type(view_.type);
+  const DataType type = gathers_on_device() ? view_.type : prototype_type(view_.type);
   return view_.d * static_cast<int64_t>(size_of(type));
 }
 
 int64_t ResidentPoints::max_gather_bytes() const {
-  return view_.on_device() && !limited_ ? memory_space(view_).gather_bytes(view_) : 0;
+  return gathers_on_device() ? memory_space(view_).gather_bytes(view_) : 0;
 }
 
 RowCopy ResidentPoints::rows(std::span<const int64_t> rows, ThreadPool& pool) const {
   RowCopy copy;
-  const int64_t most = max_gather_bytes();
-  if (rows.empty() || std::ssize(rows) * row_bytes() > most) return in_memory(gather_rows(given_, rows, pool));
+  if (rows.empty() || std::ssize(rows) * row_bytes() > max_gather_bytes()) {
+    return in_memory(gather_rows(given_, rows, pool));
+  }
   copy.owner = memory_space(view_).gather(view_, rows, copy.view);
   return copy;
 }

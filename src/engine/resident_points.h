@@ -1,6 +1,7 @@
 // The points of a tree, resident on a GPU where possible, and copies of the rows of nodes.
 #pragma once
 
+#include <manymeans/error.h>
 #include <manymeans/fit.h>
 
 #include "backend/backend.h"
@@ -21,7 +22,7 @@ class ResidentPoints {
 
   /// A GPU with room for all points gets them once, not for each fit.
   void copy_to_device(const FitOptions& options, const FitHooks& hooks);
-  /// Calls fit(view()). Calls it again with the points of the host if a device has no room beside its copy.
+  /// Calls fit(view()). If the device has no room for the fit, its copy is freed, and the fit reads the host's points.
   template <class Fit>
   FitResult fit(const Fit& fit) {
     try {
@@ -40,6 +41,7 @@ class ResidentPoints {
   RowCopy rows(std::span<const int64_t> rows, ThreadPool& pool) const;
 
  private:
+  bool gathers_on_device() const { return view_.on_device() && !limited_; }
   bool release(const Error& error);
 
   PointsView given_, view_;
