@@ -200,7 +200,7 @@ constexpr double kWorthOfLook = 0.75;
 // Nanoseconds of a row and model without hits; infinity without a look or with too few passes for one.
 double least_look_ns(const CpuKernels& kernels, const ScreenKernels& screen, const LookCosts& costs, int64_t d,
                      const Workload& workload) {
-  constexpr double kCoding = 0.5;  // of a value, and more than measured: few passes share the codes of a guessed fit
+  constexpr double kCoding = 3;  // of a value, on Zen 4: 2.8 to 4.2, page faults and the probe included
   const std::vector<int64_t> clusters = clusters_of(workload);
   const int64_t passes = workload.passes / static_cast<int64_t>(clusters.size());
   const int64_t min_passes = workload.guessed ? 1 : 6;  // of a model
@@ -208,6 +208,7 @@ double least_look_ns(const CpuKernels& kernels, const ScreenKernels& screen, con
     return std::numeric_limits<double>::infinity();
   }
   const auto columns = static_cast<double>(std::reduce(clusters.begin(), clusters.end()));
+  // Passes of other fits are many: the codes cost each of them little.
   const double coding = workload.guessed ? kCoding * static_cast<double>(d) / static_cast<double>(passes) : 0;
   return costs.column * columns / static_cast<double>(clusters.size()) + costs.row + coding;
 }
