@@ -159,7 +159,7 @@ class HierarchicalKMeans(_Clusterer):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Points; see `KMeans.fit` for what is read in place. Points of a CUDA device are, too. Results are arrays of
+            Points; see `KMeans.fit` for what is read in place, points of a CUDA device included. Results are arrays of
             NumPy.
         y : Ignored
             There by convention.

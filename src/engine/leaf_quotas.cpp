@@ -14,7 +14,7 @@
 namespace manymeans {
 namespace {
 
-// A row that stands for others of its child.
+// A row of the sample of a child.
 struct SampledRow {
   int64_t child;
   int64_t row;

@@ -1,4 +1,4 @@
-// What a tree keeps of the fit that splits a node.
+// The part of a split that a tree keeps.
 #pragma once
 
 #include <manymeans/result.h>
@@ -31,7 +31,7 @@ struct Split {
         inertia(model.inertia),
         digest(model.digest()) {}
 
-  /// What travels between ranks.
+  /// Ranks send these to each other.
   std::array<std::span<std::byte>, 5> parts() {
     return {prototypes.values<std::byte>(), std::as_writable_bytes(std::span(counts)),
             std::as_writable_bytes(std::span(end)), std::as_writable_bytes(std::span(&inertia, 1)),

@@ -103,7 +103,7 @@ def inertias_of(case, parts, prototypes):
 
 
 def weights_by(estimates):
-    """None: the rows are the weights."""
+    """Integer weights by estimated inertias. None means that the weights are numbers of rows."""
     largest = max(estimates, default=0.0)
     return [math.floor(v / largest * 2**31) for v in estimates] if 0 < largest < math.inf else None
 

@@ -158,7 +158,7 @@ void CudaMemorySpace::fetch_rows(const PointsView& points, std::span<const int64
   }
 }
 
-// What is fitted to the rows has to fit beside them.
+// Sessions of the rows need memory, too.
 int64_t CudaMemorySpace::gather_bytes(const PointsView& points) const {
   const cuda::OnDevice here(points.place.device);
   return cuda::free_device_memory() / 4;
